@@ -67,7 +67,9 @@ impl Operation<'_> {
     #[must_use]
     pub fn family(&self) -> Family {
         match self {
-            Self::Put { family, .. } | Self::Delete { family, .. } | Self::DeleteRange { family, .. } => *family,
+            Self::Put { family, .. } | Self::Delete { family, .. } | Self::DeleteRange { family, .. } => {
+                *family
+            }
         }
     }
 }
@@ -288,7 +290,10 @@ impl<'a> Operations<'a> {
     fn part(&mut self) -> Result<&'a [u8], StoreError> {
         let length = self.length()?;
         let end = self.at.saturating_add(length);
-        let part = self.bytes.get(self.at..end).ok_or_else(|| damaged(self.at, "it ends within a key or a value"))?;
+        let part = self
+            .bytes
+            .get(self.at..end)
+            .ok_or_else(|| damaged(self.at, "it ends within a key or a value"))?;
         self.at = end;
         Ok(part)
     }

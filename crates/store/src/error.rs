@@ -3,13 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use scrinium_log::LogError;
+
 use crate::Family;
 
 /// What went wrong in the store, to what, and what a person can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The operating system refused an operation on a file.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
@@ -29,7 +31,7 @@ pub enum StoreError {
     },
 
     /// Files of the store contradict each other or their checksums.
-    #[error("the store in {path} is damaged: {what}; restore it from a backup or another server")]
+    #[error("the store in {} is damaged: {what}; restore it from a backup or another server", path.display())]
     Corrupt {
         /// The store's folder.
         path: PathBuf,
@@ -37,15 +39,16 @@ pub enum StoreError {
         what: String,
     },
 
-    /// The transaction log is damaged before its end.
-    #[error("the transaction log is damaged: {what}; restore it from a backup or another server")]
-    DamagedLog {
-        /// The place, in the log's words.
-        what: String,
-    },
+    /// The transaction log is damaged before its end, or lacks a file.
+    #[error(transparent)]
+    DamagedLog(LogError),
+
+    /// The transaction log cannot be opened or read otherwise.
+    #[error(transparent)]
+    Log(LogError),
 
     /// The log folder does not belong to this store, or lacks records that this store needs.
-    #[error("the log in {log_dir} does not fit the store in {dir}: {what}")]
+    #[error("the log in {} does not fit the store in {}: {what}", log_dir.display(), dir.display())]
     ForeignLog {
         /// The log's folder.
         log_dir: PathBuf,
@@ -71,7 +74,10 @@ pub enum StoreError {
     Closed,
 
     /// The store was written by a newer server.
-    #[error("{path} has format {found}, and this server knows formats up to {supported}; use a newer server")]
+    #[error(
+        "{} has format {found}, and this server knows formats up to {supported}; use a newer server",
+        path.display()
+    )]
     NewerFormat {
         /// The file that says so.
         path: PathBuf,
@@ -82,7 +88,7 @@ pub enum StoreError {
     },
 
     /// Another process has the store open.
-    #[error("{dir} is in use by {}; stop it first", holder(*.pid))]
+    #[error("{} is in use by {}; stop it first", dir.display(), holder(*pid))]
     Locked {
         /// The store's folder.
         dir: PathBuf,
@@ -147,6 +153,33 @@ impl StoreError {
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path: dir.to_path_buf(), what: message },
             _ => Self::Tree { action, message },
+        }
+    }
+}
+
+impl From<LogError> for StoreError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Full { .. } => Self::Full,
+            LogError::Damaged { .. } | LogError::Missing { .. } => Self::DamagedLog(error),
+            LogError::NewerFormat { file, found, supported } => {
+                Self::NewerFormat { path: file, found, supported }
+            }
+            LogError::Locked { dir } => Self::Locked { dir, pid: None },
+            LogError::Failed { reason } => Self::Failed { reason: reason.as_ref().to_owned() },
+            LogError::TooLarge { bytes, limit_bytes } => Self::TooLarge { bytes, limit_bytes },
+            LogError::Stopped => Self::Closed,
+            LogError::Io { .. } | LogError::NotHeld { .. } | LogError::Options { .. } => Self::Log(error),
+        }
+    }
+}
+
+impl StoreError {
+    /// What a commit is answered with; a failed write or sync of the log has stopped all later ones too.
+    pub(crate) fn of_commit(error: LogError) -> Self {
+        match error {
+            LogError::Io { .. } => Self::Failed { reason: error.to_string() },
+            other => other.into(),
         }
     }
 }

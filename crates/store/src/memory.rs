@@ -44,7 +44,9 @@ fn limit_files(root: &Path, groups: &str) -> Vec<PathBuf> {
     for line in groups.lines() {
         // hierarchy:controllers:path; version 2 leaves the controllers empty.
         let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
         let (top, file) = if controllers.is_empty() {
             (base.clone(), "memory.max")
         } else if controllers.split(',').any(|name| name == "memory") {
@@ -53,7 +55,9 @@ fn limit_files(root: &Path, groups: &str) -> Vec<PathBuf> {
             continue;
         };
         let inner = top.join(path.trim_start_matches('/'));
-        files.extend(inner.ancestors().take_while(|folder| folder.starts_with(&top)).map(|folder| folder.join(file)));
+        files.extend(
+            inner.ancestors().take_while(|folder| folder.starts_with(&top)).map(|folder| folder.join(file)),
+        );
     }
     // Within a container the path is often that of the host, and the limit at the top of the mount.
     files.push(base.join("memory.max"));
