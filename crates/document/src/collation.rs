@@ -112,7 +112,7 @@ pub fn write_number_key(out: &mut Vec<u8>, value: f64) {
 
 /// Appends the key of an integer, exact where a double is not.
 pub fn write_integer_key(out: &mut Vec<u8>, value: i128) {
-    #[allow(clippy::cast_precision_loss)] // The distance to the double is written behind it.
+    // The distance to the double is written behind it.
     let double = value as f64;
     write_double(out, double);
     if double.abs() >= EXACT_MAX {
