@@ -77,11 +77,12 @@ impl Contents {
             Family::Meta,
             scrinium_store::KeyRange { from, to: Some(to) },
             scrinium_store::Direction::Forward,
-        )?;
+        );
         let mut next_upload = 1;
         let mut batch = Batch::new();
         while let Some((key, _)) = cursor.next()? {
-            let Some(upload) = key.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes) else {
+            let Some(upload) = key.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+            else {
                 continue;
             };
             next_upload = next_upload.max(upload + 1);
@@ -105,7 +106,7 @@ impl Contents {
             Family::Blob,
             scrinium_store::KeyRange { from: b"u", to: Some(b"v") },
             scrinium_store::Direction::Backward,
-        )?;
+        );
         let last = cursor.next()?.and_then(|(key, _)| key.get(1..9)?.try_into().ok());
         Ok(last.map_or(0, u64::from_be_bytes))
     }
@@ -163,6 +164,23 @@ impl Contents {
         Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
     }
 
+    /// The content of a stored attachment, for another document to refer to.
+    pub(crate) fn share(&self, attachment: &crate::leaf::StoredAttachment) -> Result<Content> {
+        let pin = self.pin(&attachment.digest);
+        if !self.store.contains(Family::Blob, &keys::content(&attachment.digest))? {
+            return Err(DatabaseError::damaged("content", &hex(&attachment.digest)));
+        }
+        let inner = Inner {
+            pin,
+            digest: attachment.digest,
+            md5: attachment.md5,
+            length: attachment.length,
+            record: None,
+            written: AtomicBool::new(true),
+        };
+        Ok(Content { inner: Arc::new(inner) })
+    }
+
     /// A whole stored content; for those that are known to be small.
     pub(crate) fn read_all(&self, digest: &Digest) -> Result<Vec<u8>> {
         let reader = self.reader(digest)?;
@@ -215,7 +233,9 @@ impl std::fmt::Debug for Content {
 impl Drop for Inner {
     fn drop(&mut self) {
         let written = self.written.load(Ordering::Relaxed);
-        if let (false, Some(Record { placement: Placement::Upload { upload, .. }, .. })) = (written, &self.record) {
+        if let (false, Some(Record { placement: Placement::Upload { upload, .. }, .. })) =
+            (written, &self.record)
+        {
             upload::discard(&self.pin.contents.store, *upload);
         }
     }
@@ -243,7 +263,8 @@ impl ContentReader {
             Placement::Inline(data) => (data.open(self.record.length).ok_or_else(damaged)?, offset),
             Placement::Upload { upload, piece_bytes } => {
                 let number = u32::try_from(offset / piece_bytes).map_err(|_| damaged())?;
-                let stored = self.store.get(Family::Blob, &keys::chunk(*upload, number))?.ok_or_else(damaged)?;
+                let stored =
+                    self.store.get(Family::Blob, &keys::chunk(*upload, number))?.ok_or_else(damaged)?;
                 let data = record::Data::decode(&stored).ok_or_else(damaged)?;
                 (data.open(*piece_bytes).ok_or_else(damaged)?, offset % piece_bytes)
             }

@@ -88,12 +88,7 @@ impl Database {
             name: header.name.clone(),
             shared: Arc::clone(shared),
             visible: watch::Sender::new(header.change_number),
-            writer: Mutex::new(Writer {
-                header,
-                pending: HashMap::new(),
-                order: VecDeque::new(),
-                failures,
-            }),
+            writer: Mutex::new(Writer { header, pending: HashMap::new(), order: VecDeque::new(), failures }),
             security: RwLock::default(),
             views: Views::default(),
             dropped: AtomicBool::new(false),
@@ -202,7 +197,8 @@ impl Database {
     ) -> Result<scrinium_store::Commit> {
         let database = Arc::clone(self);
         let change_number = writer.header.change_number;
-        let commit = self.store().submit_after(writer.failures, batch, move |stored| {
+        let commit = self.store().submit_after(writer.failures, batch)?;
+        commit.then(move |stored| {
             if stored {
                 database.visible.send_if_modified(|visible| {
                     let later = change_number > *visible;
@@ -212,7 +208,7 @@ impl Database {
             }
             done(stored);
             drop(keep);
-        })?;
+        });
         Ok(commit)
     }
 
@@ -240,8 +236,9 @@ impl Database {
         let stored = self.store().get(Family::Meta, &keys::security(self.number))?;
         let value = match stored {
             None => serde_json::Value::Object(serde_json::Map::new()),
-            Some(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|_| DatabaseError::damaged("_security", &self.name))?,
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|_| DatabaseError::damaged("_security", &self.name))?
+            }
         };
         let value = Arc::new(value);
         *kept = Some(Arc::clone(&value));

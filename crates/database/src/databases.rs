@@ -110,7 +110,9 @@ impl Databases {
         }
         let number = match store.get(Family::Meta, keys::NEXT_NUMBER)? {
             None => 1,
-            Some(bytes) => number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))?,
+            Some(bytes) => {
+                number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))?
+            }
         };
         let header = Header {
             name: name.to_owned(),
@@ -209,7 +211,7 @@ impl Databases {
         }
         let direction = if range.descending { Direction::Backward } else { Direction::Forward };
         let snapshot = self.shared.store.snapshot();
-        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from: &from, to: Some(&to) }, direction)?;
+        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from: &from, to: Some(&to) }, direction);
         let mut skipped = 0;
         let mut names = Vec::new();
         while names.len() < range.limit
@@ -245,8 +247,7 @@ impl Databases {
     pub fn purge_dropped(&self) -> Result<usize> {
         let (from, to) = keys::DROPPED_RANGE;
         let snapshot = self.shared.store.snapshot();
-        let mut cursor =
-            snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward)?;
+        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
         let mut numbers = Vec::new();
         while let Some((key, _)) = cursor.next()? {
             numbers.extend(key.get(1..).and_then(number_of));
@@ -263,11 +264,13 @@ impl Databases {
         let snapshot = store.snapshot();
         let (from, to) = keys::head_range(number);
         let mut cursor =
-            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward)?;
+            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
         let mut batch = Batch::new();
         let mut noted = 0;
         while let Some((key, value)) = cursor.next()? {
-            let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else { continue };
+            let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else {
+                continue;
+            };
             for digest in &head.contents {
                 batch.delete(Family::Point, &keys::reference(digest, number, id));
                 batch.put(Family::Point, &keys::collectable(digest), &[]);

@@ -75,9 +75,17 @@ pub(crate) struct Prepared {
 /// An attachment of an edit.
 #[derive(Clone)]
 pub(crate) enum PreparedAttachment {
-    New { name: String, content_type: String, revpos: Option<u64>, content: Content },
+    New {
+        name: String,
+        content_type: String,
+        revpos: Option<u64>,
+        content: Content,
+    },
     /// One that the document has already.
-    Stub { name: String, digest: Option<String> },
+    Stub {
+        name: String,
+        digest: Option<String>,
+    },
 }
 
 impl Edit {

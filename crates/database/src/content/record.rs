@@ -136,9 +136,11 @@ pub(crate) fn is_compressible(content_type: &str) -> bool {
     match class {
         "image" => matches!(name, "svg+xml" | "bmp" | "x-ms-bmp" | "tiff"),
         "audio" | "video" => name.contains("wav"),
-        "application" => !["zip", "gzip", "x-7z", "rar", "x-xz", "zstd", "bzip", "openxmlformats", "opendocument"]
-            .iter()
-            .any(|packed| name.contains(packed)),
+        "application" => {
+            !["zip", "gzip", "x-7z", "rar", "x-xz", "zstd", "bzip", "openxmlformats", "opendocument"]
+                .iter()
+                .any(|packed| name.contains(packed))
+        }
         _ => true,
     }
 }
@@ -160,7 +162,11 @@ mod tests {
             assert_eq!(data.open(record.length).unwrap(), text.as_bytes());
             assert_eq!(data.open(10), None);
         }
-        let record = Record { length: 1 << 30, md5: [0; 16], placement: Placement::Upload { upload: 9, piece_bytes: 4 } };
+        let record = Record {
+            length: 1 << 30,
+            md5: [0; 16],
+            placement: Placement::Upload { upload: 9, piece_bytes: 4 },
+        };
         assert_eq!(Record::decode(&record.encode()).unwrap(), record);
     }
 

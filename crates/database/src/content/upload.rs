@@ -49,6 +49,7 @@ impl Upload {
         self.length = self.length.saturating_add(bytes.len() as u64);
         if self.length > self.max_bytes {
             return Err(DatabaseError::TooLarge {
+                error: "attachment_too_large",
                 reason: format!(
                     "The attachment is larger than {} bytes, the limit that `attachment.max_bytes` sets.",
                     self.max_bytes

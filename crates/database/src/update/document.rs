@@ -29,6 +29,15 @@ struct Leaves {
     all: BTreeSet<String>,
 }
 
+/// What an edit added to its document's revisions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grown {
+    Leaf,
+    /// Only what lies behind leaves that were there.
+    History,
+    Nothing,
+}
+
 impl Leaves {
     fn of(tree: &RevisionTree) -> Self {
         Self {
@@ -50,9 +59,9 @@ impl Transaction<'_> {
     /// Adds one edit to the batch.
     pub(super) fn apply(&mut self, edit: Prepared) -> Result<Updated> {
         let before = self.before(&edit.id)?;
-        let old_leaves = Leaves::of(&before.head.tree);
         let parent = self.parent(&edit, &before)?;
-        let parent_leaf = parent.as_ref().map(|parent| self.leaf(&edit.id, &before, parent)).transpose()?.flatten();
+        let parent_leaf =
+            parent.as_ref().map(|parent| self.leaf(&edit.id, &before, parent)).transpose()?.flatten();
         let fields = match (&edit.fields, &parent_leaf) {
             (Some(fields), _) => fields.as_bytes().to_vec(),
             (None, Some(bytes)) => Leaf::decode(&edit.id, bytes)?.field_bytes().to_vec(),
@@ -64,26 +73,28 @@ impl Transaction<'_> {
         };
         let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
         let mut tree = before.head.tree.clone();
-        let Some(revision) = self.grow(&mut tree, &edit, parent.as_ref(), &fields, &attachments)? else {
-            // A replicated revision that is known already: there is nothing to store.
-            let revision = edit.revision.map(|revision| revision.to_string()).unwrap_or_default();
-            return Ok(Updated { id: edit.id, revision });
-        };
+        let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), &fields, &attachments)?;
+        let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
+        if grown == Grown::Nothing {
+            return Ok(updated);
+        }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
-        let record = LeafParts {
-            revision: &revision,
-            deleted: edit.deleted,
-            created_ms,
-            modified_ms: self.now_ms,
-            attachments: &attachments,
-            fields: &fields,
+        let mut leaves = before.leaves.clone();
+        if grown == Grown::Leaf {
+            let parts = LeafParts {
+                revision: &revision,
+                deleted: edit.deleted,
+                created_ms,
+                modified_ms: self.now_ms,
+                attachments: &attachments,
+                fields: &fields,
+            };
+            leaves.insert(revision.to_string(), parts.encode().into());
+            self.keep_contents(edit.outside, edit.attachments);
         }
-        .encode();
-        let Prepared { id, outside, attachments: brought, .. } = edit;
-        self.keep_contents(outside, brought);
-        self.write(&id, before, &old_leaves, tree, created_ms, &revision, record.into())?;
-        Ok(Updated { id, revision: revision.to_string() })
+        self.write(&edit.id, &before, tree, created_ms, leaves)?;
+        Ok(updated)
     }
 
     /// The document as the edits before this one leave it.
@@ -113,21 +124,13 @@ impl Transaction<'_> {
 
     /// The revision that an edit builds on: the one it names, or else the tombstone that it replaces.
     fn parent(&self, edit: &Prepared, before: &Before) -> Result<Option<Revision>> {
-        if self.mode == EditMode::Replicated {
-            return Ok(edit.path.get(1).cloned());
-        }
-        match &edit.revision {
-            Some(revision) if before.head.tree.contains(revision) => Ok(Some(revision.clone())),
-            Some(_) => Err(DatabaseError::Conflict),
-            None => match before.head.tree.winner() {
-                None => Ok(None),
-                Some(leaf) if leaf.deleted => Ok(Some(leaf.revision.clone())),
-                Some(_) => Err(DatabaseError::Conflict),
-            },
+        match self.mode {
+            EditMode::Replicated => Ok(edit.path.get(1).cloned()),
+            EditMode::Interactive => Ok(before.head.tree.edit_parent(edit.revision.as_ref())?.cloned()),
         }
     }
 
-    /// Adds the edit's revision to the tree. `None`: it is there already.
+    /// Adds the edit's revision to the tree.
     fn grow(
         &self,
         tree: &mut RevisionTree,
@@ -135,23 +138,30 @@ impl Transaction<'_> {
         parent: Option<&Revision>,
         fields: &[u8],
         attachments: &[StoredAttachment],
-    ) -> Result<Option<Revision>> {
+    ) -> Result<(Revision, Grown)> {
         if self.mode == EditMode::Replicated {
             let revision = edit.revision.clone().ok_or_else(|| {
-                DatabaseError::bad_request("A replicated document must bring its revision: `_rev` is missing.")
+                DatabaseError::bad_request(
+                    "A replicated document must bring its revision: `_rev` is missing.",
+                )
             })?;
-            return Ok(match tree.merge(&edit.path, edit.deleted) {
-                Merged::NewLeaf | Merged::NewBranch => Some(revision),
-                Merged::InternalNode | Merged::AlreadyThere => None,
-            });
+            let grown = match tree.merge(&edit.path, edit.deleted)? {
+                Merged::NewLeaf | Merged::NewBranch => Grown::Leaf,
+                Merged::Joined => Grown::History,
+                Merged::InternalNode | Merged::AlreadyThere => Grown::Nothing,
+            };
+            return Ok((revision, grown));
         }
         let decoded = scrinium_document::Fields::decode(fields)?;
-        let digests: Vec<(&str, String)> =
-            attachments.iter().map(|attachment| (attachment.name.as_str(), attachment.digest_text())).collect();
-        let named: Vec<(&str, &str)> = digests.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        let digests: Vec<(&str, String)> = attachments
+            .iter()
+            .map(|attachment| (attachment.name.as_str(), attachment.digest_text()))
+            .collect();
+        let named: Vec<(&str, &str)> =
+            digests.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
         let revision = new_revision(parent, edit.deleted, decoded, &named);
         tree.add_edit(parent, revision.clone(), edit.deleted)?;
-        Ok(Some(revision))
+        Ok((revision, Grown::Leaf))
     }
 
     /// The new leaf's attachments: those that came, and those of the parent that the edit names.
@@ -228,8 +238,11 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let number = self.database.number();
-        let key =
-            if leaves.is_winner(&text) { keys::winner(number, id) } else { keys::loser(number, id, revision) };
+        let key = if leaves.is_winner(&text) {
+            keys::winner(number, id)
+        } else {
+            keys::loser(number, id, revision)
+        };
         let stored = self.database.store().get(Family::Scan, &key)?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
         Ok(Some(Bytes::copy_from_slice(&stored)))
@@ -246,24 +259,20 @@ impl Transaction<'_> {
         }
     }
 
-    /// Puts everything that the new leaf changes into the batch.
-    #[allow(clippy::too_many_arguments, reason = "all of what an edit has come to, used once")]
+    /// Puts everything that the edit changes into the batch.
     fn write(
         &mut self,
         id: &str,
-        before: Before,
-        old: &Leaves,
+        before: &Before,
         tree: RevisionTree,
         created_ms: u64,
-        revision: &Revision,
-        record: Bytes,
+        mut leaves: HashMap<String, Bytes>,
     ) -> Result<()> {
         let number = self.database.number();
+        let old = Leaves::of(&before.head.tree);
         let new = Leaves::of(&tree);
-        let mut leaves = before.leaves.clone();
-        leaves.insert(revision.to_string(), record);
-        self.place_leaves(id, &before, old, &new, &mut leaves)?;
-        let (contents, external_bytes) = self.contents_of(id, &before, &tree, &leaves)?;
+        self.place_leaves(id, before, &old, &new, &mut leaves)?;
+        let (contents, external_bytes) = self.contents_of(id, before, &tree, &leaves)?;
         self.refer(id, &before.head.contents, &contents);
 
         let change_number = self.header.change_number + 1;
@@ -282,7 +291,7 @@ impl Transaction<'_> {
         self.header.change_number = change_number;
         self.header.external_bytes =
             self.header.external_bytes.saturating_sub(before.head.external_bytes) + external_bytes;
-        self.count(old, &new);
+        self.count(&old, &new);
         self.design_changed |= is_design(id);
         self.changed.insert(id.to_owned(), Pending { head, leaves });
         Ok(())
@@ -313,7 +322,9 @@ impl Transaction<'_> {
             let revision = Revision::parse(text)?;
             let record = match leaves.get(text) {
                 Some(record) => record.clone(),
-                None => self.leaf(id, before, &revision)?.ok_or_else(|| DatabaseError::damaged("leaf", id))?,
+                None => {
+                    self.leaf(id, before, &revision)?.ok_or_else(|| DatabaseError::damaged("leaf", id))?
+                }
             };
             if is_winner {
                 self.batch.put(Family::Scan, &keys::winner(number, id), &record);
