@@ -62,7 +62,7 @@ impl Database {
         let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
         let attachment = found
             .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
-        let content = self.shared.contents.reader(&attachment.digest)?;
+        let content = self.common.contents.reader(&attachment.digest)?;
         Ok(AttachmentReader {
             digest: attachment.digest_text(),
             name: attachment.name,
@@ -78,13 +78,13 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::TooLarge`], and what the store reports.
     pub fn store_content(&self, bytes: &[u8], content_type: &str) -> Result<Content> {
-        content_of(bytes, content_type, &self.shared.contents, &self.shared.options)
+        content_of(bytes, content_type, &self.common.contents, &self.common.options)
     }
 
     /// A content that comes bit by bit, for an edit to refer to.
     #[must_use]
     pub fn upload(&self, content_type: &str) -> Upload {
-        Upload::new(&self.shared.contents, content_type, self.shared.options.attachment_max_bytes)
+        Upload::new(&self.common.contents, content_type, self.common.options.attachment_max_bytes)
     }
 
     /// A content that a document of any database refers to, so that another document can share it.
@@ -98,7 +98,7 @@ impl Database {
         let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
         let attachment = found
             .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
-        let content = self.shared.contents.share(&attachment)?;
+        let content = self.common.contents.share(&attachment)?;
         Ok(crate::edit::NewAttachment {
             name: attachment.name,
             content_type: attachment.content_type,

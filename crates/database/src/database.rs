@@ -10,7 +10,7 @@ use scrinium_store::{Batch, Family, Store};
 use tokio::sync::watch;
 
 use crate::content::hex;
-use crate::databases::Shared;
+use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::header::Header;
@@ -22,7 +22,7 @@ pub struct Database {
     number: u32,
     uuid: [u8; 16],
     name: String,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) common: Arc<Common>,
     writer: Mutex<Writer>,
     /// The last change that a reader finds.
     visible: watch::Sender<u64>,
@@ -78,15 +78,15 @@ pub struct DatabaseInfo {
 }
 
 impl Database {
-    pub(crate) fn load(shared: &Arc<Shared>, number: u32) -> Result<Self> {
+    pub(crate) fn load(common: &Arc<Common>, number: u32) -> Result<Self> {
         // Read before the header: a write that fails in between is noticed by the first update.
-        let failures = shared.store.failures();
-        let header = read_header(&shared.store, number)?;
+        let failures = common.store.failures();
+        let header = read_header(&common.store, number)?;
         Ok(Self {
             number,
             uuid: header.uuid,
             name: header.name.clone(),
-            shared: Arc::clone(shared),
+            common: Arc::clone(common),
             visible: watch::Sender::new(header.change_number),
             writer: Mutex::new(Writer { header, pending: HashMap::new(), order: VecDeque::new(), failures }),
             security: RwLock::default(),
@@ -108,7 +108,7 @@ impl Database {
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.shared.store
+        &self.common.store
     }
 
     pub(crate) fn check_there(&self) -> Result<()> {

@@ -38,14 +38,20 @@ impl Default for DatabaseOptions {
 /// All databases of a server. Clones share them.
 #[derive(Clone)]
 pub struct Databases {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
-/// What the databases of a server have in common.
-pub(crate) struct Shared {
+/// What every database of a server uses.
+pub(crate) struct Common {
     pub(crate) store: Store,
     pub(crate) contents: Contents,
     pub(crate) options: DatabaseOptions,
+}
+
+/// Which databases of a server are open.
+struct Shared {
+    /// Apart from the rest, so that a database that is kept ready does not keep its keeper.
+    common: Arc<Common>,
     server_uuid: String,
     /// Everything in use, so that two parts of the server never hold two of one database.
     open: Mutex<HashMap<String, Weak<Database>>>,
@@ -84,9 +90,11 @@ impl Databases {
     /// What the store reports.
     pub fn open(store: &Store, options: DatabaseOptions) -> Result<Self> {
         let shared = Shared {
-            store: store.clone(),
-            contents: Contents::open(store.clone())?,
-            options,
+            common: Arc::new(Common {
+                store: store.clone(),
+                contents: Contents::open(store.clone())?,
+                options,
+            }),
             server_uuid: server_uuid(store)?,
             open: Mutex::default(),
             idle: Cache::new(IDLE_DATABASES),
@@ -102,7 +110,7 @@ impl Databases {
     pub fn create(&self, name: &str) -> Result<Arc<Database>> {
         names::validate(name)?;
         let _catalog = self.shared.catalog.lock();
-        let store = &self.shared.store;
+        let store = &self.shared.common.store;
         if store.contains(Family::Meta, &keys::database_by_name(name))? {
             return Err(DatabaseError::Exists {
                 reason: "The database could not be created, the file already exists.".to_owned(),
@@ -159,11 +167,11 @@ impl Databases {
     }
 
     fn load(&self, name: &str) -> Result<Database> {
-        let store = &self.shared.store;
+        let store = &self.shared.common.store;
         let number = store.get(Family::Meta, &keys::database_by_name(name))?;
         let number = number.ok_or_else(DatabaseError::no_database)?;
         let number = number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))?;
-        Database::load(&self.shared, number)
+        Database::load(&self.shared.common, number)
     }
 
     /// Drops a database: it is gone, durably, when this returns. What it held is removed by
@@ -210,7 +218,7 @@ impl Databases {
             return Ok(Vec::new());
         }
         let direction = if range.descending { Direction::Backward } else { Direction::Forward };
-        let snapshot = self.shared.store.snapshot();
+        let snapshot = self.shared.common.store.snapshot();
         let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from: &from, to: Some(&to) }, direction);
         let mut skipped = 0;
         let mut names = Vec::new();
@@ -237,7 +245,7 @@ impl Databases {
     /// # Errors
     /// What the store reports.
     pub fn collect_contents(&self) -> Result<Collected> {
-        self.shared.contents.collect()
+        self.shared.common.contents.collect()
     }
 
     /// Clears away what dropped databases held. Returns how many were cleared.
@@ -246,7 +254,7 @@ impl Databases {
     /// What the store reports; the rest is done by the next call.
     pub fn purge_dropped(&self) -> Result<usize> {
         let (from, to) = keys::DROPPED_RANGE;
-        let snapshot = self.shared.store.snapshot();
+        let snapshot = self.shared.common.store.snapshot();
         let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
         let mut numbers = Vec::new();
         while let Some((key, _)) = cursor.next()? {
@@ -260,7 +268,7 @@ impl Databases {
 
     /// Notes the contents of a dropped database as collectable, then removes its ranges.
     fn purge(&self, number: u32) -> Result<()> {
-        let store = &self.shared.store;
+        let store = &self.shared.common.store;
         let snapshot = store.snapshot();
         let (from, to) = keys::head_range(number);
         let mut cursor =

@@ -97,7 +97,7 @@ impl Database {
             });
         }
         let prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(&self.shared.contents, &self.shared.options)).collect();
+            edits.into_iter().map(|edit| edit.prepare(&self.common.contents, &self.common.options)).collect();
         // Read once outside of the lock, so that under it the documents come from memory.
         if let [Ok(only)] = prepared.as_slice() {
             self.store().get(Family::Point, &keys::head(self.number(), &only.id))?;

@@ -41,9 +41,7 @@ fn a_document_lives_and_dies() {
 fn replicas_agree_on_the_winner_and_keep_the_loser() {
     let server = Server::new();
     let database = server.databases.create("test").unwrap();
-    let conflicting = |digest: &str, n: u32| {
-        json!({"_id": "a", "_rev": format!("2-{digest}"), "_revisions": {"start": 2, "ids": [digest, "aa"]}, "n": n})
-    };
+    let conflicting = |digest: &str, n: u32| json!({"_id": "a", "_rev": format!("2-{digest}"), "_revisions": {"start": 2, "ids": [digest, "aa"]}, "n": n});
     replicate(&database, &json!({"_id": "a", "_rev": "1-aa", "n": 0})).unwrap();
     replicate(&database, &conflicting("cc", 2)).unwrap();
     replicate(&database, &conflicting("bb", 1)).unwrap();
@@ -198,7 +196,11 @@ fn changes_come_once_for_each_document_in_order() {
     assert_eq!(some, (named(&[("a", true)]), last.clone()));
     assert_eq!(ids(ChangesQuery { since: Since::Now, ..ChangesQuery::default() }), (vec![], last));
     let other = Since::At("2-00000000".to_owned());
-    assert_eq!(ids(ChangesQuery { since: other, ..ChangesQuery::default() }).0.len(), 3, "another database's");
+    assert_eq!(
+        ids(ChangesQuery { since: other, ..ChangesQuery::default() }).0.len(),
+        3,
+        "another database's"
+    );
 }
 
 #[test]
@@ -225,18 +227,17 @@ fn rows_by_id() {
     assert_eq!(ids(query()), "_design/x a c ä");
     assert_eq!(ids(RowQuery { descending: true, ..query() }), "ä c a _design/x");
     assert_eq!(ids(RowQuery { start_key: Some(json!("a")), end_key: Some(json!("c")), ..query() }), "a c");
-    let exclusive = RowQuery {
-        start_key: Some(json!("a")),
-        end_key: Some(json!("c")),
-        inclusive_end: false,
-        ..query()
-    };
+    let exclusive =
+        RowQuery { start_key: Some(json!("a")), end_key: Some(json!("c")), inclusive_end: false, ..query() };
     assert_eq!(ids(exclusive), "a");
     let backwards =
         RowQuery { descending: true, start_key: Some(json!("c")), end_key: Some(json!("a")), ..query() };
     assert_eq!(ids(backwards), "c a");
     assert_eq!(ids(RowQuery { skip: 1, limit: Some(2), ..query() }), "a c");
-    assert_eq!(ids(RowQuery { keys: Some(vec![json!("c"), json!("no"), json!("b")]), ..query() }), "c not_found b");
+    assert_eq!(
+        ids(RowQuery { keys: Some(vec![json!("c"), json!("no"), json!("b")]), ..query() }),
+        "c not_found b"
+    );
     assert_eq!(ids(RowQuery { start_key: Some(json!([])), ..query() }), "");
     let total = database.all_documents(query()).unwrap().total_rows;
     assert_eq!(total, Some(4));

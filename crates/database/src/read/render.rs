@@ -94,7 +94,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn write_content(&self, json: &mut Vec<u8>, id: &str, attachment: &StoredAttachment) -> Result<()> {
-        let content = self.database.shared.contents.reader(&attachment.digest)?;
+        let content = self.database.common.contents.reader(&attachment.digest)?;
         if content.length() != attachment.length {
             return Err(DatabaseError::damaged("attachment", id));
         }
@@ -177,7 +177,7 @@ pub(crate) fn write_fields(
     id: &str,
 ) -> Result<()> {
     fields.write_members(json, false, |outside, json| {
-        let value = database.shared.contents.read_all(&outside.digest)?;
+        let value = database.common.contents.read_all(&outside.digest)?;
         if value.len() as u64 != outside.length {
             return Err(DatabaseError::damaged("field", id));
         }

@@ -212,7 +212,7 @@ impl Transaction<'_> {
         }
         // The content of a stub may lose its last other reference to another update meanwhile.
         for attachment in &attachments {
-            self.pins.push(self.database.shared.contents.pin(&attachment.digest));
+            self.pins.push(self.database.common.contents.pin(&attachment.digest));
         }
         Ok(attachments)
     }
@@ -371,7 +371,7 @@ impl Transaction<'_> {
         for digest in old.iter().filter(|digest| new.binary_search(digest).is_err()) {
             // Pinned until the batch is stored: else the collector, which still sees the reference,
             // could remove the note that this batch writes.
-            self.pins.push(self.database.shared.contents.pin(digest));
+            self.pins.push(self.database.common.contents.pin(digest));
             self.batch.delete(Family::Point, &keys::reference(digest, number, id));
             self.batch.put(Family::Point, &keys::collectable(digest), &[]);
         }
