@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::keeper::{Core, Keeper};
-use crate::options::MAX_BATCH_BYTES;
+use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::tree::Tree;
 use crate::{Batch, Commit, Family, Slice, Snapshot, StoreError, StoreOptions, figures, ingest, slice};
@@ -45,7 +45,7 @@ impl Store {
         log_options.extent_bytes = options.log_extent_bytes;
         log_options.spare_extents = options.log_spare_extents;
         log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
-        log_options.max_record_bytes = MAX_BATCH_BYTES;
+        log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
         log_options.queue_bytes = options.queue_bytes;
 
         let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
