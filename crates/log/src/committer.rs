@@ -45,6 +45,8 @@ struct Shared {
     work: Condvar,
     space: Condvar,
     last_synced: AtomicU64,
+    /// As in the queue, for reading without its lock.
+    failures: AtomicU64,
     queue_bytes: usize,
     max_record_bytes: usize,
 }
@@ -55,6 +57,9 @@ struct Queue {
     waiting_bytes: usize,
     release_before: Option<Sequence>,
     failure: Option<LogError>,
+    /// How often groups were refused or failed, and why the last time.
+    failures: u64,
+    last_refusal: Option<LogError>,
     stopping: bool,
 }
 
@@ -80,6 +85,7 @@ impl Committer {
             work: Condvar::new(),
             space: Condvar::new(),
             last_synced: AtomicU64::new(log.last().0),
+            failures: AtomicU64::new(0),
             queue_bytes: log.options().queue_bytes,
             max_record_bytes: log.options().max_record_bytes,
         });
@@ -101,6 +107,26 @@ impl Committer {
     /// # Errors
     /// [`LogError::TooLarge`]; [`LogError::Failed`] after a failure; [`LogError::Stopped`].
     pub fn submit(&self, record: Bytes) -> Result<Commit, LogError> {
+        self.hand_over(record, None)
+    }
+
+    /// As [`Committer::submit`], unless a record was refused since [`Committer::failures`] was `failures`: one that
+    /// builds on a record that failed must not be stored.
+    ///
+    /// # Errors
+    /// As [`Committer::submit`], and why the last record was refused.
+    pub fn submit_after(&self, failures: u64, record: Bytes) -> Result<Commit, LogError> {
+        self.hand_over(record, Some(failures))
+    }
+
+    /// How often records were refused or failed after they were taken. When it changes, all that were taken before
+    /// are answered.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.shared.failures.load(Ordering::Acquire)
+    }
+
+    fn hand_over(&self, record: Bytes, failures: Option<u64>) -> Result<Commit, LogError> {
         let (bytes, limit_bytes) = (record.len(), self.shared.max_record_bytes);
         if bytes > limit_bytes {
             return Err(LogError::TooLarge { bytes, limit_bytes });
@@ -112,6 +138,9 @@ impl Committer {
         }
         if let Some(failure) = &queue.failure {
             return Err(failure.clone());
+        }
+        if failures.is_some_and(|failures| failures != queue.failures) {
+            return Err(queue.last_refusal.clone().unwrap_or(LogError::Stopped));
         }
         let idle = queue.groups.is_empty();
         let commit = queue.add(record, waiting);
@@ -219,12 +248,16 @@ impl Shared {
         let groups = {
             let mut queue = self.queue.lock();
             queue.waiting_bytes = 0;
+            queue.failures += 1;
+            queue.last_refusal = Some(error.clone());
             std::mem::take(&mut queue.groups)
         };
         self.space.notify_all();
         for group in groups {
             group.outcome.answer(Err(error.clone()));
         }
+        let failures = self.queue.lock().failures;
+        self.failures.store(failures, Ordering::Release);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use scrinium_log::{Committer, DirectIo, Log, LogOptions};
+use scrinium_log::{Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
 use crate::applier::{Applier, replay};
@@ -81,6 +82,14 @@ impl Store {
     /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
     /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
     pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
+        self.hand_over(batch, Committer::submit)
+    }
+
+    fn hand_over(
+        &self,
+        batch: Batch,
+        submit: impl FnOnce(&Committer, Bytes) -> Result<scrinium_log::Commit, LogError>,
+    ) -> Result<Commit, StoreError> {
         if let Some(family) = batch.family_that_is(true) {
             return Err(StoreError::WrongFamily { family, operation: "submit" });
         }
@@ -91,14 +100,14 @@ impl Store {
         core.health.admit(&core.tree.folder, batch.len_bytes())?;
         let committer = core.committer.read();
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
-        committer.submit(batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
+        submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
     }
 
     /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it
     /// again when this number has changed.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        0
+        self.inner.core.committer.read().as_ref().map_or(0, Committer::failures)
     }
 
     /// As [`Store::submit`], unless a commit has failed since [`Store::failures`] was `failures`: a batch that
@@ -107,8 +116,7 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
     pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
-        let _ = failures;
-        self.submit(batch)
+        self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
     }
 
     /// [`Store::submit`], then waits for the answer.
