@@ -16,6 +16,10 @@ const MEGABYTE: u64 = 1 << 20;
 /// them into small files. The budget bounds their sum.
 const MEMTABLE_BYTES: usize = 64 << 20;
 
+/// Memtables grow in such steps. By default it is a megabyte, which nine families that hold hardly anything
+/// would take each, and in a small budget they would then be flushed without end.
+const MEMTABLE_STEP_BYTES: usize = 64 << 10;
+
 /// A window of so many entries, half of them deletions, marks a file for compaction.
 const DELETION_WINDOW: usize = 4096;
 const DELETIONS_IN_WINDOW: usize = 2048;
@@ -63,6 +67,7 @@ fn open_file_limit() -> i32 {
 pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options {
     let mut options = Options::default();
     options.set_write_buffer_size(MEMTABLE_BYTES);
+    options.set_arena_block_size(MEMTABLE_STEP_BYTES);
     options.set_max_write_buffer_number(4);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_max_bytes_for_level_base(256 * MEGABYTE);
