@@ -207,7 +207,7 @@ fn the_control_file_survives_one_damaged_copy() {
         let mended = copy.read("log.control");
         assert_eq!(mended[..80], mended[4096..4176]);
     }
-    let mut content = whole.clone();
+    let mut content = whole;
     content[20] ^= 1;
     content[4116] ^= 1;
     let copy = disk.copy();

@@ -295,8 +295,7 @@ impl System for Disk {
         if state.step(&[Fault::Stop])? {
             return Err(device_error());
         }
-        let names = state.names.clone();
-        state.durable_names = names;
+        state.durable_names = state.names.clone();
         state.unsynced_names.clear();
         Ok(())
     }
