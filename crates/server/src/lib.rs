@@ -1,1 +1,4 @@
-//! Stub.
+//! The server around the databases: configuration, command line, console, ports' encryption, signals.
+
+pub mod config;
+mod files;
