@@ -38,5 +38,5 @@ fn write_beside(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     file.sync_all()?;
     std::fs::rename(&part, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }

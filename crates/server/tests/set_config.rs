@@ -45,7 +45,7 @@ fn a_value_takes_effect_at_once_and_the_file_keeps_it_and_its_comments() {
 
     configuration.set("memory.budget", "1.5 GB").unwrap();
     configuration.set("log.spare_extents", "5").unwrap();
-    assert_eq!(configuration.settings().log.spare_extents, 3, "changes at the next start");
+    assert_eq!(configuration.settings().log.spare_extents, 2, "changes at the next start");
     let expected = "\
 # Our server.
 [server]
@@ -78,8 +78,8 @@ fn what_is_wrong_changes_nothing() {
     );
     assert_eq!(refused("memory.budget", "50 %"), "memory.budget stays as it is: the store is closed");
     assert_eq!(
-        refused("document.max_bytes", "500 MB"),
-        "document.max_bytes: log.max_record_bytes: it must be at least 1000 MB, twice document.max_bytes"
+        refused("http.body_budget_bytes", "10 MB"),
+        "http.body_budget_bytes: it must be at least 64 MB, as http.max_request_bytes"
     );
     assert_eq!(std::fs::read_to_string(file).unwrap(), FILE);
     assert_eq!(configuration.settings().memory.budget.to_string(), "25 %");

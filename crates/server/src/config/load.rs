@@ -108,7 +108,8 @@ impl Configuration {
         changed.values.insert(key.name, effective);
         match changed.settings().contradictions().first() {
             None => Ok(changed),
-            Some((name, what)) => Err(format!("{name}: {what}")),
+            Some((name, what)) if *name == key.name => Err(what.clone()),
+            Some((name, what)) => Err(format!("{name} would be too small: {what}")),
         }
     }
 }

@@ -14,6 +14,7 @@ const TB: u64 = 1024 * GB;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 configuration! {
@@ -53,14 +54,11 @@ configuration! {
         extent_bytes: Bytes { min: MB, max: GB } = "64 MB", Restart;
         /// Emptied extents that are kept to be used again, since writing over an old extent is faster
         /// than growing a new one.
-        spare_extents: Integer { min: 0, max: 64 } = "3", Restart, domino "TRANSLOG_MaxSize";
-        /// Whether the log is written past the system's file cache. `auto` does so where the file system
-        /// takes it.
-        direct_io: Choice { options: &["auto", "off"] } = "auto", Restart;
+        spare_extents: Integer { min: 0, max: 64 } = "2", Restart, domino "TRANSLOG_MaxSize";
+        /// Whether the log is written past the system's file cache, where the file system takes it.
+        direct_io: Boolean = "true", Restart;
         /// Changes that may wait for the log to be written. Past that, those who change wait.
         queue_bytes: Bytes { min: MB, max: 16 * GB } = "64 MB", Restart;
-        /// The largest change that is written as one. It must hold the largest document.
-        max_record_bytes: Bytes { min: MB, max: GB } = "64 MB", Restart;
     }
 
     /// When changes that stand in the log are also written to the databases' own files.
@@ -77,10 +75,17 @@ configuration! {
         budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
     }
 
+    /// The disk that databases are on.
+    disk as DiskSettings {
+        /// Free space that is left alone: with less than this, changes are refused (507) and reading goes
+        /// on, so that there is room to put in order what was accepted.
+        reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
+    }
+
     /// Limits of documents.
     document as DocumentSettings {
         /// The largest document, attachments not counted. A larger one is answered with 413.
-        max_bytes: Bytes { min: KB, max: 512 * MB } = "8 MB", Running;
+        max_bytes: Bytes { min: KB, max: 32 * MB } = "8 MB", Running;
     }
 
     /// Limits of attachments.
@@ -99,16 +104,31 @@ configuration! {
         tls_certificate: Path = "tls/certificate.pem", Restart;
         /// The certificate's private key, as PEM.
         tls_key: Path = "tls/key.pem", Restart;
-        /// Whether answers are compressed (zstd, gzip) for clients that ask for it.
-        compression: Boolean = "true", Restart, domino "network compression";
+        /// Whether answers are compressed (zstd, gzip) for clients that ask for it. It saves network and
+        /// costs processor.
+        compression: Boolean = "false", Restart, domino "network compression";
         /// Web sites whose pages may use the port (CORS), such as `https://example.com`; `*` is every
-        /// site, without passwords. Empty: none.
+        /// site. Empty: none.
         cors_origins: TextList { form: "an origin (https://example.com) or *", check: checks::origin } = "",
             Restart;
+        /// Whether pages of those sites may send cookies and passwords.
+        cors_credentials: Boolean = "false", Restart;
         /// The largest body of a request that holds documents; attachments have their own limit.
         max_request_bytes: Bytes { min: MB, max: 4 * GB } = "64 MB", Restart;
+        /// Memory for the bodies of all requests together. Past that, requests are answered with 503.
+        body_budget_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
+        /// The longest head of a request.
+        max_header_bytes: Bytes { min: 8 * KB, max: MB } = "64 KB", Restart;
         /// Connections at once. Past that, new ones wait to be accepted.
-        max_connections: Integer { min: 1, max: 1_000_000 } = "10000", Restart, domino "SERVER_MAXSESSIONS";
+        max_connections: Integer { min: 1, max: 1_000_000 } = "20000", Restart, domino "SERVER_MAXSESSIONS";
+        /// The longest that the head of a request may take, and the longest pause within its body.
+        read_timeout: Duration { min: SECOND, max: HOUR } = "30 s", Restart;
+        /// The longest that a client may take nothing of an answer.
+        write_timeout: Duration { min: SECOND, max: HOUR } = "60 s", Restart;
+        /// A connection without requests is closed after this time.
+        idle_timeout: Duration { min: SECOND, max: DAY } = "5 min", Restart;
+        /// How long `_changes` waits for a change where the client does not say.
+        changes_timeout: Duration { min: SECOND, max: DAY } = "60 s", Restart;
     }
 
     /// People who have logged in by a form (cookie).
@@ -123,8 +143,8 @@ configuration! {
         /// Mailboxes (`mail.box`) that memos are put into on their way. More let more people send at once
         /// without waiting for each other.
         boxes: Integer { min: 1, max: 10 } = "4", Restart, domino "MAIL.BOX count";
-        /// The part after the @ in addresses of the people of this server.
-        domain: Text { form: "a host name", check: checks::host_name } = "localhost", Restart,
+        /// The parts after the @ in addresses of the people of this server.
+        domains: TextList { form: "a host name", check: checks::host_name } = "localhost", Restart,
             domino "Domain";
     }
 
@@ -169,19 +189,25 @@ impl Settings {
     /// What is wrong with settings that are each right, with the key that is best changed.
     pub(super) fn contradictions(&self) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        // A record holds a document with its view of the revision tree and a few keys beside it.
-        if self.log.max_record_bytes < self.document.max_bytes.saturating_mul(2) {
-            let least = super::print_bytes(self.document.max_bytes.saturating_mul(2));
-            let what = format!("it must be at least {least}, twice document.max_bytes");
-            found.push(("log.max_record_bytes", what));
-        }
-        if self.http.max_request_bytes < self.document.max_bytes {
-            let least = super::print_bytes(self.document.max_bytes);
-            found.push((
-                "http.max_request_bytes",
-                format!("it must be at least {least}, as document.max_bytes"),
-            ));
-        }
+        let mut at_least = |small: &'static str, has: u64, large: &str, needs: u64| {
+            if has < needs {
+                let needs = super::print_bytes(needs);
+                found.push((small, format!("it must be at least {needs}, as {large}")));
+            }
+        };
+        let http = &self.http;
+        at_least(
+            "http.max_request_bytes",
+            http.max_request_bytes,
+            "document.max_bytes",
+            self.document.max_bytes,
+        );
+        at_least(
+            "http.body_budget_bytes",
+            http.body_budget_bytes,
+            "http.max_request_bytes",
+            http.max_request_bytes,
+        );
         found
     }
 
