@@ -1,4 +1,5 @@
 //! The server around the databases: configuration, command line, console, ports' encryption, signals.
 
 pub mod config;
+pub mod console;
 mod files;
