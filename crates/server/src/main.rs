@@ -1,0 +1,2 @@
+//! The binary `scrinium`.
+fn main() {}
