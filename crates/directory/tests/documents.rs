@@ -1,5 +1,7 @@
 //! What may stand in the directory, and what becomes of it on its way there.
 
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
 use scrinium_directory::{
     DirectoryError, Person, first_administrator, hide_secrets, prepare, verify_password,
 };

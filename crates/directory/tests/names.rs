@@ -1,5 +1,7 @@
 //! Finding people and groups by name, against a naive search through all documents.
 
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
