@@ -1,9 +1,11 @@
 //! Mail: what a memo is, how a message of the Internet becomes one, and to whom it goes.
 
 mod address;
+pub mod import;
 mod memo;
 mod message;
 mod notes;
+mod recipients;
 
 pub use address::{WrittenAddress, format_address};
 pub use memo::{
@@ -12,3 +14,4 @@ pub use memo::{
 pub use message::{
     MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, shown_address,
 };
+pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};

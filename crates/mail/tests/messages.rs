@@ -2,7 +2,7 @@
 //!
 //! `SCRINIUM_BLESS=1 cargo test -p scrinium-mail --test messages` writes the golden files anew.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 
@@ -144,7 +144,11 @@ proptest! {
 fn corpus() -> Option<PathBuf> {
     let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
         let home = PathBuf::from(std::env::var_os("HOME")?);
-        Some(std::env::var_os("XDG_CACHE_HOME").map_or(home.join(".cache"), PathBuf::from).join("scrinium"))
+        Some(
+            std::env::var_os("XDG_CACHE_HOME")
+                .map_or_else(|| home.join(".cache"), PathBuf::from)
+                .join("scrinium"),
+        )
     });
     let folder = std::env::var_os("SCRINIUM_CORPUS")
         .map(PathBuf::from)
