@@ -2,14 +2,15 @@
 //!
 //! People and groups are ordinary documents of the database [`DIRECTORY_DATABASE`]. Whoever writes there
 //! passes the document through [`prepare`] first, which checks it and replaces a clear-text password by its
-//! hash. [`NameIndex`] holds everybody in memory, by every name they answer to; it is what a login and the
-//! mail router ask.
+//! hash. [`Directory`] holds everybody in memory, by every name they answer to, as the database is at the
+//! moment; it is what a login and the mail router ask.
 //!
 //! Nothing here knows a protocol: a login arrives as a name and a password, a session as the text of a
 //! cookie.
 
 mod administrator;
 mod credentials;
+mod directory;
 mod error;
 mod fields;
 mod group;
@@ -25,6 +26,7 @@ pub use administrator::{
     NewAdministrator, first_administrator,
 };
 pub use credentials::{CredentialOptions, Credentials};
+pub use directory::{Directory, EnsureError};
 pub use error::{DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
 pub use hashing::{HashingError, HashingGate};

@@ -70,6 +70,11 @@ impl NameIndex {
         self.entries.write().replace(id, entry);
     }
 
+    /// Forgets everybody.
+    pub fn clear(&self) {
+        *self.entries.write() = Entries::default();
+    }
+
     /// The person whose document has this id.
     #[must_use]
     pub fn person(&self, id: &str) -> Option<Arc<Person>> {
