@@ -20,7 +20,7 @@ pub(crate) struct Outcome {
 #[derive(Default)]
 struct Wakers {
     answered: bool,
-    waiting: Vec<(u32, Waker)>,
+    waiting: Vec<(u64, Waker)>,
     calls: Vec<Call>,
 }
 
@@ -49,11 +49,11 @@ impl Outcome {
 #[must_use = "the record is durable only when the answer says so"]
 pub struct Commit {
     outcome: Arc<Outcome>,
-    index: u32,
+    index: u64,
 }
 
 impl Commit {
-    pub(crate) fn new(outcome: Arc<Outcome>, index: u32) -> Self {
+    pub(crate) fn new(outcome: Arc<Outcome>, index: u64) -> Self {
         Self { outcome, index }
     }
 
@@ -79,7 +79,7 @@ impl Commit {
     }
 
     fn number(&self, first: &Result<Sequence, LogError>) -> Result<Sequence, LogError> {
-        first.clone().map(|first| Sequence(first.0 + u64::from(self.index)))
+        first.clone().map(|first| Sequence(first.0 + self.index))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rocksdb::{IngestExternalFileOptions, SstFileWriter};
+use rocksdb::{IngestExternalFileOptions, Options, SstFileWriter};
 
 use crate::tree::Tree;
 use crate::{Family, StoreError, tuning};
@@ -32,50 +32,69 @@ impl Drop for Workplace {
     }
 }
 
-/// Writes `sorted` into files and moves them into the tree, all at once. Returns how many entries.
-pub(crate) fn ingest(
-    tree: &Tree,
-    family: Family,
-    sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-) -> Result<u64, StoreError> {
-    let workplace = Workplace::make(&tree.folder.ingest)?;
-    let options = tuning::family_options(Some(family), &tree.budget);
-    let mut files = Vec::new();
-    let mut writer: Option<SstFileWriter<'_>> = None;
-    let mut last: Option<Vec<u8>> = None;
-    let mut entries = 0_u64;
-    for (key, value) in sorted {
-        if last.as_ref().is_some_and(|last| *last >= key) {
-            return Err(StoreError::Unsorted { entry: entries });
-        }
-        let mut open = match writer.take() {
-            Some(open) => open,
-            None => {
-                let path = workplace.0.join(format!("{}.sst", files.len()));
-                let open = SstFileWriter::create(&options);
-                open.open(&path).map_err(|e| tree.error("write a sorted file for", &e))?;
-                files.push(path);
-                open
+/// Sorted files that wait to be brought in. They are removed when this is dropped before.
+pub(crate) struct SortedFiles {
+    workplace: Workplace,
+    files: Vec<PathBuf>,
+    entries: u64,
+}
+
+impl SortedFiles {
+    /// Writes `sorted` into files on the tree's file system.
+    pub(crate) fn write(
+        tree: &Tree,
+        family: Family,
+        sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<Self, StoreError> {
+        let failed = |error| tree.error("write a sorted file for", &error);
+        let mut this =
+            Self { workplace: Workplace::make(&tree.folder.ingest)?, files: Vec::new(), entries: 0 };
+        let options = tuning::family_options(Some(family), &tree.budget);
+        let mut writer: Option<SstFileWriter<'_>> = None;
+        let mut last: Option<Vec<u8>> = None;
+        for (key, value) in sorted {
+            if last.as_ref().is_some_and(|last| *last >= key) {
+                return Err(StoreError::Unsorted { entry: this.entries });
             }
-        };
-        open.put(&key, &value).map_err(|e| tree.error("write a sorted file for", &e))?;
-        entries += 1;
-        last = Some(key);
-        if open.file_size() >= FILE_BYTES {
-            open.finish().map_err(|e| tree.error("write a sorted file for", &e))?;
-        } else {
-            writer = Some(open);
+            let mut open = match writer.take() {
+                Some(open) => open,
+                None => this.next_file(&options).map_err(failed)?,
+            };
+            open.put(&key, &value).map_err(failed)?;
+            this.entries += 1;
+            last = Some(key);
+            if open.file_size() >= FILE_BYTES {
+                open.finish().map_err(failed)?;
+            } else {
+                writer = Some(open);
+            }
         }
+        if let Some(mut open) = writer {
+            open.finish().map_err(failed)?;
+        }
+        Ok(this)
     }
-    if let Some(mut open) = writer {
-        open.finish().map_err(|e| tree.error("write a sorted file for", &e))?;
+
+    fn next_file<'a>(&mut self, options: &'a Options) -> Result<SstFileWriter<'a>, rocksdb::Error> {
+        let path = self.workplace.0.join(format!("{}.sst", self.files.len()));
+        let writer = SstFileWriter::create(options);
+        writer.open(&path)?;
+        self.files.push(path);
+        Ok(writer)
     }
-    if files.is_empty() {
-        return Ok(0);
+
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries
     }
-    let mut options = IngestExternalFileOptions::default();
-    options.set_move_files(true);
-    let moved = tree.db().ingest_external_file_cf_opts(tree.family(family), &options, files);
-    moved.map_err(|e| tree.error("bring sorted files into", &e))?;
-    Ok(entries)
+
+    /// Moves all files into the tree at once. Returns how many entries they held.
+    pub(crate) fn bring_in(self, tree: &Tree, family: Family) -> Result<u64, StoreError> {
+        let mut options = IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        let handle = tree.family(family);
+        let moved = tree.db().ingest_external_file_cf_opts(handle, &options, self.files);
+        moved.map_err(|e| tree.error("bring sorted files into", &e))?;
+        drop(self.workplace);
+        Ok(self.entries)
+    }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use scrinium_log::{Committer, DirectIo, Log, LogOptions};
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use scrinium_log::{Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
 use crate::applier::{Applier, replay};
@@ -11,7 +12,7 @@ use crate::budget::Budget;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::keeper::{Core, Keeper};
-use crate::options::MAX_BATCH_BYTES;
+use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::tree::Tree;
 use crate::{Batch, Commit, Family, Slice, Snapshot, StoreError, StoreOptions, figures, ingest, slice};
@@ -27,6 +28,9 @@ pub struct Store {
 struct Inner {
     core: Arc<Core>,
     keeper: Mutex<Option<Keeper>>,
+    /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
+    /// before them must be so too.
+    derived: RwLock<()>,
 }
 
 impl Store {
@@ -42,7 +46,7 @@ impl Store {
         log_options.extent_bytes = options.log_extent_bytes;
         log_options.spare_extents = options.log_spare_extents;
         log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
-        log_options.max_record_bytes = MAX_BATCH_BYTES;
+        log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
         log_options.queue_bytes = options.queue_bytes;
 
         let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
@@ -66,7 +70,9 @@ impl Store {
         let core = Arc::new(core);
         figures::register(&core, statistics);
         let keeper = Keeper::start(Arc::clone(&core))?;
-        Ok(Self { inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)) }) })
+        Ok(Self {
+            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
+        })
     }
 
     /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
@@ -76,6 +82,14 @@ impl Store {
     /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
     /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
     pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
+        self.hand_over(batch, Committer::submit)
+    }
+
+    fn hand_over(
+        &self,
+        batch: Batch,
+        submit: impl FnOnce(&Committer, Bytes) -> Result<scrinium_log::Commit, LogError>,
+    ) -> Result<Commit, StoreError> {
         if let Some(family) = batch.family_that_is(true) {
             return Err(StoreError::WrongFamily { family, operation: "submit" });
         }
@@ -86,14 +100,14 @@ impl Store {
         core.health.admit(&core.tree.folder, batch.len_bytes())?;
         let committer = core.committer.read();
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
-        committer.submit(batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
+        submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
     }
 
     /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it
     /// again when this number has changed.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        0
+        self.inner.core.committer.read().as_ref().map_or(0, Committer::failures)
     }
 
     /// As [`Store::submit`], unless a commit has failed since [`Store::failures`] was `failures`: a batch that
@@ -102,8 +116,7 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
     pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
-        let _ = failures;
-        self.submit(batch)
+        self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
     }
 
     /// [`Store::submit`], then waits for the answer.
@@ -114,8 +127,9 @@ impl Store {
         self.submit(batch)?.wait()
     }
 
-    /// Changes derived families: visible as a whole when this returns, on disk as a whole with some later
-    /// flush or not at all. What it is derived from must have been committed before.
+    /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
+    /// After a crash, the derived families stand as they stood after one of their changes, with all
+    /// before it and none after. What a change is derived from must have been committed before.
     ///
     /// # Errors
     /// [`StoreError::WrongFamily`] for a logged family, [`StoreError::Full`], [`StoreError::Failed`],
@@ -131,14 +145,14 @@ impl Store {
         self.admit_derived(batch.len_bytes())?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
+        let _order = self.inner.derived.read();
         write.finish().inspect_err(|error| self.note_failure(error))
     }
 
     /// Brings many entries into a derived family at once, faster than batches: all of them are visible
     /// when this returns, or none. Keys must come in strictly ascending order.
     ///
-    /// The entries are on disk at once, unlike those of [`Store::write_derived`]; so build into a range of
-    /// keys of its own, and only then write the record that points there.
+    /// They are on disk when this returns, and so is every change of derived families before them.
     ///
     /// # Errors
     /// [`StoreError::Unsorted`], [`StoreError::WrongFamily`], [`StoreError::Full`], or an error of the
@@ -152,7 +166,16 @@ impl Store {
             return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
         }
         self.admit_derived(0)?;
-        ingest::ingest(&self.inner.core.tree, family, sorted)
+        let core = &self.inner.core;
+        let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
+        if files.entries() == 0 {
+            return Ok(0);
+        }
+        // The first flush shortens the second one, during which derived writes wait.
+        core.tree.flush()?;
+        let _alone = self.inner.derived.write();
+        core.tree.flush()?;
+        files.bring_in(&core.tree, family)
     }
 
     /// The newest value of `key`, if it is there.
