@@ -1,6 +1,7 @@
 //! What can go wrong with a database, in CouchDB's words.
 
 use scrinium_document::DocumentError;
+use scrinium_index::IndexError;
 use scrinium_store::StoreError;
 
 /// Result of a database operation.
@@ -146,6 +147,15 @@ impl From<StoreError> for DatabaseError {
             StoreError::Full { .. } => Self::Full { reason },
             StoreError::Failed { .. } => Self::Unavailable { reason },
             _ => Self::Internal { reason },
+        }
+    }
+}
+
+impl From<IndexError> for DatabaseError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            other => Self::Internal { reason: other.to_string() },
         }
     }
 }
