@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use scrinium_document::{
-    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, parse_document, validate_id,
+    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
 };
 
 use crate::content::record::is_compressible;
@@ -90,7 +90,12 @@ pub(crate) enum PreparedAttachment {
 
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
-    pub(crate) fn prepare(self, contents: &Contents, options: &DatabaseOptions) -> Result<Prepared> {
+    pub(crate) fn prepare(
+        self,
+        mode: EditMode,
+        contents: &Contents,
+        options: &DatabaseOptions,
+    ) -> Result<Prepared> {
         let given = self.revision.as_deref().map(Revision::parse).transpose()?;
         if self.attachments_only {
             let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
@@ -114,6 +119,9 @@ impl Edit {
         let path = parsed.path().to_vec();
         let id = self.id.or(parsed.id).unwrap_or_else(new_id);
         validate_id(&id)?;
+        if mode == EditMode::Interactive && is_design(&id) && !parsed.deleted {
+            check_design(&self.json)?;
+        }
         if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
             && beside != inside
         {
@@ -151,6 +159,13 @@ impl PreparedAttachment {
             Self::New { name, .. } | Self::Stub { name, .. } => name,
         }
     }
+}
+
+/// A design document whose views do not compile is refused when it is written, not when it is read.
+fn check_design(json: &[u8]) -> Result<()> {
+    let design =
+        serde_json::from_slice(json).map_err(|_| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
+    crate::view::definition::parse(&design).map(drop)
 }
 
 /// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time

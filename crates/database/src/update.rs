@@ -96,8 +96,10 @@ impl Database {
                 reason: format!("One request may have at most {MAX_EDITS} documents; send several."),
             });
         }
-        let prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(&self.common.contents, &self.common.options)).collect();
+        let prepared: Vec<Result<Prepared>> = edits
+            .into_iter()
+            .map(|edit| edit.prepare(mode, &self.common.contents, &self.common.options))
+            .collect();
         // Read once outside of the lock, so that under it the documents come from memory.
         if let [Ok(only)] = prepared.as_slice() {
             self.store().get(Family::Point, &keys::head(self.number(), &only.id))?;

@@ -72,9 +72,9 @@ impl Database {
     pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
         self.check_there()?;
         let group = self.view_group(design)?;
-        let view = group.view(view).ok_or_else(|| DatabaseError::NotFound {
-            reason: "missing_named_view".to_owned(),
-        })?;
+        let view = group
+            .view(view)
+            .ok_or_else(|| DatabaseError::NotFound { reason: "missing_named_view".to_owned() })?;
         match query.freshness {
             Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
@@ -93,7 +93,7 @@ impl Database {
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
         let size: u64 = group.views.iter().map(|view| view.index.size_bytes(self.store())).sum();
-        let entries: u64 = group.views.iter().filter_map(|view| view.index.len().ok()).sum();
+        let entries: u64 = group.views.iter().map(|view| view.index.len()).sum();
         let updating = group.views.iter().any(|view| view.index.is_updating());
         Ok(json!({
             "name": design,
@@ -171,8 +171,8 @@ impl Database {
                 return Err(error);
             }
         };
-        let parsed: Value =
-            serde_json::from_str(&document.json).map_err(|_| DatabaseError::damaged("design document", &id))?;
+        let parsed: Value = serde_json::from_str(&document.json)
+            .map_err(|_| DatabaseError::damaged("design document", &id))?;
         let views = definition::parse(&parsed)?
             .into_iter()
             .map(|definition| {

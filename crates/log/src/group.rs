@@ -19,7 +19,10 @@ pub(crate) struct Outcome {
 
 #[derive(Default)]
 struct Wakers {
+    /// The outcome is set.
     answered: bool,
+    /// The calls are being made or were made, with this answer.
+    called: Option<bool>,
     waiting: Vec<(u64, Waker)>,
     calls: Vec<Call>,
 }
@@ -28,15 +31,27 @@ type Call = Box<dyn FnOnce(bool) + Send>;
 
 impl Outcome {
     pub(crate) fn answer(&self, first: Result<Sequence, LogError>) {
+        let calls = {
+            let mut wakers = self.wakers.lock();
+            if wakers.called.is_some() {
+                return;
+            }
+            wakers.called = Some(first.is_ok());
+            std::mem::take(&mut wakers.calls)
+        };
         let durable = first.is_ok();
-        if self.first.set(first).is_err() {
-            return;
-        }
-        let Wakers { waiting, calls, .. } =
-            std::mem::replace(&mut *self.wakers.lock(), Wakers { answered: true, ..Wakers::default() });
         for call in calls {
             call(durable);
         }
+        // Whoever waits finds that the calls have been made.
+        if self.first.set(first).is_err() {
+            return;
+        }
+        let waiting = {
+            let mut wakers = self.wakers.lock();
+            wakers.answered = true;
+            std::mem::take(&mut wakers.waiting)
+        };
         for (_, waker) in waiting {
             waker.wake();
         }
@@ -65,17 +80,18 @@ impl Commit {
         self.number(self.outcome.first.wait())
     }
 
-    /// Calls `call` once the answer is known, whether or not anybody waits for it: with `true` if the record is
-    /// durable and applied. It runs on the committer's thread, or here if the answer is known already, so it
+    /// Calls `call` once the answer is known, before anybody who waits learns of it and whether or not anybody
+    /// does: with `true` if the record is durable and applied. It runs on the committer's thread, or here if the answer is known already, so it
     /// must be quick and must not wait.
     pub fn then(&self, call: impl FnOnce(bool) + Send + 'static) {
         let mut wakers = self.outcome.wakers.lock();
-        if !wakers.answered {
-            wakers.calls.push(Box::new(call));
-            return;
+        match wakers.called {
+            None => wakers.calls.push(Box::new(call)),
+            Some(durable) => {
+                drop(wakers);
+                call(durable);
+            }
         }
-        drop(wakers);
-        call(matches!(self.outcome.first.get(), Some(Ok(_))));
     }
 
     fn number(&self, first: &Result<Sequence, LogError>) -> Result<Sequence, LogError> {

@@ -9,7 +9,7 @@
 //! a category is a prefix that need not be parsed), the key as JSON, and the columns as JSON.
 
 use jiff::Timestamp;
-use scrinium_document::{Fields as StoredFields, FieldValue, collation};
+use scrinium_document::{FieldValue, Fields as StoredFields, collation};
 use scrinium_formula::{AttachmentInfo, DateTime, Environment, Fields, Value as FormulaValue};
 use serde_json::Value;
 
@@ -123,7 +123,9 @@ pub(crate) fn entries(
         }
     }
     let rows = rows.iter().enumerate();
-    Ok(rows.map(|(ordinal, row)| entry(definition, id, u16::try_from(ordinal).unwrap_or(u16::MAX), row)).collect())
+    Ok(rows
+        .map(|(ordinal, row)| entry(definition, id, u16::try_from(ordinal).unwrap_or(u16::MAX), row))
+        .collect())
 }
 
 /// A row for each element of a list in a category column.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scrinium_index::Reader;
+use scrinium_index::{Entry, Reader};
 use scrinium_store::{Direction, Snapshot};
 use serde_json::{Map, Value, json};
 
@@ -173,19 +173,25 @@ impl ViewRows {
         Ok(rows)
     }
 
-    fn take_entries(&mut self, from: Vec<u8>, to: Vec<u8>, max_rows: usize, rows: &mut Vec<Row>) -> Result<()> {
+    fn take_entries(
+        &mut self,
+        from: Vec<u8>,
+        to: Vec<u8>,
+        max_rows: usize,
+        rows: &mut Vec<Row>,
+    ) -> Result<()> {
         let reader = self.reader.clone();
         if self.skip > 0 {
-            let count = reader.count_range(&from, &to)?;
+            let count = reader.count_range(&from, Some(&to))?;
             if self.skip >= count {
                 self.skip -= count;
                 return Ok(());
             }
         }
-        let mut cursor = reader.cursor(&from, &to, self.direction, self.skip)?;
+        let mut cursor = reader.cursor(&from, Some(&to), self.direction, self.skip)?;
         self.skip = 0;
         while self.left > 0 && rows.len() < max_rows {
-            let Some((key, value)) = cursor.next()? else { return Ok(()) };
+            let Some(Entry { key, value, .. }) = cursor.next()? else { return Ok(()) };
             rows.push(self.row(key, value)?);
             self.left -= 1;
             if rows.len() == max_rows {
@@ -224,8 +230,8 @@ impl ViewRows {
     fn take_totals(&mut self, from: Vec<u8>, to: Vec<u8>, rows: &mut Vec<Row>) -> Result<()> {
         let Some(totals) = &self.totals else { return Ok(()) };
         let reader = self.reader.clone();
-        let mut cursor = reader.cursor(&from, &to, self.direction, 0)?;
-        let Some((key, value)) = cursor.next()? else { return Ok(()) };
+        let mut cursor = reader.cursor(&from, Some(&to), self.direction, 0)?;
+        let Some(Entry { key, value, .. }) = cursor.next()? else { return Ok(()) };
         let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
         let entry = StoredEntry::decode(key, value).ok_or_else(damaged)?;
         let category = entry.category(totals.level).ok_or_else(damaged)?.to_vec();
@@ -264,8 +270,8 @@ fn category_key(key_json: &str, level: usize) -> Option<String> {
 }
 
 fn totals_of(reader: &Reader, titles: &[String], from: &[u8], to: &[u8]) -> Result<String> {
-    let count = reader.count_range(from, to)?;
-    let sums = reader.sums_range(from, to)?;
+    let count = reader.count_range(from, Some(to))?;
+    let sums = reader.sums_range(from, Some(to))?;
     let sums: Map<String, Value> =
         titles.iter().zip(sums.iter()).map(|(title, sum)| (title.clone(), json!(sum))).collect();
     Ok(json!({"count": count, "totals": sums}).to_string())

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use scrinium_index::Index;
+use scrinium_index::{Index, IndexError};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use super::definition::Definition;
@@ -37,8 +37,8 @@ impl ViewIndex {
         self.index.reached()
     }
 
-    pub(super) fn len(&self) -> Result<u64> {
-        Ok(self.index.reader()?.len())
+    pub(super) fn len(&self) -> u64 {
+        self.index.len()
     }
 
     pub(super) fn is_updating(&self) -> bool {
@@ -84,12 +84,24 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
     let id = index_id(database.number(), number);
     let index = Arc::new(ViewIndex {
         id,
-        index: Index::open(store, id, definition.totals().count())?,
+        index: open_index(store, id, definition.totals().count())?,
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)
+}
+
+/// An index that cannot be used any more is begun anew.
+fn open_index(store: &Store, id: u64, sums: usize) -> Result<Index> {
+    match Index::open(store, id, sums) {
+        Err(error @ (IndexError::Outdated { .. } | IndexError::Damaged { .. })) => {
+            tracing::warn!(%error, "building the index of a view anew");
+            drop_index(store, id)?;
+            Ok(Index::open(store, id, sums)?)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 fn new_index(database: &Database, key: &[u8]) -> Result<u32> {
@@ -121,8 +133,14 @@ fn stored_indexes(database: &Database) -> Result<Vec<(Vec<u8>, u32)>> {
 
 fn drop_index(store: &Store, id: u64) -> Result<()> {
     Index::drop_index(store, id)?;
+    drop_lists(store, id)
+}
+
+/// Removes the lists of all documents' entries in an index.
+pub(super) fn drop_lists(store: &Store, id: u64) -> Result<()> {
+    let from = entries_key(id, "");
     let mut batch = Batch::new();
-    batch.delete_range(Family::DerivedPoint, &id.to_be_bytes(), &(id + 1).to_be_bytes());
+    batch.delete_range(Family::DerivedPoint, &from, &keys::successor(&from));
     store.write_derived(batch)?;
     Ok(())
 }

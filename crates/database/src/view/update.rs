@@ -140,7 +140,7 @@ struct ViewUpdate<'a> {
 }
 
 impl<'a> ViewUpdate<'a> {
-    const fn new(view: &'a View) -> Self {
+    fn new(view: &'a View) -> Self {
         Self { view, changes: Vec::new(), lists: Batch::new() }
     }
 
@@ -150,7 +150,9 @@ impl<'a> ViewUpdate<'a> {
         let stored = database.store().get(Family::DerivedPoint, &key)?;
         let old = match &stored {
             None => Vec::new(),
-            Some(stored) => decode_list(stored).ok_or_else(|| DatabaseError::damaged("list of entries", id))?,
+            Some(stored) => {
+                decode_list(stored).ok_or_else(|| DatabaseError::damaged("list of entries", id))?
+            }
         };
         if old.is_empty() && new.is_empty() {
             return Ok(());

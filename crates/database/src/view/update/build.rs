@@ -16,7 +16,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 use crate::view::View;
 use crate::view::entries::{Entry, entries};
-use crate::view::registry::entries_key;
+use crate::view::registry::{drop_lists, entries_key};
 
 /// Documents handed from the reader to an evaluator at once.
 const DOCUMENTS_AT_ONCE: usize = 256;
@@ -113,7 +113,8 @@ impl Evaluation<'_> {
             while documents.len() < DOCUMENTS_AT_ONCE
                 && let Some((key, value)) = cursor.next()?
             {
-                let id = keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
+                let id =
+                    keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
                 if !scrinium_document::is_design(id) {
                     documents.push((id.to_owned(), value.to_vec()));
                 }
@@ -147,7 +148,8 @@ impl Evaluation<'_> {
             for (view, all) in self.views.iter().zip(&mut evaluated) {
                 let some = entries(&view.definition, self.database, id, &leaf, self.environment)?;
                 if !some.is_empty() {
-                    let held = some.iter().map(|entry| entry.key.len() + entry.value.len() + ENTRY_OVERHEAD_BYTES);
+                    let held =
+                        some.iter().map(|entry| entry.key.len() + entry.value.len() + ENTRY_OVERHEAD_BYTES);
                     bytes += held.sum::<usize>() + id.len() + ENTRY_OVERHEAD_BYTES;
                     all.push((id.clone(), some));
                 }
@@ -161,11 +163,13 @@ impl Evaluation<'_> {
 /// Writes the list of each document's entries, then the entries in their order.
 fn write(database: &Database, view: &View, documents: Vec<(String, Vec<Entry>)>, last: u64) -> Result<()> {
     let id = view.index.id;
+    // A build that a crash cut off may have left some.
+    drop_lists(database.store(), id)?;
     let lists = documents.iter().map(|(document, entries)| (entries_key(id, document), encode_list(entries)));
     database.store().ingest_derived(Family::DerivedPoint, lists)?;
     let mut all: Vec<Entry> = documents.into_iter().flat_map(|(_, entries)| entries).collect();
     all.sort_unstable_by(|left, right| left.key.cmp(&right.key));
-    let sorted = all.into_iter().map(|entry| Ok((entry.key, entry.value, entry.totals)));
+    let sorted = all.into_iter().map(|entry| Ok::<_, DatabaseError>((entry.key, entry.value, entry.totals)));
     view.index.index.rebuild(sorted, last)?;
     Ok(())
 }
