@@ -1,5 +1,13 @@
 //! Many submitters, one order: answers, groups, bounds, and what happens when something fails.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
 mod common;
 
 use std::future::Future;
@@ -112,7 +120,7 @@ fn answers_orders_and_applies_what_many_submit() {
         next[writer] += 1;
     }
     let (log, _) = open(&disk).unwrap();
-    assert_eq!(read_all(&log, Sequence(1)).unwrap(), (1..).zip(all).collect::<Vec<_>>());
+    assert!(read_all(&log, Sequence(1)).unwrap() == (1..).zip(all).collect::<Vec<_>>());
 }
 
 #[test]
@@ -243,9 +251,7 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
         // Released extents are space enough: they are reused, not made anew.
         committer.release_before(Sequence(4));
         let bytes = record(6, 5000);
-        let answer = committer.submit(bytes.clone()).unwrap().wait();
-        let answer = if answer.is_err() { committer.submit(bytes.clone()).unwrap().wait() } else { answer };
-        assert_eq!(answer.unwrap(), Sequence(7));
+        assert_eq!(committer.submit(bytes.clone()).unwrap().wait().unwrap(), Sequence(7));
         accepted.push(bytes);
         disk.set_capacity(None);
         for number in 7..20 {
@@ -259,7 +265,7 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
         let (log, recovery) = open(&disk).unwrap();
         assert_eq!((recovery.first.0, recovery.next.0), (3, 21));
         let expected: Vec<_> = (1..).zip(accepted).skip(2).collect();
-        assert_eq!(read_all(&log, recovery.first).unwrap(), expected);
+        assert!(read_all(&log, recovery.first).unwrap() == expected);
     }
 }
 

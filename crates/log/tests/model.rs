@@ -1,6 +1,14 @@
 //! The log against a plain list: random appends, releases, closings, kills, power cuts and failing
 //! disks, with the rule that what was acknowledged, or once handed out after an opening, is there.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
 mod common;
 
 use bytes::Bytes;

@@ -159,10 +159,8 @@ impl Disk {
         let mut state = self.state();
         state.stopped = true;
         let after = Self::of(state.inodes.clone(), state.names.clone());
-        let mut inner = after.state();
-        inner.durable_names = state.durable_names.clone();
-        inner.unsynced_names = state.unsynced_names.clone();
-        drop(inner);
+        after.state().durable_names.clone_from(&state.durable_names);
+        after.state().unsynced_names.clone_from(&state.unsynced_names);
         after
     }
 
