@@ -34,7 +34,10 @@ pub(crate) struct Applier {
 impl Apply for Applier {
     fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
         self.write_when_there_is_space(first, records).map_err(|error| {
-            let reason = error.to_string();
+            let reason = match error {
+                StoreError::Failed { reason } => reason,
+                other => other.to_string(),
+            };
             self.health.fail(&reason);
             reason
         })
@@ -51,6 +54,12 @@ impl Applier {
                 Err(StoreError::Full) if Instant::now() < deadline => {
                     self.health.wait_for_space(true);
                     thread::sleep(TRY_AGAIN);
+                }
+                Err(StoreError::Full) => {
+                    self.health.wait_for_space(false);
+                    let seconds = WAIT_FOR_SPACE.as_secs();
+                    let reason = format!("the disk stayed full for {seconds} s with commits waiting for it");
+                    return Err(StoreError::Failed { reason });
                 }
                 result => {
                     self.health.wait_for_space(false);
