@@ -11,6 +11,9 @@ use jiff::civil::{self, Date, Time};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
+/// No date-time is longer than this as it is written, so that long texts need not be looked through.
+const MAX_WRITTEN_BYTES: usize = 64;
+
 /// A date, a time of day, or a moment. It prints as ISO 8601, a moment in UTC.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DateTime {
@@ -56,6 +59,9 @@ impl DateTime {
     /// Nothing else, not even a blank around it, so that no ordinary text is taken for a time by mistake.
     #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
+        if text.len() > MAX_WRITTEN_BYTES {
+            return None;
+        }
         let (date, rest) = text.split_at_checked(10)?;
         let date = read_date(date)?;
         if rest.is_empty() {
@@ -213,6 +219,9 @@ impl Written {
     /// a year of two digits lies between 1950 and 2049); `10:00`, `10:00:30`, `5:30 PM`; and a date
     /// followed by a time of day.
     pub(crate) fn read(text: &str) -> Option<Self> {
+        if text.len() > MAX_WRITTEN_BYTES {
+            return None;
+        }
         let text = text.trim();
         if let Some(exact) = DateTime::from_rfc3339(text) {
             return Some(Self::Fixed(exact));

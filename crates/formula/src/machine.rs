@@ -393,7 +393,8 @@ impl<'e> Machine<'e> {
 
     /// A field by a name that was not known when the formula was compiled.
     pub(crate) fn field_named(&mut self, name: &Text) -> Outcome {
-        let number = self.program.fields.iter().position(|field| field.name.eq_ignore_ascii_case(name));
+        let key = name.to_lowercase();
+        let number = self.program.fields.iter().position(|field| field.name.to_lowercase() == key);
         match number.and_then(|number| u16::try_from(number).ok()) {
             Some(number) => self.field(number),
             None => usable(self.document()?.field(name).unwrap_or_else(Value::empty)),

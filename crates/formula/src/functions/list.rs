@@ -177,7 +177,7 @@ pub(crate) fn plain_sort(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -
 pub(crate) fn order_values(machine: &mut Machine<'_>, value: &Value, options: SortOptions) -> Outcome {
     let length = value.len();
     let rounds = usize::try_from(usize::BITS - length.leading_zeros()).unwrap_or(1);
-    machine.charge(length.saturating_mul(rounds))?;
+    machine.charge(value.weight().saturating_mul(rounds))?;
     let direction = |order: Ordering| if options.descending { order.reverse() } else { order };
     Ok(match value {
         Value::Text(list) if options.ignore_case => {

@@ -84,7 +84,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn member(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (value, list) = (arguments.value(0)?, arguments.value(1)?);
-    machine.charge(list.len())?;
+    machine.charge(list.weight())?;
     let place = match (value, list) {
         (Value::Text(value), Value::Text(list)) => list.iter().position(|text| value.first() == Some(text)),
         (Value::Number(value), Value::Number(list)) => {
@@ -112,7 +112,7 @@ fn all_in(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome<(bool
         found.fold((first, first), |(all, any), found| (all && found, any || found))
     }
     let (values, list) = (arguments.value(0)?, arguments.value(1)?);
-    machine.charge(values.len().saturating_mul(list.len()))?;
+    machine.charge(values.len().saturating_mul(list.weight()))?;
     match (values, list) {
         (Value::Text(values), Value::Text(list)) => Ok(test(values, list)),
         (Value::Number(values), Value::Number(list)) => Ok(test(values, list)),
@@ -123,7 +123,7 @@ fn all_in(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome<(bool
 
 fn replace(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (list, from, to) = (arguments.texts(0)?, arguments.texts(1)?, arguments.texts(2)?);
-    machine.charge(list.len() + from.len())?;
+    machine.charge(arguments.value(0)?.weight().saturating_add(arguments.value(1)?.weight()))?;
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(from.len());
     for (place, from) in from.iter().enumerate() {
         places.entry(from).or_insert(place);
@@ -139,11 +139,11 @@ fn keywords(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let separators =
         if arguments.count() > 2 { arguments.text(2)?.clone() } else { Text::new_static("? .,!;:()[]\"") };
     let wanted = arguments.texts(1)?;
-    machine.charge(wanted.len())?;
+    machine.charge(arguments.value(1)?.weight())?;
     let wanted: std::collections::HashSet<&str> = wanted.iter().map(Text::as_str).collect();
     let mut found = Vec::new();
     for text in arguments.texts(0)?.iter() {
-        machine.charge_text(text.len())?;
+        machine.charge(text.len().saturating_mul(1 + separators.len() / 16) / 16)?;
         for word in text.split(|character| separators.contains(character)) {
             if let Some(word) = wanted.get(word)
                 && !found.iter().any(|found: &Text| found == word)

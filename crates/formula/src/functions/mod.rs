@@ -360,18 +360,16 @@ pub(crate) fn each_text(
     texts: &List<Text>,
     mut apply: impl FnMut(&str) -> Text,
 ) -> Outcome {
-    if let Some(text) = texts.single() {
+    let mut checked = |text: &Text| {
+        machine.charge(1 + text.len() / 64)?;
         let result = apply(text);
         machine.charge_text(result.len())?;
-        return Ok(Value::text(result));
+        Ok(result)
+    };
+    match texts.single() {
+        Some(text) => checked(text).map(Value::text),
+        None => texts.iter().map(checked).collect::<Outcome<Vec<_>>>().map(Value::texts),
     }
-    let mut results = Vec::with_capacity(texts.len());
-    for text in texts.iter() {
-        let result = apply(text);
-        machine.charge_text(result.len())?;
-        results.push(result);
-    }
-    Ok(Value::texts(results))
 }
 
 /// Applies a function to each number of a list.

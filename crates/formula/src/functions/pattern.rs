@@ -60,6 +60,18 @@ enum Matcher {
     },
 }
 
+impl Piece {
+    /// How many comparisons it takes at most.
+    const fn cost(&self) -> usize {
+        match self {
+            Self::One(Matcher::Set { ranges, .. }) | Self::Many(Matcher::Set { ranges, .. }) => {
+                1 + ranges.len()
+            }
+            _ => 1,
+        }
+    }
+}
+
 impl Matcher {
     fn accepts(&self, character: char) -> bool {
         match self {
@@ -141,14 +153,16 @@ fn read_matcher(first: char, rest: &mut std::str::Chars<'_>) -> Matcher {
 /// Whether a text as a whole fits these pieces. All places in the pattern that may have been reached are
 /// followed at once, so that the time is the product of the two lengths at worst.
 fn fits(machine: &mut Machine<'_>, text: &str, pieces: &[Piece]) -> Outcome<bool> {
+    let cost = 1 + pieces.iter().map(Piece::cost).sum::<usize>() / 8;
     let mut reached = vec![false; pieces.len() + 1];
+    let mut next = reached.clone();
     if let Some(start) = reached.first_mut() {
         *start = true;
     }
     skip_optional(pieces, &mut reached);
     for character in text.chars() {
-        machine.charge(1 + pieces.len() / 8)?;
-        let mut next = vec![false; pieces.len() + 1];
+        machine.charge(cost)?;
+        next.fill(false);
         let mut alive = false;
         for (place, piece) in pieces.iter().enumerate() {
             if !reached.get(place).copied().unwrap_or(false) {
@@ -168,7 +182,7 @@ fn fits(machine: &mut Machine<'_>, text: &str, pieces: &[Piece]) -> Outcome<bool
             return Ok(false);
         }
         skip_optional(pieces, &mut next);
-        reached = next;
+        std::mem::swap(&mut reached, &mut next);
     }
     Ok(reached.last().copied().unwrap_or(false))
 }

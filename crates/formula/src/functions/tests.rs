@@ -1,6 +1,6 @@
 //! The table of functions holds together, and does what its examples say.
 
-use super::{Body, all, all_refused, find, flags};
+use super::{Body, FormKind, all, all_refused, find, flags};
 use crate::datetime::DateTime;
 use crate::environment::{AttachmentInfo, Environment, Fields};
 use crate::value::{Text, Value};
@@ -99,8 +99,11 @@ fn every_function_is_described_and_shown() {
 
 #[test]
 fn names_are_known_once() {
-    let mut names: Vec<String> =
-        all().map(|function| function.name).chain(all_refused().map(|(name, _)| name)).map(str::to_lowercase).collect();
+    let mut names: Vec<String> = all()
+        .map(|function| function.name)
+        .chain(all_refused().map(|(name, _)| name))
+        .map(str::to_lowercase)
+        .collect();
     names.sort();
     for pair in names.windows(2) {
         assert_ne!(pair[0], pair[1]);
@@ -128,7 +131,8 @@ fn pure_functions_have_constant_values() {
         let Body::Native(_) = function.body else { continue };
         if function.arguments.is_empty() && function.name != "@Nothing" && function.name != "@Error" {
             let formula = Formula::compile(function.name).unwrap();
-            let other = Environment { now: "1999-01-01T00:00:00Z".parse().unwrap(), ..Environment::default() };
+            let other =
+                Environment { now: "1999-01-01T00:00:00Z".parse().unwrap(), ..Environment::default() };
             assert_eq!(formula.evaluate(&Sample, &environment()), formula.evaluate(&Sample, &other));
         }
     }
@@ -152,11 +156,25 @@ fn wrong_numbers_of_arguments_are_refused() {
 #[test]
 fn functions_survive_any_arguments() {
     const VALUES: &[&str] = &[
-        r#""""#, r#""a":"":"b c""#, "0", "-1", "1E308", "(-1E308):0.5", "[2026-11-21]", "[10:00]",
-        "[9999-12-31T22:00:00Z]", "[0001-01-01]", "[CN]", "NoSuchField", "\"2026-11-21T10:00:00Z\"",
-        "@Char(128512):\"ß\"", "1000000",
+        r#""""#,
+        r#""a":"":"b c""#,
+        "0",
+        "-1",
+        "1E308",
+        "(-1E308):0.5",
+        "[2026-11-21]",
+        "[10:00]",
+        "[9999-12-31T22:00:00Z]",
+        "[0001-01-01]",
+        "[CN]",
+        "NoSuchField",
+        "\"2026-11-21T10:00:00Z\"",
+        "@Char(128512):\"ß\"",
+        "1000000",
     ];
-    for function in all() {
+    // Loops over constants only run until they are stopped.
+    let loops = |body| matches!(body, Body::Form(FormKind::While | FormKind::DoWhile | FormKind::For));
+    for function in all().filter(|function| !loops(function.body)) {
         let (least, most) = function.arity();
         let most = most.unwrap_or(least + 2).min(least + 2);
         for count in least..=most {

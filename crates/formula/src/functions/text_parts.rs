@@ -238,7 +238,7 @@ fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         |character: char| separators.contains(character) || (at_lines && matches!(character, '\n' | '\r'));
     let mut parts = Vec::new();
     for text in arguments.texts(0)?.iter() {
-        machine.charge_text(text.len())?;
+        machine.charge(text.len().saturating_mul(1 + separators.len() / 16) / 16)?;
         for part in text.split(separates) {
             if keep_empty || !part.is_empty() {
                 parts.push(Text::new(part));
