@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn numbers_and_times_are_short() {
-        let numbers = [0.0, 1.0, -2.5, 0.000_25, 1234.567_89, f64::NAN].map(number);
+        let numbers = [0.0, 1.0, -2.5, 0.000_25, 1_234.567_89, f64::NAN].map(number);
         assert_eq!(numbers, ["0", "1", "-2.5", "0.00025", "1234.568", "NaN"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let times = [0, 45, 200, 3600, 7500, 86_400, 273_600].map(Duration::from_secs).map(spoken);
