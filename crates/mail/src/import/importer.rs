@@ -71,7 +71,7 @@ pub struct ImportOptions {
     pub batch_documents: usize,
     /// A batch ends at this many bytes of sources too.
     pub batch_bytes: usize,
-    /// A message of more bytes is left out.
+    /// A message of more bytes is left out. Not above what the server allows for an attachment.
     pub message_limit: u64,
 }
 

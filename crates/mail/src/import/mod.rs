@@ -3,6 +3,7 @@
 
 mod importer;
 mod mbox;
+mod target;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub use importer::{
     ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, StoredBatch,
 };
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
+pub use target::MailDatabase;
 pub use walk::{MailFiles, Measured};
 
 /// A message as it lay in a file.

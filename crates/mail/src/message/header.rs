@@ -16,6 +16,9 @@ use crate::memo::{MOST_RECIPIENTS, field};
 use crate::notes::Notes;
 
 const LONGEST_ADDRESS: usize = 1_000;
+
+/// The addresses of one field take no more, so that the document stays far below any limit on documents.
+const MOST_ADDRESS_BYTES: usize = 512 * 1024;
 const LONGEST_SUBJECT: usize = 2_000;
 const LONGEST_MESSAGE_ID: usize = 998;
 const MOST_REFERENCES: usize = 200;
@@ -143,14 +146,16 @@ fn insert_people(
 }
 
 fn addresses(header: &Header<'_>, name: &HeaderName<'_>, notes: &mut Notes) -> Vec<String> {
-    let mut list = Vec::new();
+    let mut list: Vec<String> = Vec::new();
+    let mut bytes = 0;
     for address in header.all(name).filter_map(HeaderValue::as_address).flat_map(|value| value.iter()) {
-        if list.len() == MOST_RECIPIENTS {
+        if list.len() == MOST_RECIPIENTS || bytes > MOST_ADDRESS_BYTES {
             notes.add("there are more addresses than are kept");
             break;
         }
         let shown = clean_field(&shown_address(address), LONGEST_ADDRESS, notes);
         if !shown.is_empty() {
+            bytes += shown.len();
             list.push(shown);
         }
     }
