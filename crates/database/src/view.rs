@@ -69,6 +69,7 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`] (`missing_named_view`), parameters that contradict each other, and what
     /// the store reports.
+    #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
     pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
         self.check_there()?;
         let group = self.view_group(design)?;

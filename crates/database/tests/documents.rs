@@ -1,5 +1,7 @@
 //! Documents as CouchDB's clients see them: revisions, conflicts, tombstones, attachments, changes.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{Server, edit, get, get_with, put, replicate};
