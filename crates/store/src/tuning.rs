@@ -89,19 +89,21 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
             table.set_block_size(8 * KILOBYTE);
             options.set_target_file_size_base(8 * MEGABYTE);
             options.set_max_bytes_for_level_base(64 * MEGABYTE);
-            options.add_compact_on_deletion_collector_factory(
-                DELETION_WINDOW,
-                DELETIONS_IN_WINDOW,
-                DELETION_RATIO,
-            );
+            clear_deletions(&mut options);
         }
         Some(Family::Blob) => {
             point_table(&mut table);
             blob_files(&mut options);
+            // A deleted value counts as garbage only after a compaction of its key.
+            clear_deletions(&mut options);
         }
     }
     options.set_block_based_table_factory(&table);
     options
+}
+
+fn clear_deletions(options: &mut Options) {
+    options.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETIONS_IN_WINDOW, DELETION_RATIO);
 }
 
 fn table_options(budget: &Budget) -> BlockBasedOptions {
