@@ -1,6 +1,6 @@
 //! The binary as it is typed: what goes to standard output, what to standard error, and the exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test ends when something fails")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends when something fails")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

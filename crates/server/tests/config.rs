@@ -1,6 +1,8 @@
 //! Reading the configuration: what is right is read from every source, what is wrong is told with its
 //! place.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

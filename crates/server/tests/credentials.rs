@@ -1,5 +1,7 @@
 //! Passwords come from places that only their owner can read.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
 use std::os::unix::fs::PermissionsExt;
 
 use scrinium_server::credentials::{Credentials, FILE_NAME, Wanted};

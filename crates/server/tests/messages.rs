@@ -1,5 +1,12 @@
 //! What the server tells: formats, levels that change, and warnings that do not flood.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test ends when something fails"
+)]
+
 use std::io::{self, Write};
 use std::sync::Arc;
 
