@@ -60,6 +60,8 @@ impl Ground {
         let ground = Arc::new(Self::lay(configuration, statistics, Some(level)));
         let lived = runtime.block_on(async {
             ground.shutdown.on_signals().map_err(Failure::work)?;
+            let data_dir = settings.server.data_dir.display();
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), name = ground.name, %data_dir, "starting");
             let lived = inhabit(ground.clone()).await;
             ground.clear(settings.server.shutdown_timeout).await;
             lived

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use scrinium_statistics::{Counter, Registry};
 use tracing::callsite::Identifier;
 use tracing::{Event, Level, Metadata, Subscriber};
-use tracing_subscriber::filter::FilterExt;
+use tracing_subscriber::filter::{FilterExt, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::{EnvFilter, Layer, reload};
+use tracing_subscriber::{Layer, reload};
 
 use crate::config::TracingSettings;
 
@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// Changes the level of a running subscriber.
 #[derive(Clone)]
 pub struct MessageLevel {
-    set: Arc<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>,
+    set: Arc<dyn Fn(Targets) -> Result<(), String> + Send + Sync>,
 }
 
 impl MessageLevel {
@@ -32,8 +32,7 @@ impl MessageLevel {
     /// # Errors
     /// Says what is wrong with the text.
     pub fn set(&self, level: &str) -> Result<(), String> {
-        let filter = EnvFilter::builder().parse(level).map_err(|error| error.to_string())?;
-        (self.set)(filter)
+        (self.set)(targets(level)?)
     }
 }
 
@@ -51,8 +50,7 @@ pub fn subscriber<W>(
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let level = EnvFilter::builder().parse(&settings.level).map_err(|error| error.to_string())?;
-    let (level, handle) = reload::Layer::new(level);
+    let (level, handle) = reload::Layer::new(targets(&settings.level)?);
     let repeats = Repeats {
         limit: settings.repeats,
         suppressed: statistics.counter("Server.Tracing.Suppressed"),
@@ -66,6 +64,10 @@ where
     let subscriber = tracing_subscriber::registry().with(lines.with_filter(level.and(repeats)));
     let set = move |filter| handle.reload(filter).map_err(|error| error.to_string());
     Ok((subscriber, MessageLevel { set: Arc::new(set) }))
+}
+
+fn targets(level: &str) -> Result<Targets, String> {
+    level.parse().map_err(|error| format!("{level:?} is no level: {error}"))
 }
 
 /// Lets each place in the program tell so many warnings or errors in a while.

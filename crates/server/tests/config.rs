@@ -1,6 +1,8 @@
 //! Reading the configuration: what is right is read from every source, what is wrong is told with its
 //! place.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -89,6 +91,9 @@ path = "/log"
 [mail]
 boxes = -1
 domains = ["über.example"]
+
+[tracing]
+level = "info,scrinium_store=loud"
 "#;
     assert_eq!(
         problems(text),
@@ -104,7 +109,8 @@ scrinium.toml:15: http.cors_origins: "example.com" is no origin: write it like "
 scrinium.toml:16: there is no key http.buffer_pool; `scrinium config default` shows all
 scrinium.toml:18: log.dir is no section: it takes a path
 scrinium.toml:22: mail.boxes: -1 is negative
-scrinium.toml:23: mail.domains: "über.example" is no host name"#
+scrinium.toml:23: mail.domains: "über.example" is no host name
+scrinium.toml:26: tracing.level: "loud" is no level: it is one of off, error, warn, info, debug, trace"#
     );
 }
 

@@ -1,5 +1,7 @@
 //! What the console answers, to people and to programs.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -8,7 +8,7 @@ use scrinium_server::config;
 fn check(page: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, text).unwrap();
+        assert!(std::fs::write(&path, text).is_ok(), "cannot write {}", path.display());
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(

@@ -1,5 +1,7 @@
 //! `set config` on a running server: bounds, what takes effect at once, and what the file keeps.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -118,10 +118,10 @@ pub struct ConsoleArguments {
     #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
     /// The server's address [default: the one of the configuration]
-    #[arg(long, value_name = "URL", env = "SCRINIUM_URL")]
+    #[arg(long, value_name = "URL", env = "SCRINIUM_URL", hide_env_values = true)]
     pub url: Option<String>,
     /// The administrator's name [default: the one of the credentials, else admin]
-    #[arg(long, value_name = "NAME", env = "SCRINIUM_ADMIN_USER")]
+    #[arg(long, value_name = "NAME", env = "SCRINIUM_ADMIN_USER", hide_env_values = true)]
     pub user: Option<String>,
     /// A file that holds one line, NAME:PASSWORD, and that only you can read
     #[arg(long, value_name = "FILE")]
