@@ -188,8 +188,8 @@ impl Deliverer<'_> {
     }
 }
 
-/// Whether a mail database has this memo, or had it: a tombstone counts.
-fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
+/// Whether a database has this memo, or had it: a tombstone counts.
+pub(super) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
     match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default()) {
         Ok(_) => Ok(true),
         Err(DatabaseError::NotFound { .. }) => Ok(false),

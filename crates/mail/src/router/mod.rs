@@ -3,8 +3,8 @@
 //!
 //! It works in rounds. A round takes what waits in all mail.boxes, expands the recipients, writes to each mail
 //! database all that is for it in one batch (the batches of a round share the log's syncs), waits until all is
-//! durable, and only then removes the memos from their mail.box, each in the same batch as the word to its
-//! sender if somebody was not reached. While a round runs the next one gathers, so that rounds are small when
+//! durable, then stores the word to senders of memos that did not reach everybody, and only then removes the
+//! memos from their mail.box. While a round runs the next one gathers, so that rounds are small when
 //! the server is idle and large when it is busy.
 //!
 //! A crash anywhere in a round lets the next router deliver the same memos again; a mail database that has a
@@ -19,9 +19,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::select_all;
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Result, Update};
+use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Result, Updated};
+use scrinium_directory::Found;
 use scrinium_statistics::{Counter, Operation, Registry};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -188,74 +189,116 @@ impl Router {
 
     /// Takes the memos of a round out of their mail.boxes, after all their deliveries are durable.
     fn settle(&mut self, waiting: &[Waiting], outcomes: &[Outcome], round: &mut Round) -> Result<()> {
-        let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
-        let mut done = Vec::new();
+        let mut endings: Vec<(&Waiting, Ending)> = Vec::with_capacity(waiting.len());
         for (memo, outcome) in waiting.iter().zip(outcomes) {
             round.delivered += outcome.delivered;
             self.statistics.delivered.add(outcome.delivered);
-            if let Some(reason) = &outcome.later {
-                tracing::warn!(memo = %memo.id, attempts = memo.attempts + 1, %reason, "a memo waits for another attempt");
-                self.retry_later(memo);
-                round.later += 1;
-                continue;
+            match &outcome.later {
+                Some(reason) => self.keep(memo, reason, round),
+                None => endings.push((memo, self.ending(memo, outcome)?)),
             }
-            let Some(edits) = edits.get_mut(memo.mailbox) else { continue };
-            let ending = self.ending(memo, outcome)?;
-            round.dead += u64::from(ending.dead);
-            round.failures += u64::from(ending.told_sender);
-            round.routed += u64::from(!ending.dead);
-            edits.extend(ending.edits);
-            done.push((memo.first_seen, ending.dead));
         }
-        let updates: Result<Vec<Update>> = self
-            .mailboxes
-            .iter()
-            .zip(edits)
-            .filter(|(_, edits)| !edits.is_empty())
-            .map(|(mailbox, edits)| mailbox.database.update(edits, EditMode::Interactive))
-            .collect();
-        for update in updates? {
-            // An edit that conflicts is a memo that somebody changed: the feed brings it again.
-            update.wait()?;
+        // First the word to the senders: only when it is stored may the memo go.
+        let told = self.write(&endings, |_, ending| match ending {
+            Ending::Tell(failure) => Some(edit_of(failure)),
+            Ending::Remove | Ending::Bury(_) => None,
+        })?;
+        let mut ended: Vec<(&Waiting, Ending)> = Vec::with_capacity(endings.len());
+        for ((memo, ending), told) in endings.into_iter().zip(told) {
+            match told {
+                // A conflict: the last attempt got as far as here.
+                None | Some(Ok(_) | Err(DatabaseError::Conflict)) => ended.push((memo, ending)),
+                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
+            }
         }
-        self.statistics.failures.add(round.failures);
-        for (first_seen, dead) in done {
-            let elapsed = first_seen.elapsed();
-            self.statistics.deliver.record(elapsed);
-            if !dead {
-                self.statistics.routed.add(1);
-                let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-                self.statistics.deliver_time_ms.fetch_add(milliseconds, Ordering::Relaxed);
+        let results = self.write(&ended, |memo, ending| Some(ending.edit(memo)))?;
+        for ((memo, ending), result) in ended.into_iter().zip(results) {
+            match result {
+                Some(Ok(_)) => self.count(memo, &ending, round),
+                // Somebody changed it this moment: the feed brings it again.
+                None | Some(Err(DatabaseError::Conflict)) => {}
+                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
             }
         }
         Ok(())
     }
 
+    /// Writes an edit for each memo that needs one into its mail.box, in one batch a mail.box, and waits. The
+    /// results are in the order of the memos; `None` for those that needed none.
+    fn write(
+        &self,
+        endings: &[(&Waiting, Ending)],
+        edit_of: impl Fn(&Waiting, &Ending) -> Option<Edit>,
+    ) -> Result<Vec<Option<Result<Updated>>>> {
+        let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
+        let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
+        for (place, (memo, ending)) in endings.iter().enumerate() {
+            if let (Some(edits), Some(places), Some(edit)) =
+                (edits.get_mut(memo.mailbox), places.get_mut(memo.mailbox), edit_of(memo, ending))
+            {
+                edits.push(edit);
+                places.push(place);
+            }
+        }
+        let mut updates = Vec::new();
+        for ((mailbox, edits), places) in self.mailboxes.iter().zip(edits).zip(places) {
+            if !edits.is_empty() {
+                updates.push((mailbox.database.update(edits, EditMode::Interactive)?, places));
+            }
+        }
+        let mut results: Vec<Option<Result<Updated>>> = endings.iter().map(|_| None).collect();
+        for (update, places) in updates {
+            for (place, result) in places.into_iter().zip(update.wait()?) {
+                if let Some(slot) = results.get_mut(place) {
+                    *slot = Some(result);
+                }
+            }
+        }
+        Ok(results)
+    }
+
     /// How a memo leaves the router's hands.
     fn ending(&self, waiting: &Waiting, outcome: &Outcome) -> Result<Ending> {
-        let remove = || {
-            let tombstone = json!({"_id": waiting.id, "_rev": waiting.revision, "_deleted": true});
-            edit_of(&tombstone)
-        };
         if outcome.failures.is_empty() {
-            return Ok(Ending { edits: vec![remove()], told_sender: false, dead: false });
+            return Ok(Ending::Remove);
         }
-        let sender = failure::sender_of(&waiting.memo).filter(|sender| {
-            let found = self.resolver.find(sender);
-            matches!(found, scrinium_directory::Found::Person(_)) && !failure::is_failure_memo(&waiting.memo)
-        });
+        let sender = failure::sender_of(&waiting.memo)
+            .filter(|_| !failure::is_failure_memo(&waiting.memo))
+            .filter(|sender| matches!(self.resolver.find(sender), Found::Person(_)));
+        let Some(sender) = sender else {
+            return Ok(Ending::Bury(failure::dead_letter(&waiting.memo, &outcome.failures)));
+        };
         let mailbox = self.mailboxes.get(waiting.mailbox).ok_or(DatabaseError::Conflict)?;
-        Ok(match sender {
-            Some(sender) => {
-                let id = delivery::failure_id(&mailbox.database, waiting);
-                let memo = failure::failure_memo(&id, &waiting.memo, sender, &outcome.failures);
-                Ending { edits: vec![remove(), edit_of(&memo)], told_sender: true, dead: false }
-            }
-            None => {
-                let dead = failure::dead_letter(&waiting.memo, &outcome.failures);
-                Ending { edits: vec![edit_of(&dead)], told_sender: false, dead: true }
-            }
-        })
+        let id = delivery::failure_id(&mailbox.database, waiting);
+        if delivery::was_delivered(&mailbox.database, &id)? {
+            // The sender was told before a crash; the word may be delivered and gone by now.
+            return Ok(Ending::Remove);
+        }
+        Ok(Ending::Tell(failure::failure_memo(&id, &waiting.memo, sender, &outcome.failures)))
+    }
+
+    fn keep(&mut self, memo: &Waiting, reason: &str, round: &mut Round) {
+        let attempts = memo.attempts + 1;
+        tracing::warn!(memo = %memo.id, attempts, %reason, "a memo waits for another attempt");
+        self.retry_later(memo);
+        round.later += 1;
+    }
+
+    fn count(&self, memo: &Waiting, ending: &Ending, round: &mut Round) {
+        let elapsed = memo.first_seen.elapsed();
+        self.statistics.deliver.record(elapsed);
+        if let Ending::Bury(_) = ending {
+            round.dead += 1;
+            return;
+        }
+        if let Ending::Tell(_) = ending {
+            round.failures += 1;
+            self.statistics.failures.add(1);
+        }
+        round.routed += 1;
+        self.statistics.routed.add(1);
+        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        self.statistics.deliver_time_ms.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
     fn retry_later(&mut self, memo: &Waiting) {
@@ -326,14 +369,29 @@ impl Router {
     }
 }
 
-/// The edits that end a memo's stay in its mail.box; one batch.
-struct Ending {
-    edits: Vec<Edit>,
-    told_sender: bool,
-    dead: bool,
+/// How a memo's stay in its mail.box ends.
+enum Ending {
+    /// It reached everybody, or its sender knows whom it did not reach.
+    Remove,
+    /// The sender gets this memo first.
+    Tell(Value),
+    /// It stays, as this dead letter.
+    Bury(Value),
 }
 
-fn edit_of(document: &serde_json::Value) -> Edit {
+impl Ending {
+    /// The edit of the memo itself.
+    fn edit(&self, memo: &Waiting) -> Edit {
+        match self {
+            Self::Remove | Self::Tell(_) => {
+                edit_of(&json!({"_id": memo.id, "_rev": memo.revision, "_deleted": true}))
+            }
+            Self::Bury(dead) => edit_of(dead),
+        }
+    }
+}
+
+fn edit_of(document: &Value) -> Edit {
     Edit { json: document.to_string().into(), ..Edit::default() }
 }
 
