@@ -180,5 +180,9 @@ fn prefix(text: &str) -> Result<String, String> {
 
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
-    if name.is_empty() { Err("the name is missing".to_owned()) } else { Ok((name.to_owned(), value.to_owned())) }
+    if name.is_empty() {
+        Err("the name is missing".to_owned())
+    } else {
+        Ok((name.to_owned(), value.to_owned()))
+    }
 }

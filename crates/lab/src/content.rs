@@ -19,16 +19,115 @@ const TEXT_BYTES: usize = 1 << 20;
 const LINE_BYTES: usize = 72;
 
 const WORDS: &[&str] = &[
-    "the", "to", "and", "of", "a", "in", "we", "for", "is", "that", "you", "on", "with", "this", "be", "our",
-    "as", "are", "it", "will", "have", "by", "at", "from", "please", "meeting", "report", "project", "can",
-    "your", "if", "or", "not", "has", "would", "all", "new", "time", "week", "server", "team", "about", "they",
-    "was", "there", "been", "should", "customer", "next", "which", "their", "one", "more", "also", "need",
-    "let", "know", "today", "order", "review", "month", "plan", "work", "office", "before", "could", "any",
-    "figures", "change", "before", "after", "Monday", "morning", "schedule", "attached", "price", "delivery",
-    "question", "answer", "version", "contract", "department", "budget", "thank", "regards", "manager",
-    "colleague", "agenda", "minutes", "quarter", "warehouse", "invoice", "proposal", "draft", "comment",
-    "deadline", "holiday", "training", "network", "database", "replica", "documentation", "requirement",
-    "installation", "configuration", "discussion", "responsibility", "Thursday", "confirmation",
+    "the",
+    "to",
+    "and",
+    "of",
+    "a",
+    "in",
+    "we",
+    "for",
+    "is",
+    "that",
+    "you",
+    "on",
+    "with",
+    "this",
+    "be",
+    "our",
+    "as",
+    "are",
+    "it",
+    "will",
+    "have",
+    "by",
+    "at",
+    "from",
+    "please",
+    "meeting",
+    "report",
+    "project",
+    "can",
+    "your",
+    "if",
+    "or",
+    "not",
+    "has",
+    "would",
+    "all",
+    "new",
+    "time",
+    "week",
+    "server",
+    "team",
+    "about",
+    "they",
+    "was",
+    "there",
+    "been",
+    "should",
+    "customer",
+    "next",
+    "which",
+    "their",
+    "one",
+    "more",
+    "also",
+    "need",
+    "let",
+    "know",
+    "today",
+    "order",
+    "review",
+    "month",
+    "plan",
+    "work",
+    "office",
+    "before",
+    "could",
+    "any",
+    "figures",
+    "change",
+    "before",
+    "after",
+    "Monday",
+    "morning",
+    "schedule",
+    "attached",
+    "price",
+    "delivery",
+    "question",
+    "answer",
+    "version",
+    "contract",
+    "department",
+    "budget",
+    "thank",
+    "regards",
+    "manager",
+    "colleague",
+    "agenda",
+    "minutes",
+    "quarter",
+    "warehouse",
+    "invoice",
+    "proposal",
+    "draft",
+    "comment",
+    "deadline",
+    "holiday",
+    "training",
+    "network",
+    "database",
+    "replica",
+    "documentation",
+    "requirement",
+    "installation",
+    "configuration",
+    "discussion",
+    "responsibility",
+    "Thursday",
+    "confirmation",
 ];
 
 /// What kind of document a message is.
@@ -60,7 +159,7 @@ pub struct Message {
 
 /// Writes messages of one user.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub(crate) struct Writer {
     random: SmallRng,
     /// Distinguishes the documents of this run from those of any other.
     run: u32,
@@ -71,13 +170,13 @@ pub struct Writer {
 impl Writer {
     /// A writer whose messages depend on `seed` and the person alone, but for their ids.
     #[must_use]
-    pub fn new(person: &Person, seed: u64, run: u32) -> Self {
+    pub(crate) fn new(person: &Person, seed: u64, run: u32) -> Self {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(person.number as u64);
         Self { random: SmallRng::seed_from_u64(seed), run, name: person.name.clone(), written: 0 }
     }
 
     /// A message of these sizes, posted at `posted` (seconds since 1970).
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         form: Form,
         body_bytes: usize,
@@ -104,7 +203,7 @@ impl Writer {
     /// The profile is Server.Load's (help page of `SendMessage profile`): 10 % of 500 bytes, 30 % of
     /// 10,000, 40 % of 50,000, 10 % of 50,000 with 50,000 attached, 9.5 % of 150,000, and 0.5 % of 1,000
     /// with 10,000,000 attached.
-    pub fn sizes(&mut self, size: MessageSize) -> (usize, usize) {
+    pub(crate) fn sizes(&mut self, size: MessageSize) -> (usize, usize) {
         match size {
             MessageSize::Bytes { body, attachment } => (body, attachment),
             MessageSize::Profile => match self.random.random_range(0..1000) {

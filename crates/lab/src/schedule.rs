@@ -8,7 +8,8 @@
 //! everything that it has held up ("coordinated omission" is the name of the mistake of leaving it out).
 //!
 //! A timer that wakes a user late is the driver's fault, not the server's. That lag is returned, so that
-//! a run with much of it can be called invalid, and it is not part of any latency.
+//! a run with much of it can be called invalid, and it is not part of any latency, neither of the burst
+//! that it delays nor of those after it.
 //!
 //! In the **closed model** think times run from the answer, and latency counts from the sending.
 
@@ -30,6 +31,8 @@ pub struct Schedule {
     due: Instant,
     /// How late the user began the burst because the server had held it up.
     behind: Duration,
+    /// How late the user is because the driver woke it late; the server is not blamed for it.
+    driver_late: Duration,
     first_of_burst: bool,
 }
 
@@ -46,7 +49,7 @@ impl Schedule {
     /// The first operation is due at `start`.
     #[must_use]
     pub fn new(model: Model, start: Instant) -> Self {
-        Self { model, due: start, behind: Duration::ZERO, first_of_burst: true }
+        Self { model, due: start, behind: Duration::ZERO, driver_late: Duration::ZERO, first_of_burst: true }
     }
 
     /// Thinks for `time`, at `now`.
@@ -78,8 +81,13 @@ impl Schedule {
             self.first_of_burst = false;
             if woken {
                 lag = Some(late);
+                self.driver_late = late;
             }
-            self.behind = if woken || self.model == Model::Closed { Duration::ZERO } else { late };
+            self.driver_late = self.driver_late.min(late);
+            self.behind = match self.model {
+                Model::Open => late - self.driver_late,
+                Model::Closed => Duration::ZERO,
+            };
         }
         Begin { due: now.checked_sub(self.behind).unwrap_or(now), lag }
     }

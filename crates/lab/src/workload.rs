@@ -72,7 +72,10 @@ fn text_of(name: &str) -> Result<(String, String), LabError> {
         .iter()
         .find(|(file, _)| stem(file).eq_ignore_ascii_case(name))
         .map(|(file, text)| (format!("carried:{file}"), (*text).to_owned()))
-        .ok_or_else(|| LabError::NoSuchWorkload { name: name.to_owned(), known: Workload::names().join(", ") })
+        .ok_or_else(|| LabError::NoSuchWorkload {
+            name: name.to_owned(),
+            known: Workload::names().join(", "),
+        })
 }
 
 fn stem(path: &str) -> String {

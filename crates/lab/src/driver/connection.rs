@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderValue, SERVER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, SERVER};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -56,7 +56,6 @@ impl Address {
 /// An answer, whole.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
-    pub(super) etag: Option<String>,
     pub(super) server: Option<String>,
     pub(super) body: Bytes,
     /// The request, for error texts.
@@ -105,11 +104,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(
-        address: Arc<Address>,
-        authorization: Option<HeaderValue>,
-        time_out: Duration,
-    ) -> Self {
+    pub(super) fn new(address: Arc<Address>, authorization: Option<HeaderValue>, time_out: Duration) -> Self {
         Self { address, authorization, time_out, open: None }
     }
 
@@ -129,11 +124,13 @@ impl Connection {
         let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, body)).await;
         let failure = match answer {
             Ok(Ok((response, body))) => {
-                let text = |name| response.headers.get(name).and_then(|value| value.to_str().ok());
                 return Ok(Answer {
                     status: response.status,
-                    etag: text(ETAG).map(|etag| etag.trim_matches('"').to_owned()),
-                    server: text(SERVER).map(str::to_owned),
+                    server: response
+                        .headers
+                        .get(SERVER)
+                        .and_then(|value| value.to_str().ok())
+                        .map(str::to_owned),
                     body,
                     request,
                 });

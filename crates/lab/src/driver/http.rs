@@ -31,8 +31,8 @@ use super::documents::{MessageDocument, mail_design, person as person_document, 
 use super::failure::{Failure, FailureKind};
 use super::statistics::LogSyncs;
 use super::{
-    Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription, Session,
-    check,
+    Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
+    Session, check,
 };
 use crate::content::{Form, Message, Writer};
 
@@ -132,7 +132,9 @@ impl HttpDriver {
     }
 
     fn administrator(&self) -> Connection {
-        self.connection(self.options.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str())))
+        self.connection(
+            self.options.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str())),
+        )
     }
 
     async fn make_database(connection: &mut Connection, database: &str) -> Result<bool, Failure> {
@@ -275,7 +277,8 @@ impl HttpSession {
         }
         let path = format!("/{}/_bulk_docs", part(database));
         let request = body(&Bulk { docs: messages.iter().map(MessageDocument::of).collect() })?;
-        let answer = self.connection.exchange(Method::POST, &path, Some(request)).await?.expect(&[201, 202])?;
+        let answer =
+            self.connection.exchange(Method::POST, &path, Some(request)).await?.expect(&[201, 202])?;
         let rows: Vec<Value> = check::json(&answer)?;
         let right = rows.len() == messages.len()
             && rows.iter().zip(messages).all(|(row, message)| {

@@ -141,8 +141,10 @@ pub trait Driver: Send + Sync + 'static {
 /// One user's connection.
 pub trait Session: Send + 'static {
     /// Opens a database.
-    fn open_database(&mut self, database: &str)
-    -> impl Future<Output = Result<DatabaseState, Failure>> + Send;
+    fn open_database(
+        &mut self,
+        database: &str,
+    ) -> impl Future<Output = Result<DatabaseState, Failure>> + Send;
 
     /// Reads entries of a view, newest first.
     fn read_entries(

@@ -66,7 +66,8 @@ fn add(
     finished: Result<Result<Prepared, LabError>, tokio::task::JoinError>,
     progress: &Progress,
 ) -> Result<(), LabError> {
-    let prepared = finished.map_err(|error| LabError::Usage(format!("preparing was broken off: {error}")))??;
+    let prepared =
+        finished.map_err(|error| LabError::Usage(format!("preparing was broken off: {error}")))??;
     done.databases_created += u64::from(prepared.created);
     done.documents_added += prepared.documents_added;
     progress.step();

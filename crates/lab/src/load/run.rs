@@ -83,9 +83,7 @@ pub struct RunData {
     pub idle_memory_bytes: Option<u64>,
 }
 
-/// A tick comes a little early or late; phases end at the nearest one.
 const TICK: Duration = Duration::from_secs(1);
-const HALF_A_TICK: Duration = Duration::from_millis(500);
 
 /// Stop conditions look at so many seconds.
 const WINDOW: usize = 10;
@@ -191,12 +189,12 @@ impl Run<'_> {
         progress.begin(Phase::RampUp.name(), longest.as_secs().max(1));
         let operator = tokio::signal::ctrl_c();
         tokio::pin!(operator);
+        let mut phase_end = begin + longest;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                _ = &mut operator => {
-                    self.data.cut = Some(Cut::Operator);
-                }
+                () = tokio::time::sleep_until(phase_end.into()) => {}
+                Ok(()) = &mut operator => self.data.cut = Some(Cut::Operator),
             }
             self.tick(progress, begin);
             let now = Instant::now();
@@ -207,8 +205,11 @@ impl Run<'_> {
                 break;
             }
             match self.hold_from {
-                None if self.ramped_up(now, begin + longest) => self.begin_hold(now, progress),
-                Some(from) if now + HALF_A_TICK >= from + self.plan.duration => break,
+                None if now >= phase_end || self.everyone_is_at_work() => {
+                    self.begin_hold(now, progress);
+                    phase_end = now + self.plan.duration;
+                }
+                Some(_) if now >= phase_end => break,
                 _ => {}
             }
         }
@@ -219,9 +220,10 @@ impl Run<'_> {
         progress.end();
     }
 
-    fn ramped_up(&self, now: Instant, latest: Instant) -> bool {
-        let everyone = self.context.first_rounds.load(Ordering::Relaxed) >= self.plan.users as u64;
-        now + HALF_A_TICK >= latest || (self.plan.ramp_up.is_none() && everyone)
+    /// A ramp-up without a given length ends when everyone has done a round.
+    fn everyone_is_at_work(&self) -> bool {
+        let rounds = self.context.first_rounds.load(Ordering::Relaxed);
+        self.plan.ramp_up.is_none() && rounds >= self.plan.users as u64
     }
 
     fn begin_hold(&mut self, now: Instant, progress: &Progress) {

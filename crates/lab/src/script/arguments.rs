@@ -44,7 +44,8 @@ impl<'a> Arguments<'a> {
 
     /// Takes the next word if it says `text`, in whatever case.
     pub(super) fn take_keyword(&mut self, text: &str) -> bool {
-        let found = self.line.words.get(self.next).is_some_and(|word| word.written.eq_ignore_ascii_case(text));
+        let found =
+            self.line.words.get(self.next).is_some_and(|word| word.written.eq_ignore_ascii_case(text));
         self.next += usize::from(found);
         found
     }
@@ -52,11 +53,9 @@ impl<'a> Arguments<'a> {
     pub(super) fn require(&mut self, what: &'static str) -> Result<&'a Word, ScriptError> {
         match self.take() {
             Some(word) => Ok(word),
-            None => Err(self.at_name(Problem::Missing {
-                command: self.info.name,
-                what,
-                usage: self.info.usage,
-            })),
+            None => {
+                Err(self.at_name(Problem::Missing { command: self.info.name, what, usage: self.info.usage }))
+            }
         }
     }
 

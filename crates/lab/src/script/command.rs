@@ -104,22 +104,55 @@ pub enum LoopName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table of commands describes each")]
 pub enum Command {
-    ChangeTo { database: UserText, keep_open: bool },
-    Open { view: UserText },
+    ChangeTo {
+        database: UserText,
+        keep_open: bool,
+    },
+    Open {
+        view: UserText,
+    },
     Close,
     /// `start` is the number of the first entry, beginning with 1; `None` is the next page.
-    Entries { start: Option<u64>, count: u64 },
-    Navigate { count: u64, direction: Direction, circular: bool },
-    Read { count: u64 },
-    Add { count: u64, body: usize },
+    Entries {
+        start: Option<u64>,
+        count: u64,
+    },
+    Navigate {
+        count: u64,
+        direction: Direction,
+        circular: bool,
+    },
+    Read {
+        count: u64,
+    },
+    Add {
+        count: u64,
+        body: usize,
+    },
     /// `Stamp` and `Update` differ in the field that they change.
-    Update { count: u64, stamp: bool },
-    Delete { count: u64 },
-    Populate { count: u64, body: usize },
-    SendMessage { size: MessageSize, sending: Sending },
-    Calendar { kind: CalendarKind, sending: Sending },
+    Update {
+        count: u64,
+        stamp: bool,
+    },
+    Delete {
+        count: u64,
+    },
+    Populate {
+        count: u64,
+        body: usize,
+    },
+    SendMessage {
+        size: MessageSize,
+        sending: Sending,
+    },
+    Calendar {
+        kind: CalendarKind,
+        sending: Sending,
+    },
     /// `None` is the user's mail database.
-    CheckForNewMail { database: Option<UserText> },
+    CheckForNewMail {
+        database: Option<UserText>,
+    },
     CloseDatabase,
     Drop,
     Pause(TimeRange),
@@ -128,13 +161,22 @@ pub enum Command {
     Break(Option<u64>),
     BeginLoop(LoopName),
     /// Goes on at statement `target` until the loop has run `times` times.
-    Rewind { name: LoopName, times: Option<u64>, target: usize },
+    Rewind {
+        name: LoopName,
+        times: Option<u64>,
+        target: usize,
+    },
     BeginCritical,
     EndCritical,
     /// Goes on at statement `target` when the condition does not hold.
-    SkipUnless { holds: bool, target: usize },
+    SkipUnless {
+        holds: bool,
+        target: usize,
+    },
     /// Goes on at statement `target`.
-    Jump { target: usize },
+    Jump {
+        target: usize,
+    },
     /// A command that the language knows and the laboratory cannot run: its name.
     Known(&'static str),
 }

@@ -52,7 +52,9 @@ pub enum Problem {
     TooLong(usize),
     #[error("the quotation mark is never closed")]
     OpenQuote,
-    #[error("a variable is a name between brackets, as in [NormalMessageSize]; write it so, or take the bracket away")]
+    #[error(
+        "a variable is a name between brackets, as in [NormalMessageSize]; write it so, or take the bracket away"
+    )]
     OpenVariable,
     #[error("no command has this name{}", suggestion(.nearest, ""))]
     UnknownCommand { nearest: Option<String> },
@@ -66,7 +68,9 @@ pub enum Problem {
     TooMany { command: &'static str, usage: &'static str },
     #[error("a whole number from {lowest} to {highest} is wanted here")]
     Number { lowest: u64, highest: u64 },
-    #[error("a time is wanted here: 500, 5000-10000, 10-20sec, 8-12min or 1hour; without a unit it is milliseconds, and the most is 24 hours")]
+    #[error(
+        "a time is wanted here: 500, 5000-10000, 10-20sec, 8-12min or 1hour; without a unit it is milliseconds, and the most is 24 hours"
+    )]
     Time,
     #[error("the first time of the two is the longer one")]
     TimeOrder,

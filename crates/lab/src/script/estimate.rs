@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::command::{Command, LoopName, Statement};
 use super::Script;
+use super::command::{Command, LoopName, Statement};
 
 /// How often a command is run.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,6 +25,8 @@ pub struct Header {
     pub source: Vec<String>,
     /// `**Choice: ...**`: what the source leaves open, and what was chosen.
     pub choices: Vec<String>,
+    /// `**Published: ...**`: results that others have published for it.
+    pub published: Vec<String>,
     /// `**Variable: Name = value (what it means)**`
     pub variables: Vec<Variable>,
 }
@@ -65,6 +67,7 @@ pub(super) fn read(comments: &[Comment], errors: &mut Vec<ScriptError>) -> Heade
             "Workload" => header.name = Some(text.to_owned()),
             "Title" => header.title = Some(text.to_owned()),
             "Source" => header.source.push(text.to_owned()),
+            "Published" => header.published.push(text.to_owned()),
             "Choice" => header.choices.push(text.to_owned()),
             "Variable" => match variable(text) {
                 Some(variable) => header.variables.push(variable),

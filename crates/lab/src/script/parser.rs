@@ -264,7 +264,7 @@ fn action(info: &'static CommandInfo, mut arguments: Arguments<'_>) -> Result<Co
         "Stamp" | "Update" => {
             Command::Update { count: arguments.number_or(1, 1)?, stamp: info.name == "Stamp" }
         }
-        "Delete" => Command::Delete { count: arguments.number_or(1, 1)? },
+        "Delete" => Command::Delete { count: arguments.number_or(0, 1)? },
         "Populate" => populate(&mut arguments)?,
         "SendMessage" => send_message(&mut arguments)?,
         "Cal" => calendar(&mut arguments)?,

@@ -158,7 +158,11 @@ impl Reader<'_> {
     }
 
     fn error(&self, word: &Word, problem: Problem) -> ScriptError {
-        ScriptError { place: Place { line: self.line, column: word.column }, word: word.written.clone(), problem }
+        ScriptError {
+            place: Place { line: self.line, column: word.column },
+            word: word.written.clone(),
+            problem,
+        }
     }
 }
 
