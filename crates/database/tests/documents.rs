@@ -222,7 +222,7 @@ fn rows_by_id() {
             if some.is_empty() {
                 return all.join(" ");
             }
-            all.extend(some.into_iter().map(|row| row.id.or(row.error.map(str::to_owned)).unwrap()));
+            all.extend(some.into_iter().map(|row| row.id.or_else(|| row.error.map(str::to_owned)).unwrap()));
         }
     };
     let query = RowQuery::default;
