@@ -1,5 +1,4 @@
-//! What this crate asks of the rest of the server: who somebody is, how the server is run, and threads
-//! to do blocking work on.
+//! What this crate asks of the rest of the server: who somebody is, and how the server is run.
 
 use std::sync::Arc;
 
@@ -119,18 +118,4 @@ pub trait Administration: Send + Sync + 'static {
 
     /// Long jobs under way, as CouchDB's `/_active_tasks` lists them: an array.
     fn active_tasks(&self) -> Value;
-}
-
-/// The pool has more waiting than it may hold; the request is answered with 503.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server has more requests waiting than it may hold")]
-pub struct Refused;
-
-/// Threads for work that blocks.
-pub trait Workers: Send + Sync + 'static {
-    /// Queues `job`.
-    ///
-    /// # Errors
-    /// [`Refused`] when the queue is full; the job is dropped unrun.
-    fn submit(&self, job: Box<dyn FnOnce() + Send>) -> Result<(), Refused>;
 }

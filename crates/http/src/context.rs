@@ -84,11 +84,7 @@ impl Context {
 
     /// Whether `If-None-Match` holds `tag` (RFC 9110 §13.1.2, weak comparison).
     pub(crate) fn knows(&self, tag: &str) -> bool {
-        self.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-            value.split(',').map(str::trim).any(|item| {
-                item == "*" || item.strip_prefix("W/").unwrap_or(item).trim_matches('"') == tag
-            })
-        })
+        any_tag(self.headers.get_all(IF_NONE_MATCH).iter(), tag)
     }
 
     /// Sets `Location` to the address of what `segments` name, absolute where the client said its host.
@@ -106,4 +102,14 @@ impl Context {
             response.headers_mut().insert(LOCATION, value);
         }
     }
+}
+
+/// Whether one of the headers' tags is `tag`.
+pub(crate) fn any_tag<'a>(mut headers: impl Iterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+    headers.any(|value| {
+        let items = value.to_str().unwrap_or("").split(',').map(str::trim);
+        items.into_iter().any(|item| {
+            item == "*" || item.strip_prefix("W/").unwrap_or(item).trim_matches('"') == tag
+        })
+    })
 }

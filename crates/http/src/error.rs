@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue};
+use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use scrinium_database::DatabaseError;
+use scrinium_worker::WorkerError;
 
-use crate::authority::Refused;
 use crate::response::{self, Body};
 
 /// A refusal, on its way to becoming `{"error":…,"reason":…}`.
@@ -137,9 +137,18 @@ impl From<DatabaseError> for HttpError {
     }
 }
 
-impl From<Refused> for HttpError {
-    fn from(refused: Refused) -> Self {
-        Self::unavailable(refused.to_string())
+impl From<WorkerError> for HttpError {
+    fn from(error: WorkerError) -> Self {
+        let reason = error.to_string();
+        match error {
+            WorkerError::Busy { retry_after, .. } => {
+                let mut refusal = Self::unavailable(reason);
+                refusal.header = Some((RETRY_AFTER, HeaderValue::from(retry_after.as_secs())));
+                refusal
+            }
+            WorkerError::Closed => Self::unavailable(reason),
+            WorkerError::Panicked { .. } => Self::internal(reason),
+        }
     }
 }
 

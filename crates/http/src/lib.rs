@@ -7,7 +7,8 @@
 //! `/metrics`).
 //!
 //! It knows nothing of how documents are stored, who people are or how the server is run: those come
-//! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and [`Workers`].
+//! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and
+//! [`scrinium_worker::WorkerPool`].
 //!
 //! The paths are taken apart by hand rather than by a router's patterns, because CouchDB's addresses
 //! are not patterns: `mail%2Fuser` is one database, an attachment's name may hold slashes, and empty
@@ -22,9 +23,11 @@ mod changes;
 mod compress;
 mod connection;
 mod context;
+mod copy;
 mod cors;
 mod databases;
 mod design;
+mod dispatch;
 mod document;
 mod encoding;
 mod error;
@@ -41,6 +44,7 @@ mod router;
 mod server_pages;
 mod service;
 mod session;
+mod settings;
 mod state;
 mod stream;
 mod upload;
@@ -48,9 +52,7 @@ mod uuid;
 mod view;
 mod write;
 
-pub use authority::{
-    Administration, Authenticator, ConsoleAnswer, Identity, Refused, Session, SessionToken, Workers,
-};
+pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
 pub use error::HttpError;
 pub use port::{PortOptions, Server};
 pub use response::Body;

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use serde::Serialize;
 
 use crate::error::HttpError;
+use crate::patience::InFlight;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) const MUST_REVALIDATE: HeaderValue = HeaderValue::from_static("must-revalidate");
@@ -19,7 +20,11 @@ pub(crate) const MUST_REVALIDATE: HeaderValue = HeaderValue::from_static("must-r
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, HttpError>> + Send>>;
 
 /// The body of an answer: whole, or made piece by piece as fast as the client takes it.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    /// Dropped with the body, which tells the connection that the request is answered.
+    guard: Option<InFlight>,
+}
 
 enum Kind {
     Whole(Bytes),
@@ -27,21 +32,31 @@ enum Kind {
 }
 
 impl Body {
+    fn of(kind: Kind) -> Self {
+        Self { kind, guard: None }
+    }
+
+    /// The same, with something that is dropped when all of it is on its way.
+    pub(crate) fn with_guard(mut self, guard: InFlight) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
     /// No bytes at all.
     #[must_use]
     pub fn empty() -> Self {
-        Self(Kind::Whole(Bytes::new()))
+        Self::of(Kind::Whole(Bytes::new()))
     }
 
     /// All of `bytes`.
     #[must_use]
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(bytes.into()))
+        Self::of(Kind::Whole(bytes.into()))
     }
 
     /// Pieces whose number nobody knows beforehand.
     pub(crate) fn pieces(pieces: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Self {
-        Self(Kind::Pieces { pieces: Box::pin(pieces), length: None })
+        Self::of(Kind::Pieces { pieces: Box::pin(pieces), length: None })
     }
 
     /// Pieces that are `length` bytes together.
@@ -49,13 +64,13 @@ impl Body {
         pieces: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
         length: u64,
     ) -> Self {
-        Self(Kind::Pieces { pieces: Box::pin(pieces), length: Some(length) })
+        Self::of(Kind::Pieces { pieces: Box::pin(pieces), length: Some(length) })
     }
 
     /// How many bytes there are, where that is known.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => Some(bytes.len() as u64),
             Kind::Pieces { length, .. } => *length,
         }
@@ -76,7 +91,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Kind::Pieces { pieces, .. } => {
@@ -86,7 +101,7 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Whole(bytes) if bytes.is_empty())
+        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {

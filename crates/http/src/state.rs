@@ -4,13 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use http::HeaderValue;
 use parking_lot::Mutex;
 use scrinium_database::Databases;
 use scrinium_statistics::{Counter, Operation, Registry};
-use tokio::sync::{Semaphore, oneshot, watch};
+use scrinium_worker::WorkerPool;
+use tokio::sync::{Semaphore, watch};
 
-use crate::authority::{Administration, Authenticator, Workers};
-use crate::error::{HttpError, Result};
+use crate::authority::{Administration, Authenticator};
+use crate::error::Result;
 use crate::uuid::UuidSequence;
 
 /// Limits and times that hold for all ports.
@@ -45,7 +47,7 @@ pub struct Parts {
     /// How the server is run.
     pub administration: Arc<dyn Administration>,
     /// Threads for work that blocks.
-    pub workers: Arc<dyn Workers>,
+    pub workers: WorkerPool,
     /// Where requests and operations are counted.
     pub statistics: Registry,
     /// Limits and times.
@@ -68,7 +70,8 @@ pub(crate) struct Shared {
     pub(crate) body_budget: Arc<Semaphore>,
     pub(crate) compactions: Compactions,
     pub(crate) connections: Arc<AtomicU64>,
-    workers: Arc<dyn Workers>,
+    requests: AtomicU64,
+    pub(crate) workers: WorkerPool,
     stopping: watch::Sender<bool>,
 }
 
@@ -87,7 +90,6 @@ pub(crate) struct Operations {
 }
 
 pub(crate) struct Counters {
-    pub(crate) transactions: Counter,
     pub(crate) requests: Counter,
     pub(crate) errors: Counter,
 }
@@ -111,7 +113,6 @@ impl HttpState {
         Self(Arc::new(Shared {
             operations: Operations::register(registry),
             counters: Counters {
-                transactions: registry.counter("Server.Trans.Total"),
                 requests: registry.counter("HTTP.Requests"),
                 errors: registry.counter("HTTP.Errors"),
             },
@@ -119,6 +120,7 @@ impl HttpState {
             body_budget: Arc::new(Semaphore::new(permits)),
             compactions: Compactions { names: Mutex::default(), turn: Semaphore::new(1) },
             connections,
+            requests: AtomicU64::new(rand::random()),
             databases: parts.databases,
             authenticator: parts.authenticator,
             administration: parts.administration,
@@ -138,17 +140,19 @@ impl std::ops::Deref for HttpState {
 }
 
 impl Shared {
-    /// Runs `work` on the worker pool: one hand-off there, one back.
+    /// Runs `work` on the worker pool, as one admitted transaction.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (sender, receiver) = oneshot::channel();
-        self.workers.submit(Box::new(move || {
-            // Nobody receives where the client has gone meanwhile.
-            drop(sender.send(work()));
-        }))?;
-        receiver.await.unwrap_or_else(|_| Err(HttpError::internal("The request could not be completed.")))
+        self.workers.run(work).await?
+    }
+
+    /// A number for the log and the client, ten hexadecimal digits as CouchDB's, different for every
+    /// request of this process.
+    pub(crate) fn next_request_id(&self) -> HeaderValue {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) & 0xFF_FFFF_FFFF;
+        HeaderValue::try_from(format!("{number:010x}")).unwrap_or(HeaderValue::from_static("0"))
     }
 
     /// Turns true when the server stops, so that feeds end by themselves.
