@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, IF_RANGE,
-    RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue,
+    IF_RANGE, RANGE,
 };
 use http::{Response, StatusCode};
 use scrinium_database::{AttachmentReader, Content, Edit, EditMode, NewAttachment};
@@ -32,7 +32,7 @@ const SNIFFING: HeaderName = HeaderName::from_static("x-content-type-options");
 enum Found {
     Known { digest: String },
     Outside { length: u64 },
-    Part(Part),
+    Part(Box<Part>),
 }
 
 struct Part {
@@ -63,7 +63,7 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str, name: &str)
     match found {
         Found::Known { digest } => Ok(response::not_modified(&digest)),
         Found::Outside { length } => Err(HttpError::range_not_satisfiable(length)),
-        Found::Part(part) => Ok(answer(context, part)),
+        Found::Part(part) => Ok(answer(context, *part)),
     }
 }
 
@@ -87,7 +87,7 @@ fn find(reader: AttachmentReader, asked: &Asked) -> Result<Found> {
     };
     let content_type = reader.content_type.clone();
     let begun = stream::begin(AttachmentPart { reader, offset: bounds.0, end: bounds.1 })?;
-    Ok(Found::Part(Part { content_type, digest, length, bounds, partial, begun }))
+    Ok(Found::Part(Box::new(Part { content_type, digest, length, bounds, partial, begun })))
 }
 
 fn answer(context: &Context, part: Part) -> Response<Body> {
@@ -172,7 +172,12 @@ pub(crate) async fn put(
 }
 
 /// `DELETE /{db}/{id}/{name}?rev=`.
-pub(crate) async fn delete(context: &Context, database: &str, id: &str, name: &str) -> Result<Response<Body>> {
+pub(crate) async fn delete(
+    context: &Context,
+    database: &str,
+    id: &str,
+    name: &str,
+) -> Result<Response<Body>> {
     let _timer = context.state.operations.update_note.start();
     let revision = context.revision()?;
     let edit = Edit {

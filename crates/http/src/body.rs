@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -45,11 +46,6 @@ impl RequestBody {
         Self { incoming, port, budget, declared, received: 0, started: Instant::now() }
     }
 
-    /// The length where the client declared one.
-    pub(crate) fn declared_length(&self) -> Option<u64> {
-        self.declared
-    }
-
     /// The next piece, or `None` at the end; it may be of any length that the network gave.
     ///
     /// # Errors
@@ -80,7 +76,8 @@ impl RequestBody {
         if declared > most {
             return Err(HttpError::too_large());
         }
-        let mut share = Share::new(&self.budget);
+        let budget = Arc::clone(&self.budget);
+        let mut share = Share::new(&budget);
         share.cover(declared)?;
         let Some(first) = self.next().await? else { return Ok(share.collected(Bytes::new())) };
         if self.declared == Some(first.len() as u64) {
@@ -125,7 +122,7 @@ impl RequestBody {
 }
 
 /// `bytes` as a JSON value of type `T`, or CouchDB's complaint.
-pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| HttpError::invalid_json())
 }
 

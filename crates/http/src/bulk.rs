@@ -34,7 +34,11 @@ struct BulkDocuments<'a> {
 }
 
 /// `POST /{db}/_bulk_docs`.
-pub(crate) async fn documents(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn documents(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
     context.require_json()?;
     let _timer = context.state.operations.update_note.start();
     let collected = body.collect().await?;
@@ -238,7 +242,11 @@ impl Source for Gathered {
                 text.push_str("]}\n");
                 return Ok(Piece { bytes: Bytes::from(text), last: true });
             };
-            text.push_str(if std::mem::replace(&mut self.separate, true) { ",\n{\"id\":" } else { "{\"id\":" });
+            text.push_str(if std::mem::replace(&mut self.separate, true) {
+                ",\n{\"id\":"
+            } else {
+                "{\"id\":"
+            });
             push_string(&mut text, &wanted.id);
             text.push_str(",\"docs\":[");
             self.push_revisions(&mut text, &wanted);
@@ -250,7 +258,8 @@ impl Source for Gathered {
 
 impl Gathered {
     fn push_revisions(&self, text: &mut String, wanted: &Wanted) {
-        let options = ReadOptions { attachments_since: wanted.attachments_since.clone(), ..self.options.clone() };
+        let options =
+            ReadOptions { attachments_since: wanted.attachments_since.clone(), ..self.options.clone() };
         let which = match &wanted.revision {
             Some(revision) => OpenRevisions::These(vec![revision.clone()]),
             None => OpenRevisions::All,

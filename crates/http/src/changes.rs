@@ -68,7 +68,10 @@ pub(crate) async fn changes(
     let Some(style) = style else {
         let begun = context
             .with_database(database, Need::Member, move |database| {
-                stream::begin(ChangesText { changes: ChangeReader::new(database.changes(query)?), stage: Stage::Head })
+                stream::begin(ChangesText {
+                    changes: ChangeReader::new(database.changes(query)?),
+                    stage: Stage::Head,
+                })
             })
             .await?;
         return Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)));
@@ -125,7 +128,9 @@ fn filter(context: &Context, body_ids: Option<Value>) -> Result<(Option<Vec<Stri
                 (Some(ids), _) => ids,
                 (None, Some(text)) => serde_json::from_str(text).map_err(|_| HttpError::invalid_json())?,
                 (None, None) => {
-                    return Err(HttpError::bad_request("`doc_ids` must be given with the filter `_doc_ids`."));
+                    return Err(HttpError::bad_request(
+                        "`doc_ids` must be given with the filter `_doc_ids`.",
+                    ));
                 }
             };
             let ids = serde_json::from_value(ids)

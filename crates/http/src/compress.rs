@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use http::header::{ACCEPT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue};
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use tower::{Service, ServiceExt, service_fn};
+use tower::Service;
+use tower::util::{ServiceExt, service_fn};
 use tower_http::compression::{Compression, CompressionLevel};
 
 use crate::error::HttpError;
@@ -19,9 +20,10 @@ const LEAST_BYTES: u64 = 512;
 pub(crate) struct Uncompressed;
 
 /// Compresses an answer with the best encoding that the client takes, where it is worth it.
-pub(crate) async fn compress(request: &HeaderMap, response: Response<Body>) -> Response<Body> {
-    let Some(accepted) = request.get(ACCEPT_ENCODING) else { return response };
-    if !is_worth_it(&response) {
+pub(crate) async fn compress(accepted: &HeaderValue, response: Response<Body>) -> Response<Body> {
+    let known =
+        accepted.to_str().is_ok_and(|accepted| accepted.contains("gzip") || accepted.contains("zstd"));
+    if !known || !is_worth_it(&response) {
         return response;
     }
     let mut asked = Request::new(());
@@ -69,10 +71,11 @@ fn is_worth_it(response: &Response<Body>) -> bool {
 
 /// The bytes are no longer those of the strong tag (RFC 9110 §8.8.1).
 fn weaken_etag(headers: &mut HeaderMap) {
-    let weak = headers.get(ETAG).filter(|_| headers.contains_key(http::header::CONTENT_ENCODING)).and_then(|tag| {
-        let text = tag.to_str().ok().filter(|text| !text.starts_with("W/"))?;
-        HeaderValue::try_from(format!("W/{text}")).ok()
-    });
+    let weak =
+        headers.get(ETAG).filter(|_| headers.contains_key(http::header::CONTENT_ENCODING)).and_then(|tag| {
+            let text = tag.to_str().ok().filter(|text| !text.starts_with("W/"))?;
+            HeaderValue::try_from(format!("W/{text}")).ok()
+        });
     if let Some(weak) = weak {
         headers.insert(ETAG, weak);
     }

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::patience::{Clock, InFlight, Patient, Times};
-use crate::port::{Ending, PortOptions};
+use crate::port::{Ending, PortOptions, raised};
 use crate::service;
 use crate::state::HttpState;
 
@@ -39,7 +39,7 @@ pub(crate) async fn serve(stream: TcpStream, port: Arc<PortOptions>, state: &Htt
     let mut stopping = ending.stopping.clone();
     let greeted = tokio::select! {
         greeted = tokio::time::timeout(patience, acceptor.accept(stream)) => greeted,
-        _ = stopping.wait_for(|stopping| *stopping) => return,
+        () = raised(&mut stopping) => return,
     };
     match greeted {
         Ok(Ok(stream)) => Box::pin(serve_plain(stream, port, state, ending)).await,
@@ -67,11 +67,11 @@ where
     let ended = tokio::select! {
         biased;
         ended = connection.as_mut() => ended,
-        _ = ending.stopping.wait_for(|stopping| *stopping) => {
+        () = raised(&mut ending.stopping) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = connection => ended,
-                _ = ending.aborting.wait_for(|aborting| *aborting) => return,
+                () = raised(&mut ending.aborting) => return,
             }
         }
     };

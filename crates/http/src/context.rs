@@ -53,7 +53,9 @@ impl Context {
             .iter()
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .any(|item| item.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(media_type)))
+            .any(|item| {
+                item.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(media_type))
+            })
     }
 
     /// Refuses a body that is not declared to be JSON (CouchDB: 415).
@@ -108,8 +110,8 @@ impl Context {
 pub(crate) fn any_tag<'a>(mut headers: impl Iterator<Item = &'a HeaderValue>, tag: &str) -> bool {
     headers.any(|value| {
         let items = value.to_str().unwrap_or("").split(',').map(str::trim);
-        items.into_iter().any(|item| {
-            item == "*" || item.strip_prefix("W/").unwrap_or(item).trim_matches('"') == tag
-        })
+        items
+            .into_iter()
+            .any(|item| item == "*" || item.strip_prefix("W/").unwrap_or(item).trim_matches('"') == tag)
     })
 }

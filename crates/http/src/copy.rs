@@ -7,6 +7,8 @@ use scrinium_database::EditMode;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::Body;
+#[allow(unused_imports)]
+use crate::soon::Soon;
 use crate::write;
 
 const DESTINATION: HeaderName = HeaderName::from_static("destination");

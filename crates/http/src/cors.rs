@@ -62,7 +62,7 @@ pub(crate) fn preflight(port: &PortOptions, method: &Method, headers: &HeaderMap
     }
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    if !allow(port, headers, response.headers_mut()) {
+    if !allow(port, headers.get(ORIGIN), response.headers_mut()) {
         return None;
     }
     let answer = response.headers_mut();
@@ -76,18 +76,19 @@ pub(crate) fn preflight(port: &PortOptions, method: &Method, headers: &HeaderMap
 }
 
 fn headers_are_known(asked: &str) -> bool {
-    asked.split(',').map(|name| name.trim().to_ascii_lowercase()).all(|name| {
-        name.is_empty() || name == REQUESTED_WITH || HEADERS.contains(&name.as_str())
-    })
+    asked
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase())
+        .all(|name| name.is_empty() || name == REQUESTED_WITH || HEADERS.contains(&name.as_str()))
 }
 
 /// Adds the headers that let a page of an allowed origin read the answer; false where it may not.
-pub(crate) fn allow(port: &PortOptions, request: &HeaderMap, answer: &mut HeaderMap) -> bool {
+pub(crate) fn allow(port: &PortOptions, origin: Option<&HeaderValue>, answer: &mut HeaderMap) -> bool {
     if port.cors_origins.is_empty() {
         return false;
     }
     answer.append(VARY, HeaderValue::from_static("Origin"));
-    let Some(origin) = request.get(ORIGIN) else { return false };
+    let Some(origin) = origin else { return false };
     let everyone = port.cors_origins.iter().any(|allowed| allowed == "*");
     if !everyone && !port.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
         return false;

@@ -100,7 +100,8 @@ pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
 fn name_range(query: &Query) -> Result<NameRange> {
     let name = |names: [&str; 2]| {
         let text = names.iter().find_map(|name| query.get(name));
-        text.map(|text| serde_json::from_str::<String>(text).map_err(|_| HttpError::invalid_json())).transpose()
+        text.map(|text| serde_json::from_str::<String>(text).map_err(|_| HttpError::invalid_json()))
+            .transpose()
     };
     let count = |name: &str| query.get(name).map(|text| Given::Text(text).count()).transpose();
     let within = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);

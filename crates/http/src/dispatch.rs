@@ -8,7 +8,10 @@ use crate::error::{HttpError, Result};
 use crate::response::Body;
 use crate::router::{ServerPage, Special, Target};
 use crate::view::Listing;
-use crate::{attachment, bulk, changes, copy, databases, design, document, server_pages, session, settings, view, write};
+use crate::{
+    attachment, bulk, changes, copy, databases, design, document, server_pages, session, settings, view,
+    write,
+};
 
 type Answer = Result<Response<Body>>;
 
@@ -113,8 +116,12 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
     };
     match (special, context.method.as_str()) {
         (Special::AllDocuments { queries }, _) => rows(context, database, Listing::All, queries, body).await,
-        (Special::DesignDocuments { queries }, _) => rows(context, database, Listing::Design, queries, body).await,
-        (Special::LocalDocuments { queries }, _) => rows(context, database, Listing::Local, queries, body).await,
+        (Special::DesignDocuments { queries }, _) => {
+            rows(context, database, Listing::Design, queries, body).await
+        }
+        (Special::LocalDocuments { queries }, _) => {
+            rows(context, database, Listing::Local, queries, body).await
+        }
         (Special::BulkDocuments, "POST") => bulk::documents(context, database, body).await,
         (Special::BulkGet, "POST") => bulk::get(context, database, body).await,
         (Special::RevisionsDifference, "POST") => bulk::revisions_difference(context, database, body).await,
@@ -139,7 +146,13 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
     }
 }
 
-async fn rows(context: &Context, database: &str, listing: Listing, queries: bool, body: RequestBody) -> Answer {
+async fn rows(
+    context: &Context,
+    database: &str,
+    listing: Listing,
+    queries: bool,
+    body: RequestBody,
+) -> Answer {
     match (context.method.as_str(), queries) {
         ("GET", false) => view::rows(context, database, listing, None).await,
         ("POST", false) => view::rows(context, database, listing, Some(body)).await,

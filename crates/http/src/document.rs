@@ -22,16 +22,18 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     }
     let tagged = is_plain(&options);
     let wanted = id.to_owned();
-    let document =
-        context.with_database(database, Need::Member, move |database| Ok(database.read(&wanted, &options)?)).await?;
+    let document = context
+        .with_database(database, Need::Member, move |database| Ok(database.read(&wanted, &options)?))
+        .await?;
     Ok(whole(context, document, tagged))
 }
 
 /// `GET /{db}/_local/{id}`.
 pub(crate) async fn get_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
     let wanted = id.to_owned();
-    let document =
-        context.with_database(database, Need::Member, move |database| Ok(database.read_local(&wanted)?)).await?;
+    let document = context
+        .with_database(database, Need::Member, move |database| Ok(database.read_local(&wanted)?))
+        .await?;
     Ok(whole(context, document, true))
 }
 

@@ -19,7 +19,8 @@ pub struct HttpError {
     pub error: Cow<'static, str>,
     /// CouchDB's sentence.
     pub reason: Cow<'static, str>,
-    header: Option<(HeaderName, HeaderValue)>,
+    /// Boxed, because few have one and all are moved about.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 type Words = Cow<'static, str>;
@@ -61,7 +62,7 @@ impl HttpError {
     pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
         let reason = format!("Only {allow} allowed");
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", reason);
-        error.header = Some((ALLOW, HeaderValue::from_static(allow)));
+        error.header = Some(Box::new((ALLOW, HeaderValue::from_static(allow))));
         error
     }
 
@@ -101,7 +102,7 @@ impl HttpError {
             "Requested range not satisfiable",
         );
         let text = format!("bytes */{length}");
-        error.header = HeaderValue::try_from(text).ok().map(|value| (CONTENT_RANGE, value));
+        error.header = HeaderValue::try_from(text).ok().map(|value| Box::new((CONTENT_RANGE, value)));
         error
     }
 
@@ -112,7 +113,7 @@ impl HttpError {
         text.insert(0, '{');
         text.push_str("}\n");
         let mut response = response::json(self.status, text);
-        if let Some((name, value)) = self.header {
+        if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
         }
         response
@@ -121,19 +122,8 @@ impl HttpError {
 
 impl From<DatabaseError> for HttpError {
     fn from(error: DatabaseError) -> Self {
-        let (status, name) = match &error {
-            DatabaseError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
-            DatabaseError::Conflict => (StatusCode::CONFLICT, "conflict"),
-            DatabaseError::BadRequest { error, .. } => (StatusCode::BAD_REQUEST, *error),
-            DatabaseError::Exists { .. } => (StatusCode::PRECONDITION_FAILED, "file_exists"),
-            DatabaseError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "document_too_large"),
-            DatabaseError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
-            DatabaseError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "insufficient_storage"),
-            DatabaseError::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "service_unavailable"),
-            DatabaseError::PreconditionFailed { error, .. } => (StatusCode::PRECONDITION_FAILED, *error),
-            DatabaseError::Internal { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error"),
-        };
-        Self::new(status, name, error.to_string())
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::new(status, error.error(), error.reason())
     }
 }
 
@@ -143,7 +133,7 @@ impl From<WorkerError> for HttpError {
         match error {
             WorkerError::Busy { retry_after, .. } => {
                 let mut refusal = Self::unavailable(reason);
-                refusal.header = Some((RETRY_AFTER, HeaderValue::from(retry_after.as_secs())));
+                refusal.header = Some(Box::new((RETRY_AFTER, HeaderValue::from(retry_after.as_secs()))));
                 refusal
             }
             WorkerError::Closed => Self::unavailable(reason),

@@ -21,6 +21,7 @@ use crate::compress::Uncompressed;
 use crate::context::Context;
 use crate::databases;
 use crate::error::{HttpError, Result};
+use crate::port::raised;
 use crate::response::{self, Body, push_string};
 use crate::stream::admit_again;
 
@@ -217,7 +218,7 @@ impl Feed {
         };
         tokio::select! {
             biased;
-            _ = self.stopping.wait_for(|stopping| *stopping) => Woken::Over,
+            () = raised(&mut self.stopping) => Woken::Over,
             changed = self.visible.changed() => if changed.is_ok() { Woken::Changed } else { Woken::Over },
             () = tokio::time::sleep_until(until) => {
                 if self.waiting.heartbeat.is_some() { Woken::Heartbeat } else { Woken::Over }

@@ -45,6 +45,7 @@ mod server_pages;
 mod service;
 mod session;
 mod settings;
+mod soon;
 mod state;
 mod stream;
 mod upload;

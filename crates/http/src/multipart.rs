@@ -113,7 +113,11 @@ impl Parser {
             return Ok(None);
         }
         let Some(end) = find(&self.buffer, b"\r\n\r\n") else {
-            return if self.buffer.len() > MOST_HEADER_BYTES { Err(malformed()) } else { Ok(Some(Event::Starved)) };
+            return if self.buffer.len() > MOST_HEADER_BYTES {
+                Err(malformed())
+            } else {
+                Ok(Some(Event::Starved))
+            };
         };
         let head = self.buffer.split_to(end + 4);
         let head = std::str::from_utf8(&head).map_err(|_| malformed())?;

@@ -94,7 +94,8 @@ fn mixed(
         segments.text(&format!("\r\n--{boundary}\r\n"));
         match revision {
             OpenRevision::Missing(revision) => {
-                let mut text = String::from("Content-Type: application/json; error=\"true\"\r\n\r\n{\"missing\":");
+                let mut text =
+                    String::from("Content-Type: application/json; error=\"true\"\r\n\r\n{\"missing\":");
                 push_string(&mut text, &revision);
                 segments.text(&(text + "}"));
             }

@@ -116,13 +116,17 @@ impl<S> Patient<S> {
         self.read_alarm.poll(deadline, context)
     }
 
-    fn watch_write<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watch_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.blocked_since = None;
             return written;
         }
         let since = *self.blocked_since.get_or_insert_with(Instant::now);
-        match self.write_alarm.poll(since + self.times.write, context) {
+        match self.write_alarm.poll::<()>(since + self.times.write, context) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Pending,
         }

@@ -81,6 +81,12 @@ pub(crate) struct Ending {
     _alive: mpsc::Sender<()>,
 }
 
+/// Completes when `signal` is true, or nobody can make it so any more.
+pub(crate) async fn raised(signal: &mut watch::Receiver<bool>) {
+    // The guard that it gives may not be held across a wait.
+    drop(signal.wait_for(|raised| *raised).await);
+}
+
 impl Server {
     /// Binds all ports, or none.
     ///
@@ -149,7 +155,7 @@ async fn accept(listener: TcpListener, options: Arc<PortOptions>, state: HttpSta
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = ending.stopping.wait_for(|stopping| *stopping) => return,
+            () = raised(&mut ending.stopping) => return,
             accepted = accept_one(&listener, &places) => accepted,
         };
         match accepted {

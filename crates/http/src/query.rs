@@ -202,7 +202,6 @@ pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
         local_sequence: query.is_true("local_seq"),
         latest: query.is_true("latest"),
         attachments: query.is_true("attachments"),
-        attachment_encoding_info: query.is_true("att_encoding_info"),
         attachments_since: query.get("atts_since").map(revision_list).transpose()?,
     })
 }
@@ -222,7 +221,8 @@ mod tests {
 
     #[test]
     fn parameters_are_read_with_couchdbs_words_for_bad_ones() {
-        let query = Query::parse(Some("startkey=%22a+b%22&limit=99999999999999999999&descending=true")).unwrap();
+        let query =
+            Query::parse(Some("startkey=%22a+b%22&limit=99999999999999999999&descending=true")).unwrap();
         let rows = row_query(&query, None).unwrap();
         assert_eq!(rows.start_key, Some(Value::from("a b")));
         assert_eq!(rows.limit, Some(u64::MAX));

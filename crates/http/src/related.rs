@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
@@ -17,13 +17,18 @@ use crate::document;
 use crate::error::{HttpError, Result};
 use crate::multipart::{Event, Parser, PartHead};
 use crate::response::{self, Body};
-use crate::stream::{self, Piece, Source};
+use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::upload::Inlet;
 use crate::write;
 
 /// `PUT /{db}/{id}` with `Content-Type: multipart/related`: the document, then the attachments that its
 /// stubs say follow, in their order or named by `Content-Disposition`.
-pub(crate) async fn put(context: &Context, database: &str, id: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn put(
+    context: &Context,
+    database: &str,
+    id: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
     let _timer = context.state.operations.update_note.start();
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
     let revision = context.revision()?;
@@ -212,12 +217,10 @@ impl Bundle {
     /// The same of a document that was read with stubs, and with its history where `attachments_since` is
     /// asked for.
     pub(crate) fn of(database: &Arc<Database>, document: Document, options: &ReadOptions) -> Result<Self> {
-        let mut members: Map<String, Value> =
-            serde_json::from_str(&document.json).map_err(|_| HttpError::internal("A document is not JSON."))?;
+        let mut members: Map<String, Value> = serde_json::from_str(&document.json)
+            .map_err(|_| HttpError::internal("A document is not JSON."))?;
         let known = known_generation(&members, options.attachments_since.as_deref());
-        if !options.revisions {
-            members.remove("_revisions");
-        }
+        let stripped = !options.revisions && members.remove("_revisions").is_some();
         let mut attachments = Vec::new();
         if let Some(Value::Object(stubs)) = members.get_mut("_attachments") {
             for (name, stub) in stubs {
@@ -230,7 +233,8 @@ impl Bundle {
                 attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
             }
         }
-        let json = if attachments.is_empty() { document.json } else { Value::Object(members).to_string() };
+        let changed = stripped || !attachments.is_empty();
+        let json = if changed { Value::Object(members).to_string() } else { document.json };
         Ok(Self { revision: document.revision, json, attachments })
     }
 
@@ -317,17 +321,20 @@ impl Segments {
 
 impl Source for Segments {
     fn next_piece(&mut self) -> Result<Piece> {
-        let bytes = match self.0.pop_front() {
-            None => Bytes::new(),
-            Some(Segment::Text(text)) => text,
-            Some(Segment::Attachment(mut part)) => {
-                let piece = part.next_piece()?;
-                if !piece.last {
-                    self.0.push_front(Segment::Attachment(part));
+        let mut bytes = BytesMut::new();
+        while bytes.len() < PIECE_BYTES {
+            match self.0.pop_front() {
+                None => break,
+                Some(Segment::Text(text)) => bytes.extend_from_slice(&text),
+                Some(Segment::Attachment(mut part)) => {
+                    let piece = part.next_piece()?;
+                    if !piece.last {
+                        self.0.push_front(Segment::Attachment(part));
+                    }
+                    bytes.extend_from_slice(&piece.bytes);
                 }
-                piece.bytes
             }
-        };
-        Ok(Piece { bytes, last: self.0.is_empty() })
+        }
+        Ok(Piece { bytes: bytes.freeze(), last: self.0.is_empty() })
     }
 }

@@ -14,11 +14,29 @@ pub(crate) enum Target<'a> {
     UnknownPage(Cow<'a, str>),
     Database(Cow<'a, str>),
     Special(Cow<'a, str>, Special),
-    Document { database: Cow<'a, str>, id: String },
-    Attachment { database: Cow<'a, str>, id: String, name: String },
-    Local { database: Cow<'a, str>, id: String },
-    View { database: Cow<'a, str>, design: Cow<'a, str>, view: Cow<'a, str>, queries: bool },
-    DesignInfo { database: Cow<'a, str>, design: Cow<'a, str> },
+    Document {
+        database: Cow<'a, str>,
+        id: String,
+    },
+    Attachment {
+        database: Cow<'a, str>,
+        id: String,
+        name: String,
+    },
+    Local {
+        database: Cow<'a, str>,
+        id: String,
+    },
+    View {
+        database: Cow<'a, str>,
+        design: Cow<'a, str>,
+        view: Cow<'a, str>,
+        queries: bool,
+    },
+    DesignInfo {
+        database: Cow<'a, str>,
+        design: Cow<'a, str>,
+    },
     /// `_show`, `_list`, `_update`, `_rewrite` and the like below a design document.
     DesignFunction(Cow<'a, str>),
     /// Something below a database that begins with an underscore and is nothing we know.
@@ -149,7 +167,9 @@ fn below_design<'a>(database: Cow<'a, str>, name: &Cow<'a, str>, below: &[Cow<'a
         ["_view", _] => view(false),
         ["_view", _, "queries"] => view(true),
         ["_info"] => Target::DesignInfo { database, design: name.clone() },
-        [function, ..] if function.starts_with('_') => Target::DesignFunction(Cow::Owned((*function).to_owned())),
+        [function, ..] if function.starts_with('_') => {
+            Target::DesignFunction(Cow::Owned((*function).to_owned()))
+        }
         _ => Target::Attachment { database, id: format!("_design/{name}"), name: below.join("/") },
     }
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::header::{HeaderMap, HeaderName, HeaderValue, SERVER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -39,7 +39,7 @@ pub(crate) async fn answer(
     let method = effective_method(&parts);
     let request_id = state.next_request_id();
     let body = RequestBody::new(incoming, Arc::clone(&port), Arc::clone(&state.body_budget));
-    let wanted = Wanted { headers: parts.headers.clone(), head: method == Method::HEAD };
+    let wanted = Wanted::of(&parts.headers, &method);
     let mut response = match cors::preflight(&port, &method, &parts.headers) {
         Some(preflight) => preflight,
         None => {
@@ -56,8 +56,21 @@ pub(crate) async fn answer(
 
 /// What the end of an answer needs of the request.
 struct Wanted {
-    headers: HeaderMap,
     head: bool,
+    origin: Option<HeaderValue>,
+    accepted_encodings: Option<HeaderValue>,
+    challenge: Option<HeaderValue>,
+}
+
+impl Wanted {
+    fn of(headers: &HeaderMap, method: &Method) -> Self {
+        Self {
+            head: method == Method::HEAD,
+            origin: headers.get(ORIGIN).cloned(),
+            accepted_encodings: headers.get(ACCEPT_ENCODING).cloned(),
+            challenge: headers.get(CHALLENGE).cloned(),
+        }
+    }
 }
 
 async fn finish(
@@ -68,11 +81,14 @@ async fn finish(
 ) -> Response<Body> {
     let mut response = answered.unwrap_or_else(|error| {
         state.counters.errors.add(1);
-        refuse(error, &wanted.headers)
+        refuse(error, wanted.challenge.clone())
     });
-    cors::allow(port, &wanted.headers, response.headers_mut());
-    if port.compression && !wanted.head {
-        response = Box::pin(compress::compress(&wanted.headers, response)).await;
+    cors::allow(port, wanted.origin.as_ref(), response.headers_mut());
+    if port.compression
+        && !wanted.head
+        && let Some(accepted) = &wanted.accepted_encodings
+    {
+        response = Box::pin(compress::compress(accepted, response)).await;
     }
     if wanted.head {
         let length = response.body().length();
@@ -86,15 +102,14 @@ async fn finish(
 
 /// A refusal, with the challenge that makes a browser ask for a password (unless a page names another, as
 /// CouchDB has it).
-fn refuse(error: HttpError, headers: &HeaderMap) -> Response<Body> {
+fn refuse(error: HttpError, named: Option<HeaderValue>) -> Response<Body> {
     if error.status.is_server_error() && error.status != StatusCode::NOT_IMPLEMENTED {
         tracing::warn!(status = error.status.as_u16(), reason = %error.reason, "a request failed");
     }
     let challenge = error.status == StatusCode::UNAUTHORIZED;
     let mut response = error.into_response();
     if challenge {
-        let value = headers.get(CHALLENGE).cloned().unwrap_or(BASIC);
-        response.headers_mut().insert(WWW_AUTHENTICATE, value);
+        response.headers_mut().insert(WWW_AUTHENTICATE, named.unwrap_or(BASIC));
     }
     response
 }

@@ -46,9 +46,8 @@ async fn verify(state: &HttpState, name: &str, password: &str) -> Result<Identit
     }
     let authenticator = std::sync::Arc::clone(&state.authenticator);
     let (name, password) = (name.to_owned(), password.to_owned());
-    let verified = state
-        .run(move || authenticator.verify(&name, &password).map_err(HttpError::unavailable))
-        .await?;
+    let verified =
+        state.run(move || authenticator.verify(&name, &password).map_err(HttpError::unavailable)).await?;
     verified.ok_or_else(|| HttpError::unauthorized("Name or password is incorrect."))
 }
 

@@ -8,6 +8,8 @@ use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
+#[allow(unused_imports)]
+use crate::soon::Soon;
 use crate::state::HttpState;
 
 /// CouchDB's default; nothing is purged here, so nothing is remembered of it.
@@ -36,13 +38,18 @@ pub(crate) async fn set_revision_limit(
 
 /// `GET /{db}/_security`.
 pub(crate) async fn security(context: &Context, database: &str) -> Result<Response<Body>> {
-    let security =
-        context.with_database(database, Need::Member, |database| Ok(database.security()?.to_string())).await?;
+    let security = context
+        .with_database(database, Need::Member, |database| Ok(database.security()?.to_string()))
+        .await?;
     Ok(response::json(StatusCode::OK, security + "\n"))
 }
 
 /// `PUT /{db}/_security`.
-pub(crate) async fn set_security(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn set_security(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
     let security: Value = parse_json(&body.collect().await?.bytes)?;
     access::validate_security(&security)?;
     context

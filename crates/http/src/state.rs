@@ -58,7 +58,8 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct HttpState(Arc<Shared>);
 
-pub(crate) struct Shared {
+/// What [`HttpState`] shares; only this crate sees inside.
+pub struct Shared {
     pub(crate) databases: Databases,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) administration: Arc<dyn Administration>,

@@ -20,7 +20,10 @@ struct Sequence {
 
 impl UuidSequence {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Sequence { prefix: rand::rng().random(), last: rand::rng().random_range(1..LARGEST_STEP) }))
+        Self(Mutex::new(Sequence {
+            prefix: rand::rng().random(),
+            last: rand::rng().random_range(1..LARGEST_STEP),
+        }))
     }
 
     /// A new identifier: 32 hexadecimal digits.

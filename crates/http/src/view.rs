@@ -15,6 +15,8 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
 use crate::response::{self, Body, push_string};
+#[allow(unused_imports)]
+use crate::soon::Soon;
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// Rows read at once while nobody knows how large they are.
@@ -91,7 +93,14 @@ pub(crate) async fn queries(
     let _timer = context.state.operations.read_entries.start();
     let begun = context
         .with_database(database, Need::Member, move |database| {
-            stream::begin(Several { database, listing, queries, current: None, begun: false, separate: false })
+            stream::begin(Several {
+                database,
+                listing,
+                queries,
+                current: None,
+                begun: false,
+                separate: false,
+            })
         })
         .await?;
     Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
@@ -156,7 +165,8 @@ impl RowText {
             text.push_str("{\"rows\":[\n");
             return;
         }
-        let number = |value: Option<u64>| value.map_or_else(|| String::from("null"), |value| value.to_string());
+        let number =
+            |value: Option<u64>| value.map_or_else(|| String::from("null"), |value| value.to_string());
         text.push_str("{\"total_rows\":");
         text.push_str(&number(self.rows.total_rows));
         if let Some(sequence) = &self.rows.update_sequence {

@@ -18,7 +18,12 @@ use crate::response::{self, Body};
 const DESIGN_PREFIX: &str = "_design/";
 
 /// `PUT /{db}/{id}`.
-pub(crate) async fn put(context: &Context, database: &str, id: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn put(
+    context: &Context,
+    database: &str,
+    id: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
     let declared = context.header(&CONTENT_TYPE).unwrap_or("");
     if declared.starts_with("multipart/related") {
         return Box::pin(related::put(context, database, id, body)).await;
@@ -118,9 +123,8 @@ async fn submit(
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
     let admission = context.state.workers.admit().await?;
-    let submitted = admission
-        .run(move || update(&access::open(&databases, &name, &identity, need)?))
-        .await??;
+    let submitted =
+        admission.run(move || update(&access::open(&databases, &name, &identity, need)?)).await??;
     let results = submitted.durable().await?;
     drop(admission);
     let first = results.into_iter().next();
@@ -172,6 +176,8 @@ fn id_of(json: &[u8]) -> Result<Option<String>> {
     match parse_json::<Named>(json)?.id {
         None => Ok(None),
         Some(serde_json::Value::String(id)) => Ok(Some(id)),
-        Some(_) => Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_docid", "Document id must be a string")),
+        Some(_) => {
+            Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_docid", "Document id must be a string"))
+        }
     }
 }
