@@ -75,15 +75,6 @@ pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Bod
     Ok(response::ok(StatusCode::OK))
 }
 
-/// A name that begins with an underscore and is no page: no database can be called so.
-pub(crate) fn unknown_page(name: &str) -> Result<Response<Body>> {
-    let reason = format!(
-        "Name: '{name}'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), \
-         +, -, and / are allowed. Must begin with a letter."
-    );
-    Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_database_name", reason))
-}
-
 /// `GET /_all_dbs`.
 pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
     context.require_administrator()?;

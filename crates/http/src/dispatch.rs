@@ -43,7 +43,6 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: RequestBody
             _ => Err(HttpError::method_not_allowed("GET,HEAD")),
         },
         Target::Server(page) => server_page(context, page, body).await,
-        Target::UnknownPage(name) => databases::unknown_page(&name),
         Target::Database(name) => match context.method {
             Method::GET => databases::info(context, &name).await,
             Method::PUT => databases::create(context, &name).await,

@@ -10,8 +10,6 @@ use crate::error::Result;
 pub(crate) enum Target<'a> {
     Root,
     Server(ServerPage),
-    /// A path below the root that begins with an underscore and is nothing we know.
-    UnknownPage(Cow<'a, str>),
     Database(Cow<'a, str>),
     Special(Cow<'a, str>, Special),
     Document {
@@ -91,16 +89,16 @@ pub(crate) fn parse(path: &str) -> Result<Target<'_>> {
     let Some(first) = segments.next() else { return Ok(Target::Root) };
     let first = decode(first)?;
     if first.starts_with('_') || first == "metrics" {
-        let second = segments.next();
-        let third = segments.next();
-        return Ok(server_page(&first, second, third, segments.next().is_some())
-            .map_or(Target::UnknownPage(first), Target::Server));
+        let rest: Vec<&str> = segments.clone().collect();
+        if let Some(page) = server_page(&first, &rest) {
+            return Ok(Target::Server(page));
+        }
     }
     let rest = segments.map(decode).collect::<Result<Vec<_>>>()?;
     Ok(below_database(first, &rest))
 }
 
-fn server_page(first: &str, second: Option<&str>, third: Option<&str>, more: bool) -> Option<ServerPage> {
+fn server_page(first: &str, rest: &[&str]) -> Option<ServerPage> {
     let alone = match first {
         "_up" => Some(ServerPage::Up),
         "_all_dbs" => Some(ServerPage::AllDatabases),
@@ -115,10 +113,10 @@ fn server_page(first: &str, second: Option<&str>, third: Option<&str>, more: boo
         "_replicate" => Some(ServerPage::Replicate),
         _ => None,
     };
-    match (first, second, third) {
-        ("_node", Some(_), Some("_stats")) if !more => Some(ServerPage::Statistics),
-        ("_node", Some(_), Some("_prometheus")) if !more => Some(ServerPage::Prometheus),
-        (_, None, None) => alone,
+    match (first, rest) {
+        ("_node", [_, "_stats"]) => Some(ServerPage::Statistics),
+        ("_node", [_, "_prometheus"]) => Some(ServerPage::Prometheus),
+        (_, []) => alone,
         _ => None,
     }
 }
