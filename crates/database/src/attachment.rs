@@ -78,13 +78,13 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::TooLarge`], and what the store reports.
     pub fn store_content(&self, bytes: &[u8], content_type: &str) -> Result<Content> {
-        content_of(bytes, content_type, &self.common.contents, &self.common.options)
+        content_of(bytes, content_type, &self.common.contents, &self.common.options())
     }
 
     /// A content that comes bit by bit, for an edit to refer to.
     #[must_use]
     pub fn upload(&self, content_type: &str) -> Upload {
-        Upload::new(&self.common.contents, content_type, self.common.options.attachment_max_bytes)
+        Upload::new(&self.common.contents, content_type, self.common.options().attachment_max_bytes)
     }
 
     /// A content that a document of any database refers to, so that another document can share it.

@@ -1,11 +1,12 @@
 //! All databases of a server, by name.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use serde_json::{Map, Value};
 
 use crate::content::Contents;
 use crate::content::collector::Collected;
@@ -45,7 +46,32 @@ pub struct Databases {
 pub(crate) struct Common {
     pub(crate) store: Store,
     pub(crate) contents: Contents,
-    pub(crate) options: DatabaseOptions,
+    options: RwLock<DatabaseOptions>,
+    guard: OnceLock<Arc<dyn Guard>>,
+}
+
+impl Common {
+    pub(crate) fn options(&self) -> DatabaseOptions {
+        *self.options.read()
+    }
+
+    /// What checks the edits of a database, if anything does.
+    pub(crate) fn guard(&self, database: &str) -> Option<&Arc<dyn Guard>> {
+        self.guard.get().filter(|guard| guard.guards(database))
+    }
+}
+
+/// Checks, and may complete, the documents that are written into certain databases, whoever writes them:
+/// no password is stored in clear, no memo without a recipient enters a mail.box.
+pub trait Guard: Send + Sync + 'static {
+    /// Whether the database's documents are checked.
+    fn guards(&self, database: &str) -> bool;
+
+    /// The document as it may be stored.
+    ///
+    /// # Errors
+    /// Why it may not be.
+    fn check(&self, database: &str, document: Map<String, Value>) -> Result<Map<String, Value>>;
 }
 
 /// Which databases of a server are open.
@@ -93,7 +119,8 @@ impl Databases {
             common: Arc::new(Common {
                 store: store.clone(),
                 contents: Contents::open(store.clone())?,
-                options,
+                options: RwLock::new(options),
+                guard: OnceLock::new(),
             }),
             server_uuid: server_uuid(store)?,
             open: Mutex::default(),
@@ -101,6 +128,18 @@ impl Databases {
             catalog: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Has the documents of certain databases checked from now on. Only the first call counts.
+    pub fn set_guard(&self, guard: Arc<dyn Guard>) {
+        if self.shared.common.guard.set(guard).is_err() {
+            tracing::warn!("the databases have a guard already");
+        }
+    }
+
+    /// Sets other limits for what is written from now on.
+    pub fn set_options(&self, options: DatabaseOptions) {
+        *self.shared.common.options.write() = options;
     }
 
     /// Makes a database; it is durable when this returns.

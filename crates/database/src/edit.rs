@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use scrinium_document::{
-    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, parse_document, validate_id,
+    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
 };
 
 use crate::content::record::is_compressible;
 use crate::content::upload::Upload;
 use crate::content::{Content, Contents, PIECE_BYTES};
-use crate::databases::DatabaseOptions;
+use crate::database::Database;
+use crate::databases::{DatabaseOptions, Guard};
 use crate::error::{DatabaseError, Result};
 
 /// Values whose JSON is at least so long are stored once by content, outside the document, so that
@@ -90,7 +91,9 @@ pub(crate) enum PreparedAttachment {
 
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
-    pub(crate) fn prepare(self, contents: &Contents, options: &DatabaseOptions) -> Result<Prepared> {
+    pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+        let contents = &database.common.contents;
+        let options = &database.common.options();
         let given = self.revision.as_deref().map(Revision::parse).transpose()?;
         if self.attachments_only {
             let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
@@ -110,10 +113,17 @@ impl Edit {
             attachment_bytes: options.attachment_max_bytes,
             ..Limits::default()
         };
-        let parsed = parse_document(&self.json, &limits)?;
+        let mut parsed = parse_document(&self.json, &limits)?;
+        if let Some(guard) = database.common.guard(database.name()) {
+            self.json = guarded(guard.as_ref(), database.name(), self.id.as_deref(), &self.json)?;
+            parsed = parse_document(&self.json, &limits)?;
+        }
         let path = parsed.path().to_vec();
         let id = self.id.or(parsed.id).unwrap_or_else(new_id);
         validate_id(&id)?;
+        if mode == EditMode::Interactive && is_design(&id) && !parsed.deleted {
+            check_design(&self.json)?;
+        }
         if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
             && beside != inside
         {
@@ -151,6 +161,25 @@ impl PreparedAttachment {
             Self::New { name, .. } | Self::Stub { name, .. } => name,
         }
     }
+}
+
+/// The JSON as a guard lets it through. It has been parsed before, so that it is a sound object.
+fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> Result<Bytes> {
+    let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
+    let mut document: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(json).map_err(|_| invalid())?;
+    if let Some(id) = id {
+        document.insert("_id".to_owned(), id.into());
+    }
+    let document = guard.check(database, document)?;
+    Ok(serde_json::Value::Object(document).to_string().into())
+}
+
+/// A design document whose views do not compile is refused when it is written, not when it is read.
+fn check_design(json: &[u8]) -> Result<()> {
+    let design =
+        serde_json::from_slice(json).map_err(|_| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
+    crate::view::definition::parse(&design).map(drop)
 }
 
 /// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time

@@ -1,6 +1,7 @@
 //! What can go wrong with a database, in CouchDB's words.
 
 use scrinium_document::DocumentError;
+use scrinium_index::IndexError;
 use scrinium_store::StoreError;
 
 /// Result of a database operation.
@@ -143,9 +144,18 @@ impl From<StoreError> for DatabaseError {
     fn from(error: StoreError) -> Self {
         let reason = error.to_string();
         match error {
-            StoreError::Full { .. } => Self::Full { reason },
+            StoreError::Full => Self::Full { reason },
             StoreError::Failed { .. } => Self::Unavailable { reason },
             _ => Self::Internal { reason },
+        }
+    }
+}
+
+impl From<IndexError> for DatabaseError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            other => Self::Internal { reason: other.to_string() },
         }
     }
 }

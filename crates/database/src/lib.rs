@@ -31,7 +31,7 @@ pub use content::Content;
 pub use content::collector::Collected;
 pub use content::upload::Upload;
 pub use database::{Database, DatabaseInfo};
-pub use databases::{DatabaseOptions, Databases, NameRange};
+pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
 pub use edit::{Edit, EditMode, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};

@@ -119,7 +119,7 @@ impl Database {
             members.remove(ignored);
         }
         let limits =
-            Limits { document_bytes: self.common.options.document_max_bytes as u64, ..Limits::default() };
+            Limits { document_bytes: self.common.options().document_max_bytes as u64, ..Limits::default() };
         let text = serde_json::Value::Object(members).to_string();
         Ok((named, parse_document(text.as_bytes(), &limits)?.fields))
     }

@@ -163,6 +163,24 @@ impl Database {
         Ok(found)
     }
 
+    /// The winner as of a snapshot; `None` if there is none, or a tombstone.
+    pub(crate) fn read_at(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        options: &ReadOptions,
+    ) -> Result<Option<Document>> {
+        let Some(stored) = snapshot.get(Family::Scan, &keys::winner(self.number(), id))? else {
+            return Ok(None);
+        };
+        let leaf = Leaf::decode(id, &stored)?;
+        if leaf.deleted {
+            return Ok(None);
+        }
+        let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
+        Renderer::new(self, options).render(id, &leaf, head.as_ref()).map(Some)
+    }
+
     pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
         let stored = snapshot.get(Family::Point, &keys::head(self.number(), id))?;
         stored

@@ -176,19 +176,19 @@ impl Database {
         self.list(Kind::Local, query)
     }
 
-    fn list(self: &Arc<Self>, kind: Kind, query: RowQuery) -> Result<Rows> {
+    fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery) -> Result<Rows> {
         self.check_there()?;
         let info = self.info()?;
         // A range of ids is not counted, so the rows before a start key are not known.
         let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
         let update_sequence = query.update_sequence.then_some(info.update_sequence);
-        let (source, total_rows) = match query.keys.clone() {
+        let (source, total_rows) = match query.keys.take() {
             Some(keys) => {
-                let rows = ListedRows::new(self, kind, query, keys);
+                let rows = ListedRows::new(self, kind, &query, keys);
                 (Source::Listed(Box::new(rows)), Some(info.document_count))
             }
             None => {
-                let rows = RangeRows::new(self, kind, query);
+                let rows = RangeRows::new(self, kind, &query);
                 let total_rows = if kind == Kind::All { Some(info.document_count) } else { None };
                 (Source::Range(Box::new(rows)), total_rows)
             }

@@ -97,7 +97,7 @@ impl Database {
             });
         }
         let prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(&self.common.contents, &self.common.options)).collect();
+            edits.into_iter().map(|edit| edit.prepare(mode, self)).collect();
         // Read once outside of the lock, so that under it the documents come from memory.
         if let [Ok(only)] = prepared.as_slice() {
             self.store().get(Family::Point, &keys::head(self.number(), &only.id))?;
@@ -140,10 +140,9 @@ impl Database {
         batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
         let before = std::mem::replace(&mut writer.header, header);
         let database = Arc::clone(self);
-        let stored_contents = contents.clone();
         let submitted = self.submit(&writer, batch, pins, move |stored| {
             if stored {
-                stored_contents.iter().for_each(Content::stored);
+                contents.iter().for_each(Content::stored);
                 if design_changed {
                     database.views.design_changed();
                 }

@@ -1,1 +1,33 @@
-//! Stub.
+//! The performance laboratory: scripted users against a server, measured from outside.
+//!
+//! It talks to a server only over its ports, and reads only what any process monitor can read, so that it
+//! measures any server with CouchDB's interface.
+//!
+//! - [`script`] reads workloads in the language of Server.Load;
+//! - [`driver`] turns what a user does into requests, and checks every answer;
+//! - [`schedule`] keeps each user's timetable, from which latency counts;
+//! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
+//! - [`report`] says what came of it.
+//!
+//! [`run`] is the command `lab`; a program mounts it by [`LabArguments`].
+
+mod arguments;
+mod content;
+pub mod driver;
+mod error;
+pub mod load;
+pub mod measure;
+pub mod monitor;
+mod progress;
+pub mod report;
+mod run;
+pub mod schedule;
+pub mod script;
+mod workload;
+
+pub use arguments::{LabArguments, LabCommand, LoadArguments, ModelArgument, ScriptArguments};
+pub use content::{Form, Message};
+pub use error::{LabError, Outcome};
+pub use progress::Progress;
+pub use run::run;
+pub use workload::Workload;

@@ -14,8 +14,8 @@ use crate::group::Outcome;
 use crate::measures::Measures;
 use crate::{Commit, Log, LogError, Sequence};
 
-/// A group is cut at this size, so that one commit does not wait for a very large write. A larger
-/// record makes a group of its own.
+/// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
+/// large write. A larger record makes a group of its own.
 const GROUP_BYTES: usize = 4 << 20;
 
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
@@ -48,6 +48,7 @@ struct Shared {
     /// As in the queue, for reading without its lock.
     failures: AtomicU64,
     queue_bytes: usize,
+    group_bytes: usize,
     max_record_bytes: usize,
 }
 
@@ -87,6 +88,7 @@ impl Committer {
             last_synced: AtomicU64::new(log.last().0),
             failures: AtomicU64::new(0),
             queue_bytes: log.options().queue_bytes,
+            group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
             max_record_bytes: log.options().max_record_bytes,
         });
         let measures = Measures::register(statistics, log.extents());
@@ -143,7 +145,7 @@ impl Committer {
             return Err(queue.last_refusal.clone().unwrap_or(LogError::Stopped));
         }
         let idle = queue.groups.is_empty();
-        let commit = queue.add(record, waiting);
+        let commit = queue.add(record, waiting, self.shared.group_bytes);
         drop(queue);
         // Where groups wait already, the thread is awake or about to be.
         if idle {
@@ -199,10 +201,10 @@ impl Queue {
         self.waiting_bytes == 0 || self.waiting_bytes + waiting <= queue_bytes || self.failure.is_some()
     }
 
-    fn add(&mut self, record: Bytes, waiting: usize) -> Commit {
+    fn add(&mut self, record: Bytes, waiting: usize, group_bytes: usize) -> Commit {
         self.waiting_bytes += waiting;
         let mut group = match self.groups.pop_back() {
-            Some(group) if group.bytes + waiting <= GROUP_BYTES => group,
+            Some(group) if group.bytes + waiting <= group_bytes => group,
             full => {
                 self.groups.extend(full);
                 Group::default()
@@ -220,14 +222,15 @@ impl Shared {
     fn next_work(&self) -> Work {
         let mut queue = self.queue.lock();
         loop {
+            // First, since under load there is always a group; it costs next to nothing.
+            if let Some(sequence) = queue.release_before.take() {
+                return Work::Release(sequence);
+            }
             if let Some(group) = queue.groups.pop_front() {
                 queue.waiting_bytes -= group.bytes;
                 drop(queue);
                 self.space.notify_all();
                 return Work::Group(group);
-            }
-            if let Some(sequence) = queue.release_before.take() {
-                return Work::Release(sequence);
             }
             if queue.stopping {
                 return Work::Stop;

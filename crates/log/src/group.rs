@@ -19,8 +19,11 @@ pub(crate) struct Outcome {
 
 #[derive(Default)]
 struct Wakers {
+    /// The outcome is set.
     answered: bool,
-    waiting: Vec<(u64, Waker)>,
+    waiting: Vec<Waker>,
+    /// The calls are being made or were made, with this answer.
+    called: Option<bool>,
     calls: Vec<Call>,
 }
 
@@ -28,16 +31,28 @@ type Call = Box<dyn FnOnce(bool) + Send>;
 
 impl Outcome {
     pub(crate) fn answer(&self, first: Result<Sequence, LogError>) {
+        let calls = {
+            let mut wakers = self.wakers.lock();
+            if wakers.called.is_some() {
+                return;
+            }
+            wakers.called = Some(first.is_ok());
+            std::mem::take(&mut wakers.calls)
+        };
         let durable = first.is_ok();
-        if self.first.set(first).is_err() {
-            return;
-        }
-        let Wakers { waiting, calls, .. } =
-            std::mem::replace(&mut *self.wakers.lock(), Wakers { answered: true, ..Wakers::default() });
         for call in calls {
             call(durable);
         }
-        for (_, waker) in waiting {
+        // Whoever waits finds that the calls have been made.
+        if self.first.set(first).is_err() {
+            return;
+        }
+        let waiting = {
+            let mut wakers = self.wakers.lock();
+            wakers.answered = true;
+            std::mem::take(&mut wakers.waiting)
+        };
+        for waker in waiting {
             waker.wake();
         }
     }
@@ -49,12 +64,15 @@ impl Outcome {
 #[must_use = "the record is durable only when the answer says so"]
 pub struct Commit {
     outcome: Arc<Outcome>,
+    /// The record's place in its group.
     index: u64,
+    /// Where its waker lies among those of the group, once it was polled.
+    slot: Option<usize>,
 }
 
 impl Commit {
     pub(crate) fn new(outcome: Arc<Outcome>, index: u64) -> Self {
-        Self { outcome, index }
+        Self { outcome, index, slot: None }
     }
 
     /// Blocks until the record is durable and applied, or has failed.
@@ -65,17 +83,18 @@ impl Commit {
         self.number(self.outcome.first.wait())
     }
 
-    /// Calls `call` once the answer is known, whether or not anybody waits for it: with `true` if the record is
-    /// durable and applied. It runs on the committer's thread, or here if the answer is known already, so it
-    /// must be quick and must not wait.
+    /// Calls `call` once the answer is known, before anybody who waits learns of it and whether or not anybody
+    /// does: with `true` if the record is durable and applied. It runs on the committer's thread, or here if the
+    /// answer is known already, so it must be quick and must not wait.
     pub fn then(&self, call: impl FnOnce(bool) + Send + 'static) {
         let mut wakers = self.outcome.wakers.lock();
-        if !wakers.answered {
-            wakers.calls.push(Box::new(call));
-            return;
+        match wakers.called {
+            None => wakers.calls.push(Box::new(call)),
+            Some(durable) => {
+                drop(wakers);
+                call(durable);
+            }
         }
-        drop(wakers);
-        call(matches!(self.outcome.first.get(), Some(Ok(_))));
     }
 
     fn number(&self, first: &Result<Sequence, LogError>) -> Result<Sequence, LogError> {
@@ -99,21 +118,19 @@ impl Future for Commit {
     type Output = Result<Sequence, LogError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(first) = self.outcome.first.get() {
-            return Poll::Ready(self.number(first));
-        }
-        let mut wakers = self.outcome.wakers.lock();
-        if !wakers.answered {
-            match wakers.waiting.iter_mut().find(|(index, _)| *index == self.index) {
-                Some((_, waker)) => waker.clone_from(context.waker()),
-                None => wakers.waiting.push((self.index, context.waker().clone())),
+        let this = self.get_mut();
+        if this.outcome.first.get().is_none() {
+            let mut wakers = this.outcome.wakers.lock();
+            if !wakers.answered {
+                let slot = *this.slot.get_or_insert(wakers.waiting.len());
+                match wakers.waiting.get_mut(slot) {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    None => wakers.waiting.push(context.waker().clone()),
+                }
+                return Poll::Pending;
             }
-            return Poll::Pending;
         }
-        drop(wakers);
-        match self.outcome.first.get() {
-            Some(first) => Poll::Ready(self.number(first)),
-            None => Poll::Pending,
-        }
+        // `answered` is set after the answer.
+        this.outcome.first.get().map_or(Poll::Pending, |first| Poll::Ready(this.number(first)))
     }
 }

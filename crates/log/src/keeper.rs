@@ -33,7 +33,7 @@ pub(crate) struct Stock {
     pub(crate) dir: PathBuf,
     pub(crate) direct: bool,
     pub(crate) control: ControlFile,
-    /// Files of the right size that nothing names any more.
+    /// Files of the right size that the control file does not name: numbers below its first, or the next.
     pub(crate) spares: Vec<PathBuf>,
     pub(crate) spare_extents: usize,
     pub(crate) ready: VecDeque<Prepared>,
@@ -183,7 +183,10 @@ impl Stock {
             }
             self.spares.push(unfinished);
         }
-        let Some(spare) = self.spares.pop() else { return Err(self.full()) };
+        // A leftover may have the new name already; another renamed over it would leave it listed twice.
+        let named = self.spares.iter().position(|spare| *spare == path);
+        let spare = named.map(|index| self.spares.swap_remove(index)).or_else(|| self.spares.pop());
+        let Some(spare) = spare else { return Err(self.full()) };
         if let Err(error) = self.system.rename(&spare, &path) {
             let error = self.refused("rename", &spare, error);
             self.spares.push(spare);
@@ -201,7 +204,8 @@ impl Stock {
         }
     }
 
-    /// Overwriting written blocks is what makes a sync cheap, so the whole extent is written once.
+    /// Overwriting written blocks is what makes a sync cheap, so the whole extent is written once. It is
+    /// synced with its header.
     fn make(&self, path: &Path, extent_bytes: u64) -> io::Result<()> {
         let file = self.system.open(path, Access::Create, self.direct)?;
         file.reserve(extent_bytes)?;
@@ -213,7 +217,7 @@ impl Stock {
             write_all(&*file, piece, offset)?;
             offset += piece.len() as u64;
         }
-        file.sync_data()
+        Ok(())
     }
 
     /// From here on the file is an extent of that number. The control file names it last of all.

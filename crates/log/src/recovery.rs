@@ -194,13 +194,14 @@ fn find_end(
     if closed_at != 0 {
         return damaged(&walk.path, end.offset, "records that were there when the log was closed are gone");
     }
-    let later = |walk: &mut Walk, offset| walk.any_frame_from(offset, end.next);
-    let mut followed = later(&mut walk, end.offset + FRAME_ALIGNMENT as u64)?;
-    for number in unused {
-        followed = followed || later(&mut open_extent(stock, *number)?, FIRST_FRAME)?;
-    }
-    if followed {
+    if walk.any_frame_from(end.offset + FRAME_ALIGNMENT as u64, end.next)? {
         return damaged(&walk.path, end.offset, "a frame is broken, but later ones are whole");
+    }
+    for number in unused {
+        let mut unused = open_extent(stock, *number)?;
+        if unused.any_frame_from(FIRST_FRAME, end.next)? {
+            return damaged(&unused.path, FIRST_FRAME, "its first frame is broken, but later ones are whole");
+        }
     }
     let bytes = torn_bytes.min(extent_bytes - end.offset);
     let cut = (bytes > 0).then(|| TornTail { file: walk.path.clone(), offset: end.offset, bytes });

@@ -24,7 +24,7 @@ impl Commit {
         Self { logged: None }
     }
 
-    /// Calls `call` once the answer is known, whether or not anybody waits for it: with `true` if the batch is
+    /// Calls `call` once the answer is known, before anybody who waits learns of it: with `true` if the batch is
     /// durable and visible. It runs on the thread that all commits share, so it must be quick and not wait.
     pub fn then(&self, call: impl FnOnce(bool) + Send + 'static) {
         match &self.logged {

@@ -126,7 +126,7 @@ impl<'a> Renderer<'a> {
         if options.revisions {
             let start = path.first().map_or(0, Revision::generation);
             json.extend_from_slice(format!(",\"_revisions\":{{\"start\":{start},\"ids\":[").as_bytes());
-            put_list(json, path.iter().map(|revision| digest_of(revision)));
+            put_list(json, path.iter().map(digest_of));
             json.extend_from_slice(b"]}");
         }
         if options.revisions_info {

@@ -125,8 +125,8 @@ pub(super) struct RangeRows {
 }
 
 impl RangeRows {
-    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: RowQuery) -> Self {
-        let source = Source::new(database, kind, &query);
+    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
+        let source = Source::new(database, kind, query);
         let (first, last) = kind.range(database);
         let (low, high) = if query.descending {
             (&query.end_key, &query.start_key)
@@ -201,14 +201,14 @@ pub(super) struct ListedRows {
 }
 
 impl ListedRows {
-    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: RowQuery, mut keys: Vec<Value>) -> Self {
+    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery, mut keys: Vec<Value>) -> Self {
         if query.descending {
             keys.reverse();
         }
         let skip = usize::try_from(query.skip).unwrap_or(usize::MAX);
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let keys: Vec<Value> = keys.into_iter().skip(skip).take(limit).collect();
-        Self { source: Source::new(database, kind, &query), keys: keys.into_iter() }
+        Self { source: Source::new(database, kind, query), keys: keys.into_iter() }
     }
 
     pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {

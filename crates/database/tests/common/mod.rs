@@ -1,6 +1,6 @@
 //! A store in a temporary folder, with databases on it.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use std::sync::Arc;
 

@@ -1,0 +1,188 @@
+//! The command line of the laboratory.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::driver::{Login, ViewLanguage};
+
+/// `lab ...`: the performance laboratory.
+#[derive(Debug, Args)]
+#[command(about = "The performance laboratory: scripted users against any server, measured from outside")]
+pub struct LabArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The commands of the laboratory.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Simulate users at work, and report how the server did
+    Load(Box<LoadArguments>),
+    /// Read a script and say what is wrong with it, or that nothing is
+    Check(ScriptArguments),
+    /// Print a workload with what it does in an hour
+    Show(ScriptArguments),
+    /// List the workloads
+    List,
+}
+
+/// A workload, and values for its variables.
+#[derive(Debug, Args)]
+pub struct ScriptArguments {
+    /// A workload's name, or the path of a script
+    pub workload: String,
+    /// Give a variable of the script a value
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    pub set: Vec<(String, String)>,
+}
+
+/// How think times and latencies are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "the options describe both")]
+pub enum ModelArgument {
+    Open,
+    Closed,
+}
+
+/// Everything that a run can be told.
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub struct LoadArguments {
+    /// The workload, and values for its variables.
+    #[command(flatten)]
+    pub script: ScriptArguments,
+
+    /// Number of simulated users
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub users: u32,
+    /// Where the server is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:5984")]
+    pub target: String,
+    /// How long the users work once all have begun, such as 90s, 15m or 6h
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub duration: Duration,
+    /// Divide all think times by this
+    #[arg(long, default_value_t = 1.0, value_parser = speedup)]
+    pub speedup: f64,
+    /// Print the report as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write report.html, report.json and report.csv into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "no_report")]
+    pub report: Option<PathBuf>,
+    /// Write no files
+    #[arg(long)]
+    pub no_report: bool,
+
+    /// Documents that each mail database begins with
+    #[arg(long, value_name = "N")]
+    pub messages_per_user: Option<u64>,
+    /// Spread the users' beginnings over this time, and count from its end.
+    /// Without it, one round of the script, and counting begins when everyone has done a round
+    #[arg(long, value_parser = duration)]
+    pub ramp_up: Option<Duration>,
+    /// Spread the users' ends over this time
+    #[arg(long, default_value = "3s", value_parser = duration)]
+    pub ramp_down: Duration,
+    /// A user's next action is due whatever the server does; latency counts from then (the default)
+    #[arg(long, conflicts_with = "closed_model")]
+    pub open_model: bool,
+    /// A user thinks after each answer; latency counts from the sending
+    #[arg(long)]
+    pub closed_model: bool,
+    /// The same seed makes the same users
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// Users are called this and a number
+    #[arg(long, default_value = "user", value_parser = prefix)]
+    pub user_prefix: String,
+    /// The password that the users get
+    #[arg(long, default_value = "scrinium-lab", env = "SCRINIUM_LAB_USER_PASSWORD", hide_env_values = true)]
+    pub user_password: String,
+    /// Name of an administrator, who makes databases and registers the users
+    #[arg(long, value_name = "NAME")]
+    pub admin: Option<String>,
+    /// The administrator's password
+    #[arg(long, env = "SCRINIUM_LAB_PASSWORD", hide_env_values = true, default_value = "")]
+    pub password: String,
+    /// As whom the users log in: admin is for servers without a directory
+    #[arg(long, value_enum, default_value_t = Login::Users)]
+    pub login: Login,
+    /// In what the inbox is written where it has to be made
+    #[arg(long, value_enum, default_value_t = ViewLanguage::Formula)]
+    pub view_language: ViewLanguage,
+    /// The database of people
+    #[arg(long, default_value = "directory")]
+    pub directory: String,
+    /// The database into which messages are put to be delivered
+    #[arg(long, default_value = "mail.box")]
+    pub mail_box: String,
+    /// The databases are there and full: do not look
+    #[arg(long)]
+    pub skip_prepare: bool,
+
+    /// The server's process; found by its port when it runs on this machine
+    #[arg(long, value_name = "PID")]
+    pub server_pid: Option<u32>,
+    /// How long to wait for an answer
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    pub time_out: Duration,
+
+    /// Stop when so many requests have timed out
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub stop_time_outs: u64,
+    /// Stop when this share of the requests of ten seconds has failed
+    #[arg(long, value_name = "PERCENT", default_value_t = 50.0)]
+    pub stop_errors: f64,
+    /// Stop when the average latency of ten seconds is above this
+    #[arg(long, value_name = "MS")]
+    pub stop_average: Option<f64>,
+    /// Objective: average latency, in milliseconds; exit code 99 when it is missed
+    #[arg(long, value_name = "MS")]
+    pub max_average: Option<f64>,
+    /// Objective: 99th percentile of latency, in milliseconds; exit code 99 when it is missed
+    #[arg(long, value_name = "MS")]
+    pub max_p99: Option<f64>,
+    /// Objective: share of requests that may fail; exit code 99 when it is missed
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub max_errors: f64,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is no time; write 90s, 15m or 6h");
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
+    }
+    let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(signed).map_err(|_| wrong())
+}
+
+fn speedup(text: &str) -> Result<f64, String> {
+    let speedup: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if (0.01..=100_000.0).contains(&speedup) {
+        Ok(speedup)
+    } else {
+        Err("a speed-up is from 0.01 to 100000".to_owned())
+    }
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    let right = !text.is_empty()
+        && text.len() <= 32
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    if right { Ok(text.to_owned()) } else { Err("small letters, digits and _, up to 32".to_owned()) }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
+    if name.is_empty() {
+        Err("the name is missing".to_owned())
+    } else {
+        Ok((name.to_owned(), value.to_owned()))
+    }
+}

@@ -1,0 +1,219 @@
+//! One persistent HTTP/1.1 connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, SERVER};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::failure::{Failure, FailureKind};
+
+/// A longer answer is refused, so that no server can fill the driver's memory.
+const LONGEST_ANSWER_BYTES: usize = 64 << 20;
+
+/// hyper's read buffer grows no further than this; bodies pass through it.
+const BUFFER_BYTES: usize = 16 << 10;
+
+/// How much of an answer is kept in an error's text.
+const KEPT_CHARACTERS: usize = 300;
+
+/// Where the server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub(super) struct Address {
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// What stands before every path, without a slash at its end.
+    pub(super) base: String,
+}
+
+impl Address {
+    /// Reads `http://host:port/base`.
+    pub(super) fn parse(target: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("{target} is no address of a server: {why}");
+        let uri: http::Uri = target.parse().map_err(|error| wrong(&format!("{error}")))?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => return Err(wrong("the driver does not speak TLS yet; use the plain port")),
+            _ => return Err(wrong("it begins with http://")),
+        }
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
+        Ok(Self {
+            host: host.to_owned(),
+            port: uri.port_u16().unwrap_or(80),
+            base: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+/// An answer, whole.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) server: Option<String>,
+    pub(super) body: Bytes,
+    /// The request, for error texts.
+    pub(super) request: String,
+}
+
+impl Answer {
+    /// The answer as a failure of this kind.
+    pub(super) fn failure(&self, kind: FailureKind, why: &str) -> Failure {
+        let body = String::from_utf8_lossy(&self.body);
+        let body: String = body.trim().chars().take(KEPT_CHARACTERS).collect();
+        let status = self.status.as_u16();
+        Failure::new(kind, format!("{} \u{2192} {status}: {why}{body}", self.request))
+    }
+
+    /// Fails unless the status is one of these.
+    pub(super) fn expect(self, statuses: &[u16]) -> Result<Self, Failure> {
+        let status = self.status.as_u16();
+        if statuses.contains(&status) {
+            return Ok(self);
+        }
+        let kind = match status {
+            404 => FailureKind::Missing,
+            409 => FailureKind::Conflict,
+            _ => FailureKind::Status(status),
+        };
+        Err(self.failure(kind, ""))
+    }
+}
+
+/// The task that drives a connection ends with the connection's owner.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A connection that is made when it is first needed, and again after it was lost.
+pub(super) struct Connection {
+    address: Arc<Address>,
+    authorization: Option<HeaderValue>,
+    time_out: Duration,
+    open: Option<(SendRequest<Full<Bytes>>, Task)>,
+}
+
+impl Connection {
+    pub(super) fn new(address: Arc<Address>, authorization: Option<HeaderValue>, time_out: Duration) -> Self {
+        Self { address, authorization, time_out, open: None }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.open = None;
+    }
+
+    /// Sends a request and reads its answer. `path` begins with a slash and is encoded already.
+    pub(super) async fn exchange(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Answer, Failure> {
+        let request = format!("{method} {path}");
+        let time_out = self.time_out;
+        let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, body)).await;
+        let failure = match answer {
+            Ok(Ok((response, body))) => {
+                return Ok(Answer {
+                    status: response.status,
+                    server: response
+                        .headers
+                        .get(SERVER)
+                        .and_then(|value| value.to_str().ok())
+                        .map(str::to_owned),
+                    body,
+                    request,
+                });
+            }
+            Ok(Err(why)) => Failure::new(FailureKind::Connection, format!("{request}: {why}")),
+            Err(_) => Failure::new(
+                FailureKind::TimeOut,
+                format!("{request}: no answer in {} s", time_out.as_secs_f64()),
+            ),
+        };
+        self.close();
+        Err(failure)
+    }
+
+    async fn send_and_read(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<(http::response::Parts, Bytes), String> {
+        let response = self.send(method, path, body).await?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await.map_err(|why| why.to_string())?;
+        Ok((head, body.to_bytes()))
+    }
+
+    /// A connection that the server closed while it was idle is replaced without a word: the request that
+    /// finds it closed was not sent.
+    async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Response<Incoming>, String> {
+        let mut request = self.request(method, path, body)?;
+        if let Some((sender, _)) = &mut self.open
+            && sender.ready().await.is_ok()
+        {
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(response),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().to_string()),
+                },
+            }
+        }
+        let (mut sender, task) = self.connect().await?;
+        let response = sender.send_request(request).await.map_err(|error| error.to_string());
+        self.open = Some((sender, task));
+        response
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.address.base))
+            .header(HOST, format!("{}:{}", self.address.host, self.address.port));
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        request.body(Full::new(body.unwrap_or_default())).map_err(|error| error.to_string())
+    }
+
+    async fn connect(&self) -> Result<(SendRequest<Full<Bytes>>, Task), String> {
+        let host = self.address.host.trim_matches(['[', ']']);
+        let stream =
+            TcpStream::connect((host, self.address.port)).await.map_err(|error| error.to_string())?;
+        stream.set_nodelay(true).map_err(|error| error.to_string())?;
+        let (sender, connection) = http1::Builder::new()
+            .max_buf_size(BUFFER_BYTES)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| error.to_string())?;
+        // How a connection ends is seen by the request that is waiting for an answer.
+        let task = tokio::spawn(async move { drop(connection.await) });
+        Ok((sender, Task(task)))
+    }
+}

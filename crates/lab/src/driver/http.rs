@@ -1,0 +1,400 @@
+//! The mapping onto CouchDB's HTTP interface.
+//!
+//! | the user | the request |
+//! |---|---|
+//! | opens a database, asks for new mail | `GET /{database}` |
+//! | opens a view, scrolls | `GET /{database}/_design/mail/_view/{view}?descending=true&limit=..` with `skip`, or `startkey` and `startkey_docid` |
+//! | opens a document | `GET /{database}/{id}` |
+//! | changes a document | `PUT /{database}/{id}` with its revision |
+//! | adds a document | `PUT /{database}/{id}` |
+//! | deletes a document | `DELETE /{database}/{id}?rev=..` |
+//! | sends a message | `PUT /mail.box/{id}`: the server's router delivers it |
+//!
+//! A person is a document of `directory`; a mail database is `mail/{name}`. On a server that has no
+//! directory the users can log in as the administrator ([`Login::Admin`]), and views can be written in
+//! JavaScript ([`ViewLanguage::Javascript`]), so that the document part runs against any server with
+//! CouchDB's interface.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderValue, Method};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::connection::{Address, Connection};
+use super::documents::{MessageDocument, mail_design, person as person_document, person_id};
+use super::failure::{Failure, FailureKind};
+use super::statistics::LogSyncs;
+use super::{
+    Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
+    Session, check,
+};
+use crate::content::{Form, Message, Writer};
+
+/// What stays as it is in a part of a path: all that RFC 3986 calls unreserved.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Documents of one `_bulk_docs` request, unless they are large.
+const BULK_DOCUMENTS: u64 = 100;
+const BULK_BYTES: usize = 2 << 20;
+
+/// The mail files' documents are spread over this time before the run.
+const HISTORY_S: i64 = 30 * 86_400;
+
+/// As whom the simulated users log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Login {
+    /// Each as a person of the directory.
+    Users,
+    /// All as the administrator.
+    Admin,
+}
+
+/// In what the mail database's view is written, where the laboratory has to make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ViewLanguage {
+    Formula,
+    Javascript,
+}
+
+/// Where the server is and how to use it.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct HttpOptions {
+    /// `http://host:port`
+    pub target: String,
+    /// Name and password of an administrator.
+    pub admin: Option<(String, String)>,
+    pub login: Login,
+    /// The password that every simulated user gets.
+    pub user_password: String,
+    pub view_language: ViewLanguage,
+    pub directory: String,
+    pub mail_box: String,
+    pub time_out: Duration,
+}
+
+/// Drives a server by CouchDB's HTTP interface.
+#[derive(Clone)]
+pub struct HttpDriver {
+    address: Arc<Address>,
+    options: Arc<HttpOptions>,
+    syncs: Arc<LogSyncs>,
+    now_s: i64,
+}
+
+/// The connection of one user.
+pub struct HttpSession {
+    connection: Connection,
+    mail_box: Arc<HttpOptions>,
+}
+
+#[derive(Deserialize)]
+struct DatabaseAnswer {
+    #[serde(default)]
+    db_name: String,
+    doc_count: u64,
+    #[serde(default)]
+    update_seq: Value,
+}
+
+impl HttpDriver {
+    /// A driver for that server. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// What is wrong with the target's address.
+    pub fn new(options: HttpOptions) -> Result<Self, String> {
+        let address = Arc::new(Address::parse(&options.target)?);
+        let now_s = jiff::Timestamp::now().as_second();
+        Ok(Self { address, options: Arc::new(options), syncs: Arc::new(LogSyncs::default()), now_s })
+    }
+
+    /// Host and port of the server.
+    #[must_use]
+    pub fn host_and_port(&self) -> (&str, u16) {
+        (&self.address.host, self.address.port)
+    }
+
+    fn connection(&self, account: Option<(&str, &str)>) -> Connection {
+        let authorization = account.and_then(|(name, password)| {
+            let token = STANDARD.encode(format!("{name}:{password}"));
+            let mut value = HeaderValue::from_str(&format!("Basic {token}")).ok()?;
+            value.set_sensitive(true);
+            Some(value)
+        });
+        Connection::new(Arc::clone(&self.address), authorization, self.options.time_out)
+    }
+
+    fn administrator(&self) -> Connection {
+        self.connection(
+            self.options.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str())),
+        )
+    }
+
+    async fn make_database(connection: &mut Connection, database: &str) -> Result<bool, Failure> {
+        let path = format!("/{}", part(database));
+        let answer = connection.exchange(Method::PUT, &path, None).await?;
+        Ok(answer.expect(&[201, 202, 412])?.status.as_u16() != 412)
+    }
+
+    /// The user may read and write the mail database; a server that has no such list needs none.
+    async fn give_access(
+        &self,
+        connection: &mut Connection,
+        database: &str,
+        person: &Person,
+    ) -> Result<(), Failure> {
+        if self.options.login == Login::Admin {
+            return Ok(());
+        }
+        let list = json!({"admins": {"names": [person.name], "roles": ["_admin"]},
+                          "members": {"names": [person.name], "roles": ["_admin"]}});
+        let path = format!("/{}/_security", part(database));
+        let answer = connection.exchange(Method::PUT, &path, Some(body(&list)?)).await?;
+        answer.expect(&[200, 201, 202, 404, 405, 501]).map(|_| ())
+    }
+
+    async fn register(&self, connection: &mut Connection, person: &Person) -> Result<(), Failure> {
+        if self.options.login == Login::Admin {
+            return Ok(());
+        }
+        let path = format!("/{}/{}", part(&self.options.directory), part(&person_id(person)));
+        let document = person_document(person, &self.options.user_password);
+        let answer = connection.exchange(Method::PUT, &path, Some(body(&document)?)).await?;
+        answer.expect(&[200, 201, 202, 409]).map(|_| ())
+    }
+
+    async fn make_view(&self, connection: &mut Connection, database: &str) -> Result<(), Failure> {
+        let path = format!("/{}/_design/mail", part(database));
+        let answer = connection.exchange(Method::GET, &path, None).await?;
+        if answer.expect(&[200, 404])?.status.as_u16() == 200 {
+            return Ok(());
+        }
+        let design = mail_design(self.options.view_language);
+        let answer = connection.exchange(Method::PUT, &path, Some(body(&design)?)).await?;
+        answer.expect(&[201, 202, 409]).map(|_| ())
+    }
+}
+
+impl Driver for HttpDriver {
+    type Session = HttpSession;
+
+    fn session(&self, person: &Person) -> HttpSession {
+        let connection = match self.options.login {
+            Login::Admin => self.administrator(),
+            Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
+        };
+        HttpSession { connection, mail_box: Arc::clone(&self.options) }
+    }
+
+    async fn describe(&self) -> Result<ServerDescription, Failure> {
+        let answer = self.administrator().exchange(Method::GET, "/", None).await?.expect(&[200])?;
+        let welcome: Value = check::json(&answer)?;
+        let text = |pointer: &str| welcome.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let name = match (text("/vendor/name"), &answer.server) {
+            ("", Some(server)) => server.clone(),
+            ("", None) => "unknown".to_owned(),
+            (name, _) => name.to_owned(),
+        };
+        let version = if text("/vendor/version").is_empty() { "/version" } else { "/vendor/version" };
+        Ok(ServerDescription { name, version: text(version).to_owned() })
+    }
+
+    async fn prepare_server(&self) -> Result<(), Failure> {
+        let mut connection = self.administrator();
+        if self.options.login == Login::Users {
+            Self::make_database(&mut connection, &self.options.directory).await?;
+        }
+        Self::make_database(&mut connection, &self.options.mail_box).await.map(|_| ())
+    }
+
+    async fn prepare_user(
+        &self,
+        person: &Person,
+        senders: &[String],
+        filling: Filling,
+    ) -> Result<Prepared, Failure> {
+        let mut connection = self.administrator();
+        self.register(&mut connection, person).await?;
+        let database = &person.mail_database;
+        let created = Self::make_database(&mut connection, database).await?;
+        if created {
+            self.give_access(&mut connection, database, person).await?;
+        }
+        self.make_view(&mut connection, database).await?;
+
+        // As the user, so that a login that fails is found before the run.
+        let mut session = self.session(person);
+        // The design document is counted too.
+        let present = session.open_database(database).await?.documents.saturating_sub(1);
+        let missing = filling.documents.saturating_sub(present);
+        let mut writer = Writer::new(person, filling.seed, fresh_number());
+        let mut left = missing;
+        while left > 0 {
+            let fits = BULK_BYTES / filling.body_bytes.max(1);
+            let count = left.min(BULK_DOCUMENTS).min(u64::try_from(fits).unwrap_or(1).max(1));
+            let messages: Vec<Message> = (0..count)
+                .map(|index| {
+                    let age = HISTORY_S / i64::try_from(missing).unwrap_or(1).max(1)
+                        * i64::try_from(left - index).unwrap_or(0);
+                    let recipients = vec![person.name.clone()];
+                    let mut message =
+                        writer.write(Form::Memo, filling.body_bytes, 0, recipients, self.now_s - age);
+                    message.delivered = true;
+                    let sender = usize::try_from(left - index).unwrap_or(0) % senders.len().max(1);
+                    if let Some(sender) = senders.get(sender) {
+                        message.from.clone_from(sender);
+                    }
+                    message
+                })
+                .collect();
+            session.add_many(database, &messages).await?;
+            left -= count;
+        }
+        if missing > 0 {
+            // The index is built before the run, not by the first user who opens the view.
+            session.read_entries(database, "inbox", From::Position(0), 1).await?;
+        }
+        Ok(Prepared { created, documents_added: missing })
+    }
+
+    async fn log_syncs(&self) -> Option<u64> {
+        self.syncs.read(|| self.administrator()).await
+    }
+}
+
+impl HttpSession {
+    async fn add_many(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
+        #[derive(serde::Serialize)]
+        struct Bulk<'a> {
+            docs: Vec<MessageDocument<'a>>,
+        }
+        let path = format!("/{}/_bulk_docs", part(database));
+        let request = body(&Bulk { docs: messages.iter().map(MessageDocument::of).collect() })?;
+        let answer =
+            self.connection.exchange(Method::POST, &path, Some(request)).await?.expect(&[201, 202])?;
+        let rows: Vec<Value> = check::json(&answer)?;
+        let right = rows.len() == messages.len()
+            && rows.iter().zip(messages).all(|(row, message)| {
+                row.get("rev").is_some() && row.get("id").and_then(Value::as_str) == Some(message.id.as_str())
+            });
+        if right { Ok(()) } else { Err(answer.failure(FailureKind::WrongAnswer, "not all were written: ")) }
+    }
+
+    async fn put(
+        &mut self,
+        database: &str,
+        id: &str,
+        document: Bytes,
+        before: Option<&str>,
+    ) -> Result<String, Failure> {
+        let path = format!("/{}/{}", part(database), part(id));
+        let answer = self.connection.exchange(Method::PUT, &path, Some(document)).await?;
+        check::written(&answer.expect(&[201, 202])?, id, before)
+    }
+}
+
+impl Session for HttpSession {
+    async fn open_database(&mut self, database: &str) -> Result<DatabaseState, Failure> {
+        let path = format!("/{}", part(database));
+        let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
+        let state: DatabaseAnswer = check::json(&answer)?;
+        if state.db_name != database {
+            return Err(answer.failure(FailureKind::WrongAnswer, "another database: "));
+        }
+        Ok(DatabaseState { documents: state.doc_count, change: state.update_seq.to_string() })
+    }
+
+    async fn read_entries(
+        &mut self,
+        database: &str,
+        view: &str,
+        from: From,
+        count: u64,
+    ) -> Result<Page, Failure> {
+        let mut path = format!(
+            "/{}/_design/mail/_view/{}?descending=true&limit={count}",
+            part(database),
+            part(&view_name(view))
+        );
+        match &from {
+            From::Position(0) => {}
+            From::Position(position) => path.push_str(&format!("&skip={position}")),
+            From::After(place) => {
+                let (key, id) = (part(&place.key), part(&place.document));
+                path.push_str(&format!("&startkey={key}&startkey_docid={id}&skip=1"));
+            }
+        }
+        let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
+        check::page(&answer, count)
+    }
+
+    async fn fetch(&mut self, database: &str, id: &str, known: Option<&str>) -> Result<Fetched, Failure> {
+        let path = format!("/{}/{}", part(database), part(id));
+        let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
+        let (revision, fields) = check::document(&answer, id, known)?;
+        Ok(Fetched { id: id.to_owned(), revision, fields })
+    }
+
+    async fn update(
+        &mut self,
+        database: &str,
+        mut fetched: Fetched,
+        change: Change<'_>,
+    ) -> Result<String, Failure> {
+        match change {
+            Change::Category(category) => fetched.fields.insert("Categories".to_owned(), json!([category])),
+            Change::Subject(subject) => fetched.fields.insert("Subject".to_owned(), json!(subject)),
+        };
+        let document = body(&fetched.fields)?;
+        self.put(database, &fetched.id, document, Some(&fetched.revision)).await
+    }
+
+    async fn add(&mut self, database: &str, message: &Message) -> Result<String, Failure> {
+        let document = body(&MessageDocument::of(message))?;
+        self.put(database, &message.id, document, None).await
+    }
+
+    async fn delete(&mut self, database: &str, id: &str, revision: &str) -> Result<(), Failure> {
+        let path = format!("/{}/{}?rev={}", part(database), part(id), part(revision));
+        let answer = self.connection.exchange(Method::DELETE, &path, None).await?.expect(&[200, 202])?;
+        check::written(&answer, id, Some(revision)).map(|_| ())
+    }
+
+    async fn send(&mut self, message: &Message) -> Result<(), Failure> {
+        let document = body(&MessageDocument::of(message))?;
+        let options = Arc::clone(&self.mail_box);
+        self.put(&options.mail_box, &message.id, document, None).await.map(|_| ())
+    }
+
+    fn disconnect(&mut self) {
+        self.connection.close();
+    }
+}
+
+/// One part of a path, with a slash in it encoded.
+fn part(text: &str) -> String {
+    utf8_percent_encode(text, PART).to_string()
+}
+
+/// `$Inbox` and `($Inbox)` are the view `inbox`.
+fn view_name(view: &str) -> String {
+    view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
+}
+
+fn body(document: &impl serde::Serialize) -> Result<Bytes, Failure> {
+    serde_json::to_vec(document)
+        .map(Bytes::from)
+        .map_err(|error| Failure::wrong(format!("cannot write a document: {error}")))
+}
+
+/// Ids of documents that fill a mail database differ from those of any earlier filling.
+fn fresh_number() -> u32 {
+    rand::random()
+}

@@ -1,0 +1,75 @@
+//! What ends a laboratory command without a result.
+
+use thiserror::Error;
+
+use crate::driver::Failure;
+use crate::script::ScriptErrors;
+
+/// How a command of the laboratory ended; [`Outcome::code`] is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything asked for was done: 0.
+    Done,
+    /// It could not be done: 1.
+    Failed,
+    /// What was asked for cannot be: 2.
+    Usage,
+    /// A run ended, and it is not valid or an objective was missed: 99, as load tools use it.
+    Missed,
+}
+
+impl Outcome {
+    /// The exit code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Missed => 99,
+        }
+    }
+}
+
+impl From<Outcome> for std::process::ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(outcome.code())
+    }
+}
+
+/// Why a command could not be done.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum LabError {
+    #[error("there is no file and no workload called {name}; there is: {known}")]
+    NoSuchWorkload { name: String, known: String },
+    #[error("cannot {what} {path}: {source}")]
+    File { what: &'static str, path: String, source: std::io::Error },
+    #[error("{origin}\n{errors}")]
+    Script { origin: String, errors: ScriptErrors },
+    #[error("{origin} cannot be run yet: {commands}")]
+    CannotRun { origin: String, commands: String },
+    #[error("{0}")]
+    Usage(String),
+    #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
+    NoServer { target: String, failure: Failure },
+    #[error("cannot prepare {what}: {failure}")]
+    Prepare { what: String, failure: Failure },
+    #[error("cannot draw a chart: {0}")]
+    Chart(String),
+    #[error("cannot write the report: {0}")]
+    Report(#[from] serde_json::Error),
+}
+
+impl LabError {
+    /// How the program ends because of this.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::NoSuchWorkload { .. } | Self::Script { .. } | Self::CannotRun { .. } | Self::Usage(_) => {
+                Outcome::Usage
+            }
+            _ => Outcome::Failed,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A run, planned: everything that the command line and the script say about it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::driver::Person;
+use crate::schedule::Model;
+use crate::script::{Estimate, Script, Variables};
+use crate::workload::Workload;
+
+/// What has to happen for a run to be stopped before its time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct StopConditions {
+    pub time_outs: u64,
+    pub errors_percent: f64,
+    pub average_ms: Option<f64>,
+}
+
+/// What a run has to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Objectives {
+    pub average_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub errors_percent: f64,
+}
+
+/// A run, before it begins.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Plan {
+    pub workload: String,
+    pub origin: String,
+    pub script: Arc<Script>,
+    pub variables: Variables,
+    pub users: usize,
+    pub user_prefix: String,
+    pub target: String,
+    pub duration: Duration,
+    pub ramp_up: Option<Duration>,
+    pub ramp_down: Duration,
+    pub speedup: f64,
+    pub model: Model,
+    pub seed: u64,
+    pub time_out: Duration,
+    pub prepare: bool,
+    pub server_pid: Option<u32>,
+    pub stop: StopConditions,
+    pub objectives: Objectives,
+}
+
+/// A ramp-up that waits for everyone's first round ends after so many rounds at the latest.
+const LONGEST_RAMP_UP_ROUNDS: u32 = 5;
+
+/// A round that takes less than this is taken for this long when the ramp-up is planned.
+const SHORTEST_ROUND: Duration = Duration::from_secs(1);
+
+impl Plan {
+    /// Takes the script of a workload.
+    #[must_use]
+    pub fn set_workload(mut self, workload: &Workload) -> Self {
+        workload.name.clone_into(&mut self.workload);
+        workload.origin.clone_into(&mut self.origin);
+        self.script = Arc::new(workload.script.clone());
+        self.variables = workload.variables.clone();
+        self
+    }
+
+    /// The users, in the order of their numbers.
+    #[must_use]
+    pub fn people(&self) -> Vec<Person> {
+        let digits = self.users.to_string().len().max(4);
+        let person = |number: usize| {
+            let name = format!("{}{number:0digits$}", self.user_prefix);
+            Person {
+                number,
+                full_name: format!("Lab User {number:0digits$}"),
+                mail_database: format!("mail/{name}"),
+                name,
+            }
+        };
+        (1..=self.users).map(person).collect()
+    }
+
+    /// The mean think time of a round and of what comes before it, with the speed-up.
+    #[must_use]
+    pub fn round(&self) -> (Duration, Duration) {
+        let estimate = Estimate::of(&self.script);
+        let scaled = |time: Duration| time.div_f64(self.speedup);
+        (scaled(estimate.before_loop), scaled(estimate.one_loop).max(SHORTEST_ROUND))
+    }
+
+    /// Over what time the users begin, and when counting begins at the latest.
+    #[must_use]
+    pub fn ramp_up_times(&self) -> (Duration, Duration) {
+        let (before, round) = self.round();
+        match self.ramp_up {
+            Some(ramp_up) => (ramp_up, ramp_up),
+            None => (round, (before + round) * LONGEST_RAMP_UP_ROUNDS),
+        }
+    }
+
+    /// A number among the script's variables.
+    #[must_use]
+    pub fn number(&self, name: &str, default: u64) -> u64 {
+        self.variables.get(name).and_then(|value| value.trim().parse().ok()).unwrap_or(default)
+    }
+}

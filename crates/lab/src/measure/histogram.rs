@@ -1,0 +1,122 @@
+//! Histograms of times, in microseconds.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// One hour; anything longer is counted as this.
+const HIGHEST_US: u64 = 3_600_000_000;
+
+/// Percentiles are within 0.1 %.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// A histogram of times that takes no memory until it is used.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    histogram: Option<Histogram<u64>>,
+    total_us: u64,
+}
+
+impl Times {
+    /// Adds one time.
+    pub fn record(&mut self, time: Duration) {
+        let microseconds = u64::try_from(time.as_micros()).unwrap_or(HIGHEST_US).clamp(1, HIGHEST_US);
+        self.add(microseconds, 1);
+    }
+
+    fn add(&mut self, microseconds: u64, count: u64) {
+        if self.histogram.is_none() {
+            self.histogram = Histogram::new_with_max(HIGHEST_US, SIGNIFICANT_DIGITS).ok();
+        }
+        self.total_us = self.total_us.saturating_add(microseconds.saturating_mul(count));
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record_n(microseconds, count);
+        }
+    }
+
+    /// Adds all times of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        let Some(from) = &other.histogram else { return };
+        self.total_us = self.total_us.saturating_add(other.total_us);
+        match &mut self.histogram {
+            None => self.histogram = Some(from.clone()),
+            // Both have the same bounds, so that adding cannot fail.
+            Some(into) => drop(into.add(from)),
+        }
+    }
+
+    /// Forgets all times, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.total_us = 0;
+        if let Some(histogram) = &mut self.histogram {
+            histogram.reset();
+        }
+    }
+
+    /// The times that were recorded, as few pairs of time and count.
+    #[must_use]
+    pub fn sparse(&self) -> SparseTimes {
+        let pairs = self.histogram.iter().flat_map(|histogram| {
+            histogram.iter_recorded().map(|step| {
+                let time = u32::try_from(step.value_iterated_to()).unwrap_or(u32::MAX);
+                (time, u32::try_from(step.count_at_value()).unwrap_or(u32::MAX))
+            })
+        });
+        SparseTimes(pairs.collect())
+    }
+
+    /// What the histogram says.
+    #[must_use]
+    pub fn summary(&self) -> TimesSummary {
+        let Some(histogram) = self.histogram.as_ref().filter(|histogram| !histogram.is_empty()) else {
+            return TimesSummary::default();
+        };
+        let at = |quantile| milliseconds(histogram.value_at_quantile(quantile));
+        let count = histogram.len();
+        TimesSummary {
+            count,
+            mean_ms: milliseconds(self.total_us) / float(count),
+            min_ms: milliseconds(histogram.min()),
+            p50_ms: at(0.50),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            max_ms: milliseconds(histogram.max()),
+        }
+    }
+}
+
+/// A histogram of one second, small enough to keep thousands of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SparseTimes(Vec<(u32, u32)>);
+
+impl SparseTimes {
+    /// Adds its times to a histogram.
+    pub fn add_to(&self, times: &mut Times) {
+        for (microseconds, count) in &self.0 {
+            times.add(u64::from(*microseconds), u64::from(*count));
+        }
+    }
+}
+
+/// Count, mean and percentiles, in milliseconds. All are 0 when nothing was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TimesSummary {
+    pub count: u64,
+    pub mean_ms: f64,
+    pub min_ms: f64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+}
+
+fn milliseconds(microseconds: u64) -> f64 {
+    float(microseconds) / 1000.0
+}
+
+#[allow(clippy::cast_precision_loss, reason = "times and counts need no more than 53 bits")]
+fn float(value: u64) -> f64 {
+    value as f64
+}

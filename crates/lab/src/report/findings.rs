@@ -1,0 +1,156 @@
+//! What a run showed, in sentences that are computed from its numbers and claim nothing beyond them.
+
+use super::model::Report;
+
+pub(super) fn of(report: &Report) -> Vec<String> {
+    let mut findings = Vec::new();
+    let summary = &report.summary;
+    if summary.latency.count == 0 {
+        return findings;
+    }
+    findings.push(throughput(report));
+    if report.run.speedup > 1.0 {
+        findings.push(format!(
+            "With think times divided by {}, these {} users ask as often as {} would at the script's own pace; they hold only {} connections, though, so that nothing is said about the memory of that many.",
+            report.run.speedup,
+            summary.users,
+            thousands((summary.users as f64 * report.run.speedup).round()),
+            summary.users
+        ));
+    }
+    findings.extend(slowest(report));
+    findings.extend(memory_and_disk(report));
+    if summary.late_users > 0 {
+        findings.push(format!(
+            "At the end {} of {} users were behind their timetable, by {} on average: the server did not keep up with what was due ({} a minute due, {} answered).",
+            summary.late_users,
+            summary.users,
+            time(summary.late_mean_s),
+            thousands(summary.due_per_minute),
+            thousands(summary.transactions_per_minute)
+        ));
+    }
+    if summary.failed > 0 {
+        findings.push(format!(
+            "{} requests failed, {:.2} % of all; failed requests have no latency, but for time-outs.",
+            thousands(summary.failed as f64),
+            summary.failed_percent
+        ));
+    }
+    findings
+}
+
+fn throughput(report: &Report) -> String {
+    let summary = &report.summary;
+    let mut text = format!(
+        "{} users at work were answered {} times a minute, in {} on average; 99 of 100 answers came within {}.",
+        thousands(summary.users as f64),
+        thousands(summary.transactions_per_minute),
+        milliseconds(summary.latency.mean_ms),
+        milliseconds(summary.latency.p99_ms)
+    );
+    if let (Some(cpu), Some(system)) = (summary.cpu_percent, summary.system_percent) {
+        text.push_str(&format!(
+            " The server used {cpu:.1} % of {} CPUs, {:.0} % of that in system mode.",
+            report.machine.cpus,
+            if cpu > 0.0 { 100.0 * system / cpu } else { 0.0 }
+        ));
+    }
+    text
+}
+
+fn slowest(report: &Report) -> Option<String> {
+    let time_of = |row: &super::model::OperationRow| row.latency.mean_ms * row.latency.count as f64;
+    let total: f64 = report.operations.iter().map(time_of).sum();
+    let most = report.operations.iter().max_by(|left, right| time_of(left).total_cmp(&time_of(right)))?;
+    (total > 0.0 && report.operations.len() > 1).then(|| {
+        format!(
+            "{} ({}) took the largest part of all response time, {:.0} %: {} requests of {} on average.",
+            most.command,
+            most.transaction,
+            100.0 * time_of(most) / total,
+            thousands(most.latency.count as f64),
+            milliseconds(most.latency.mean_ms)
+        )
+    })
+}
+
+fn memory_and_disk(report: &Report) -> Option<String> {
+    let summary = &report.summary;
+    let resident = summary.resident_bytes?;
+    let mut text = format!("The server's memory reached {}", bytes(resident as f64));
+    if let Some(added) = summary.added_memory_per_user_bytes {
+        let added = if added > 0.0 { bytes(added) } else { "nothing".to_owned() };
+        text.push_str(&format!(", of which {added} a user came after the users began"));
+    }
+    if let Some(written) = summary.disk_bytes_per_transaction {
+        text.push_str(&format!("; it wrote {} to disk for each transaction", bytes(written)));
+    }
+    if let Some(syncs) = summary.log_syncs_per_transaction {
+        text.push_str(&format!(", with {syncs:.2} log syncs"));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// A number with commas between thousands, and decimals only when it is small.
+pub(super) fn thousands(value: f64) -> String {
+    if value.abs() < 10.0 && value.fract() != 0.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |rest| ("-", rest));
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{sign}{text}")
+}
+
+/// A time in milliseconds, with three digits or so.
+pub(super) fn milliseconds(value: f64) -> String {
+    match value {
+        _ if value <= 0.0 => "0 ms".to_owned(),
+        _ if value < 0.1 => format!("{value:.3} ms"),
+        _ if value < 10.0 => format!("{value:.2} ms"),
+        _ if value < 100.0 => format!("{value:.1} ms"),
+        _ if value < 10_000.0 => format!("{} ms", thousands(value)),
+        _ => format!("{:.1} s", value / 1000.0),
+    }
+}
+
+/// A number of bytes, in units of 1,024.
+pub(super) fn bytes(value: f64) -> String {
+    let units = ["B", "KB", "MB", "GB", "TB"];
+    let mut value = value;
+    let mut unit = units[0];
+    for next in units.iter().skip(1) {
+        if value.abs() < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if value.abs() < 10.0 && unit != "B" {
+        format!("{value:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// A time in seconds, for people.
+pub(super) fn time(seconds: f64) -> String {
+    let short = |value: f64, unit: &str| {
+        let text = format!("{value:.1}");
+        format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+    };
+    match seconds {
+        _ if seconds < 1.0 => short(seconds * 1000.0, "ms"),
+        _ if seconds < 120.0 => short(seconds, "s"),
+        _ if seconds < 7200.0 => short(seconds / 60.0, "min"),
+        _ => short(seconds / 3600.0, "h"),
+    }
+}

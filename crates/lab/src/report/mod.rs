@@ -1,0 +1,43 @@
+//! What a run showed, for people and for programs.
+
+mod build;
+mod chart;
+pub mod csv;
+mod findings;
+pub mod html;
+mod model;
+pub mod table;
+pub mod validity;
+
+use std::path::Path;
+
+use crate::error::LabError;
+
+pub use model::{
+    ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
+    Summary, Validity, WorkloadPart,
+};
+
+impl Report {
+    /// Writes `report.json`, `report.csv` and `report.html` into a folder, which is made if need be.
+    ///
+    /// # Errors
+    /// A file cannot be written, or a chart not be drawn.
+    pub fn write(&self, folder: &Path) -> Result<(), LabError> {
+        let failed = |what, path: &Path| {
+            let path = path.display().to_string();
+            move |source| LabError::File { what, path, source }
+        };
+        std::fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        let files = [
+            ("report.json", serde_json::to_string_pretty(self)? + "\n"),
+            ("report.csv", csv::text(self)),
+            ("report.html", html::page(self)?),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            std::fs::write(&path, text).map_err(failed("write", &path))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! The report for a terminal.
+
+use std::fmt::Write;
+
+use super::findings::{bytes, thousands};
+use super::model::Report;
+
+/// Columns of text, the first to the left, all others to the right.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(heads: &[&str]) -> Self {
+        Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
+    }
+
+    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    fn write(&self, text: &mut String) {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let space = " ".repeat(width.saturating_sub(cell.chars().count()));
+                let gap = if column == 0 { "" } else { "  " };
+                line.push_str(&if column == 0 {
+                    format!("{cell}{space}")
+                } else {
+                    format!("{gap}{space}{cell}")
+                });
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+            if index == 0 {
+                let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+                text.push_str(&"\u{2500}".repeat(total));
+                text.push('\n');
+            }
+        }
+    }
+}
+
+fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
+    value.map_or_else(|| "\u{2013}".to_owned(), show)
+}
+
+fn ms(value: f64) -> String {
+    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") }
+}
+
+/// The whole report as text, without colours.
+#[must_use]
+pub fn text(report: &Report) -> String {
+    let mut text = format!("{}\n\n", report.heading);
+    summary(report, &mut text);
+    text.push('\n');
+    operations(report, &mut text);
+    if !report.failures.is_empty() {
+        text.push('\n');
+        for failure in &report.failures {
+            let FailureRow { command, transaction, kind, count, first } = failure;
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{command} ({transaction}): {count} \u{d7} {kind}");
+            for detail in first {
+                let _ = writeln!(text, "    {detail}");
+            }
+        }
+    }
+    text.push('\n');
+    for finding in &report.findings {
+        let _ = writeln!(text, "\u{b7} {finding}");
+    }
+    for warning in &report.validity.warnings {
+        let _ = writeln!(text, "Note: {warning}.");
+    }
+    for reason in &report.validity.reasons {
+        let _ = writeln!(text, "NOT VALID: {reason}.");
+    }
+    for objective in report.objectives.iter().filter(|objective| !objective.reached) {
+        let _ = writeln!(
+            text,
+            "MISSED: {} {:.2} {}, where at most {} was wanted.",
+            objective.name, objective.value, objective.unit, objective.limit
+        );
+    }
+    text
+}
+
+use super::model::FailureRow;
+
+fn summary(report: &Report, text: &mut String) {
+    let summary = &report.summary;
+    let percent = |value: f64| format!("{value:.2}");
+    let mut table = Table::new(&[
+        "Users",
+        "% CPU",
+        "% User",
+        "% System",
+        "Trans/Min",
+        "Avg ms",
+        "p95 ms",
+        "p99 ms",
+        "Mem/User",
+        "Disk/Trans",
+        "Errors",
+    ]);
+    table.row([
+        thousands(summary.users as f64),
+        optional(summary.cpu_percent, percent),
+        optional(summary.user_percent, percent),
+        optional(summary.system_percent, percent),
+        thousands(summary.transactions_per_minute),
+        ms(summary.latency.mean_ms),
+        ms(summary.latency.p95_ms),
+        ms(summary.latency.p99_ms),
+        optional(summary.memory_per_user_bytes, bytes),
+        optional(summary.disk_bytes_per_transaction, bytes),
+        thousands(summary.failed as f64),
+    ]);
+    table.write(text);
+}
+
+fn operations(report: &Report, text: &mut String) {
+    let mut table = Table::new(&[
+        "Command",
+        "Transaction",
+        "Count",
+        "/Min",
+        "Avg ms",
+        "p50",
+        "p95",
+        "p99",
+        "Max",
+        "Sent avg",
+        "Errors",
+    ]);
+    for row in &report.operations {
+        table.row([
+            row.command.clone(),
+            row.transaction.clone(),
+            thousands(row.answered as f64),
+            thousands(row.per_minute),
+            ms(row.latency.mean_ms),
+            ms(row.latency.p50_ms),
+            ms(row.latency.p95_ms),
+            ms(row.latency.p99_ms),
+            ms(row.latency.max_ms),
+            ms(row.service.mean_ms),
+            thousands(row.failed as f64),
+        ]);
+    }
+    table.write(text);
+}

@@ -1,0 +1,223 @@
+//! `lab ...`: from the command line to an exit code. Data goes to standard output, talk to standard error.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
+use crate::driver::{HttpDriver, HttpOptions};
+use crate::error::{LabError, Outcome};
+use crate::load::{Objectives, Plan, StopConditions, load};
+use crate::monitor::process_listening;
+use crate::progress::Progress;
+use crate::report::{Report, table};
+use crate::schedule::Model;
+use crate::script::{COMMANDS, Estimate, Script, Support, Variables};
+use crate::workload::Workload;
+
+/// Runs a command of the laboratory.
+///
+/// # Errors
+/// [`LabError`]; its [`LabError::outcome`] is the exit code.
+pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
+    match arguments.command {
+        LabCommand::Load(arguments) => run_load(*arguments).await,
+        LabCommand::Check(arguments) => check(&arguments),
+        LabCommand::Show(arguments) => show(&arguments),
+        LabCommand::List => {
+            list();
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+fn given(set: &[(String, String)]) -> Variables {
+    let mut variables = Variables::default();
+    for (name, value) in set {
+        variables.set(name, value);
+    }
+    variables
+}
+
+/// Lines for standard output. A reader who has gone away needs none.
+fn print(text: &str) {
+    let mut output = std::io::stdout().lock();
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+}
+
+fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
+    let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
+    let mut text = String::new();
+    for (line, name) in workload.script.cannot_run() {
+        text.push_str(&format!("{}: line {line}: {name} is known, and cannot be run yet\n", workload.origin));
+    }
+    let outcome = if text.is_empty() {
+        text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
+        Outcome::Done
+    } else {
+        Outcome::Failed
+    };
+    print(&text);
+    Ok(outcome)
+}
+
+fn show(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
+    let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
+    let estimate = Estimate::of(&workload.script);
+    let mut text = workload.text.trim_end().to_owned();
+    text.push_str("\n\n");
+    let minutes = |time: std::time::Duration| time.as_secs_f64() / 60.0;
+    if estimate.one_loop.is_zero() {
+        text.push_str("The script is run once.\n");
+    } else {
+        text.push_str(&format!(
+            "A round takes {:.2} minutes of think time on average; before the first, {:.2}.\n",
+            minutes(estimate.one_loop),
+            minutes(estimate.before_loop)
+        ));
+    }
+    text.push_str(&format!("\n{:<22}{:>10}{:>16}\n", "Command", "a round", "a user's hour"));
+    for command in &estimate.commands {
+        text.push_str(&format!(
+            "{:<22}{:>10.2}{:>16.2}\n",
+            command.command, command.per_loop, command.per_hour
+        ));
+    }
+    print(&text);
+    Ok(Outcome::Done)
+}
+
+fn list() {
+    let mut text = String::new();
+    for name in Workload::names() {
+        let title = Workload::find(&name, &Variables::default())
+            .map(|workload| (workload.name, workload.script.header.title.unwrap_or_default()));
+        text.push_str(&match title {
+            Ok((name, title)) => format!("{name:<14}{title}\n"),
+            Err(_) => format!("{name:<14}(has errors: lab check {name})\n"),
+        });
+    }
+    let count = |support| COMMANDS.iter().filter(|command| command.support == support).count();
+    text.push_str(&format!(
+        "\nThe script language has {} commands; {} can be run.\n",
+        COMMANDS.len(),
+        count(Support::Runs) + count(Support::Steers)
+    ));
+    print(&text);
+}
+
+async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
+    let progress = Progress::new();
+    let plan = plan(&arguments)?;
+    let driver = driver(&arguments)?;
+    let (host, port) = driver.host_and_port();
+    let server_pid = arguments.server_pid.or_else(|| process_listening(host, port));
+    if server_pid.is_none() {
+        progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
+    }
+    let plan = Plan { server_pid, ..plan };
+    let measured = load(driver, &plan, &progress).await?;
+    let report = Report::of(&plan, &measured, &command_line());
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&report)? + "\n"));
+        progress.say(&table::text(&report));
+    } else {
+        print(&coloured(&table::text(&report)));
+    }
+    if !arguments.no_report {
+        let folder = arguments.report.clone().unwrap_or_else(|| default_folder(&plan.workload));
+        report.write(&folder)?;
+        progress.say(&format!("The report is {}", folder.join("report.html").display()));
+    }
+    Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
+}
+
+fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
+    let mut variables = given(&arguments.script.set);
+    if let Some(messages) = arguments.messages_per_user {
+        variables.set("NumMailNotesPerUser", &messages.to_string());
+    }
+    let workload = Workload::find(&arguments.script.workload, &variables)?;
+    let model = if arguments.closed_model { Model::Closed } else { Model::Open };
+    let plan = Plan {
+        workload: String::new(),
+        origin: String::new(),
+        script: Arc::new(Script { header: Default::default(), statements: Vec::new() }),
+        variables: Variables::default(),
+        users: usize::try_from(arguments.users).unwrap_or(usize::MAX),
+        user_prefix: arguments.user_prefix.clone(),
+        target: arguments.target.clone(),
+        duration: arguments.duration,
+        ramp_up: arguments.ramp_up,
+        ramp_down: arguments.ramp_down,
+        speedup: arguments.speedup,
+        model,
+        seed: arguments.seed,
+        time_out: arguments.time_out,
+        prepare: !arguments.skip_prepare,
+        server_pid: None,
+        stop: StopConditions {
+            time_outs: arguments.stop_time_outs,
+            errors_percent: arguments.stop_errors,
+            average_ms: arguments.stop_average,
+        },
+        objectives: Objectives {
+            average_ms: arguments.max_average,
+            p99_ms: arguments.max_p99,
+            errors_percent: arguments.max_errors,
+        },
+    };
+    Ok(plan.set_workload(&workload))
+}
+
+fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
+    let admin = arguments.admin.as_ref().map(|name| (name.clone(), arguments.password.clone()));
+    HttpDriver::new(HttpOptions {
+        target: arguments.target.clone(),
+        admin,
+        login: arguments.login,
+        user_password: arguments.user_password.clone(),
+        view_language: arguments.view_language,
+        directory: arguments.directory.clone(),
+        mail_box: arguments.mail_box.clone(),
+        time_out: arguments.time_out,
+    })
+    .map_err(LabError::Usage)
+}
+
+fn default_folder(workload: &str) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+    PathBuf::from("reports").join(format!("{}-{now}", workload.to_lowercase()))
+}
+
+/// The command line without what follows a password's option.
+fn command_line() -> String {
+    let mut secret = false;
+    let words: Vec<String> = std::env::args()
+        .map(|word| {
+            let hidden = std::mem::replace(&mut secret, word == "--password" || word == "--user-password");
+            match word.split_once('=') {
+                _ if hidden => "***".to_owned(),
+                Some((name @ ("--password" | "--user-password"), _)) => format!("{name}=***"),
+                _ if word.contains(' ') => format!("'{word}'"),
+                _ => word,
+            }
+        })
+        .collect();
+    words.join(" ")
+}
+
+/// Bold heading, red complaints; on a terminal only.
+fn coloured(text: &str) -> String {
+    if !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some() {
+        return text.to_owned();
+    }
+    let paint = |(index, line): (usize, &str)| match line {
+        _ if index == 0 => format!("\u{1b}[1m{line}\u{1b}[0m\n"),
+        _ if line.starts_with("NOT VALID") || line.starts_with("MISSED") => {
+            format!("\u{1b}[31m{line}\u{1b}[0m\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().enumerate().map(paint).collect()
+}

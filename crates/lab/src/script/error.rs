@@ -1,0 +1,99 @@
+//! What can be wrong with a script, and where.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Where a word stands; both numbers begin with 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Place {
+    pub line: usize,
+    /// Counted in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// One thing that is wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{place}: {}: {problem}", quoted(.word))]
+pub struct ScriptError {
+    /// Where the word stands.
+    pub place: Place,
+    /// The word as it is written in the script.
+    pub word: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+fn quoted(word: &str) -> String {
+    if word.starts_with('"') { word.to_owned() } else { format!("\u{201c}{word}\u{201d}") }
+}
+
+/// Everything that is wrong with a script, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}", lines(.0))]
+pub struct ScriptErrors(pub Vec<ScriptError>);
+
+fn lines(errors: &[ScriptError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What is wrong with a word.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Problem {
+    #[error("the script is longer than {0} bytes")]
+    TooLong(usize),
+    #[error("the quotation mark is never closed")]
+    OpenQuote,
+    #[error(
+        "a variable is a name between brackets, as in [NormalMessageSize]; write it so, or take the bracket away"
+    )]
+    OpenVariable,
+    #[error("no command has this name{}", suggestion(.nearest, ""))]
+    UnknownCommand { nearest: Option<String> },
+    #[error("the variable [{name}] has no value{}; give it one with --set {name}=VALUE, or in the script's header", suggestion(.nearest, "; "))]
+    UnknownVariable { name: String, nearest: Option<String> },
+    #[error("a header line reads **Variable: Name = value (what it means)**")]
+    VariableLine,
+    #[error("{command} needs {what}; it is written {usage}")]
+    Missing { command: &'static str, what: &'static str, usage: &'static str },
+    #[error("{command} takes no more than this; it is written {usage}")]
+    TooMany { command: &'static str, usage: &'static str },
+    #[error("a whole number from {lowest} to {highest} is wanted here")]
+    Number { lowest: u64, highest: u64 },
+    #[error(
+        "a time is wanted here: 500, 5000-10000, 10-20sec, 8-12min or 1hour; without a unit it is milliseconds, and the most is 24 hours"
+    )]
+    Time,
+    #[error("the first time of the two is the longer one")]
+    TimeOrder,
+    #[error("one of {0} is wanted here")]
+    Choice(&'static str),
+    #[error("{opening} in line {line} is never closed by {closing}")]
+    NeverClosed { opening: &'static str, closing: &'static str, line: usize },
+    #[error("there is no {opening} before it that is still open")]
+    NeverOpened { opening: &'static str },
+    #[error("{opening} in line {line} must be closed by {closing} first")]
+    Crossed { opening: &'static str, closing: &'static str, line: usize },
+    #[error("there is one {0} in a script already, and no script has two")]
+    Repeated(&'static str),
+    #[error("only a command that runs can follow If; for several, use @If and @EndIf")]
+    NotAfterIf,
+    #[error("the script has no command")]
+    Empty,
+}
+
+fn suggestion(nearest: &Option<String>, separator: &str) -> String {
+    match (nearest, separator) {
+        (None, _) => String::new(),
+        (Some(nearest), "") => format!("; did you mean {nearest}?"),
+        (Some(nearest), _) => format!("; did you mean [{nearest}]?"),
+    }
+}

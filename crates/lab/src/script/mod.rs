@@ -1,0 +1,70 @@
+//! The script language of Server.Load: one command a line, `**comments**`, `[variables]`.
+//!
+//! [`Script::parse`] reads a whole script, with every variable's value known, and names each word that is
+//! wrong with its line. What it returns can be run at once: loops and conditions know where they jump to.
+//! The language and its commands: Domino's administration help, "Server.Load commands".
+
+mod arguments;
+mod command;
+mod error;
+mod estimate;
+mod header;
+mod parser;
+mod table;
+mod words;
+
+pub use command::{
+    CalendarKind, Command, Direction, LoopName, MessageSize, Sending, Statement, TimeRange, UserText,
+};
+pub use error::{Place, Problem, ScriptError, ScriptErrors};
+pub use estimate::{Estimate, ExpectedCommand};
+pub use header::{Header, Variable, Variables};
+pub use table::{COMMANDS, CommandInfo, Support, find as find_command};
+
+/// A script that can be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Script {
+    pub header: Header,
+    pub statements: Vec<Statement>,
+}
+
+impl Script {
+    /// Reads a script. `given` values win over those of the header.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of its lines.
+    pub fn parse(text: &str, given: &Variables) -> Result<(Self, Variables), ScriptErrors> {
+        let mut errors = Vec::new();
+        if text.len() > words::LONGEST_SCRIPT_BYTES {
+            return Err(ScriptErrors(vec![whole(Problem::TooLong(words::LONGEST_SCRIPT_BYTES))]));
+        }
+        let words = words::split(text, &mut errors);
+        let header = header::read(&words.comments, &mut errors);
+        let mut variables = given.clone();
+        for variable in &header.variables {
+            variables.set_default(&variable.name, &variable.value);
+        }
+        let statements = parser::parse(&words.lines, &variables, &mut errors);
+        if errors.is_empty() && statements.is_empty() {
+            errors.push(whole(Problem::Empty));
+        }
+        if errors.is_empty() {
+            return Ok((Self { header, statements }, variables));
+        }
+        errors.sort_by_key(|error| error.place);
+        Err(ScriptErrors(errors))
+    }
+
+    /// Commands that the language knows and the laboratory cannot run, with their lines.
+    pub fn cannot_run(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+        self.statements.iter().filter_map(|statement| match statement.command {
+            Command::Known(name) => Some((statement.line, name)),
+            _ => None,
+        })
+    }
+}
+
+fn whole(problem: Problem) -> ScriptError {
+    ScriptError { place: Place { line: 1, column: 1 }, word: String::new(), problem }
+}

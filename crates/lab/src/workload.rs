@@ -1,0 +1,84 @@
+//! Workloads: scripts with a header, by name or by path.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::LabError;
+use crate::script::{Script, Variables};
+
+/// Workloads that the program carries with it: file name and text.
+const CARRIED: &[(&str, &str)] = &[("r5mail.script", include_str!("../../../workloads/r5mail.script"))];
+
+/// The ending of a workload's file.
+const ENDING: &str = "script";
+
+/// A script, the values of its variables, and where it came from.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Workload {
+    pub name: String,
+    pub script: Script,
+    pub variables: Variables,
+    /// A path, or `carried:r5mail.script`.
+    pub origin: String,
+    pub text: String,
+}
+
+impl Workload {
+    /// Finds a workload: a path if there is such a file, else a name in the folder `workloads`, else one
+    /// that the program carries.
+    ///
+    /// # Errors
+    /// [`LabError::NoSuchWorkload`], [`LabError::File`], or what is wrong with the script.
+    pub fn find(name: &str, given: &Variables) -> Result<Self, LabError> {
+        let (origin, text) = text_of(name)?;
+        let mut given = given.clone();
+        for (name, value) in [("MailServer", ""), ("MailTemplate", ""), ("nb_dbdir", "mail/")] {
+            given.set_default(name, value);
+        }
+        let (script, variables) = Script::parse(&text, &given)
+            .map_err(|errors| LabError::Script { origin: origin.clone(), errors })?;
+        let name = script.header.name.clone().unwrap_or_else(|| stem(&origin));
+        Ok(Self { name, script, variables, origin, text })
+    }
+
+    /// Every workload that can be named: those in the folder `workloads`, then those that are carried.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir("workloads")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|ending| ending == ENDING))
+            .map(|path| stem(&path.to_string_lossy()))
+            .chain(CARRIED.iter().map(|(file, _)| stem(file)))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+fn text_of(name: &str) -> Result<(String, String), LabError> {
+    let in_folder = PathBuf::from("workloads").join(format!("{}.{ENDING}", name.to_ascii_lowercase()));
+    for path in [PathBuf::from(name), in_folder] {
+        if path.is_file() {
+            let origin = path.display().to_string();
+            return std::fs::read_to_string(&path)
+                .map(|text| (origin.clone(), text))
+                .map_err(|source| LabError::File { what: "read", path: origin, source });
+        }
+    }
+    CARRIED
+        .iter()
+        .find(|(file, _)| stem(file).eq_ignore_ascii_case(name))
+        .map(|(file, text)| (format!("carried:{file}"), (*text).to_owned()))
+        .ok_or_else(|| LabError::NoSuchWorkload {
+            name: name.to_owned(),
+            known: Workload::names().join(", "),
+        })
+}
+
+fn stem(path: &str) -> String {
+    let path = path.strip_prefix("carried:").unwrap_or(path);
+    Path::new(path).file_stem().map_or_else(|| path.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}

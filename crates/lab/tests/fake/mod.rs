@@ -1,0 +1,369 @@
+//! A small server in memory with as much of CouchDB's interface as the laboratory uses, and with faults
+//! that can be switched on: it stalls, fails, or answers wrongly.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+
+/// What the server does wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Every answer takes this long.
+    pub delay: Duration,
+    /// No request that comes between these times after [`FakeServer::start`] is answered before the second.
+    pub stall: Option<(Duration, Duration)>,
+    /// Every nth reading of a document fails with this status.
+    pub failing_reads: Option<(u64, u16)>,
+    /// Every nth reading of a document answers with another body than was written.
+    pub wrong_bodies: Option<u64>,
+    /// Every nth change of a document meets one that has been changed by someone else.
+    pub conflicts: Option<u64>,
+    /// No answer ever comes to the deletion of a document.
+    pub silent_deletes: bool,
+}
+
+#[derive(Default)]
+struct Database {
+    documents: BTreeMap<String, Value>,
+    changes: u64,
+}
+
+#[derive(Default)]
+struct State {
+    databases: BTreeMap<String, Database>,
+    reads: u64,
+    writes: u64,
+    log: Vec<String>,
+}
+
+pub struct FakeServer {
+    pub address: SocketAddr,
+    state: Arc<Mutex<State>>,
+    syncs: Arc<AtomicU64>,
+}
+
+type Answer = (u16, Value);
+
+impl FakeServer {
+    pub async fn start(faults: Faults) -> Self {
+        Self::start_at("127.0.0.1:0", faults).await
+    }
+
+    pub async fn start_at(address: &str, faults: Faults) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let syncs = Arc::new(AtomicU64::new(0));
+        let (shared, counter) = (Arc::clone(&state), Arc::clone(&syncs));
+        let started = Instant::now();
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let (state, syncs) = (Arc::clone(&shared), Arc::clone(&counter));
+                tokio::spawn(async move {
+                    let service = service_fn(move |request| {
+                        serve(request, Arc::clone(&state), Arc::clone(&syncs), faults, started)
+                    });
+                    let server = hyper::server::conn::http1::Builder::new();
+                    drop(server.serve_connection(TokioIo::new(stream), service).await);
+                });
+            }
+        });
+        Self { address, state, syncs }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Documents in a database, without design documents.
+    pub fn count(&self, database: &str) -> usize {
+        let state = self.state.lock();
+        let documents = state.databases.get(database).map(|database| &database.documents);
+        documents.map_or(0, |documents| documents.keys().filter(|id| !id.starts_with('_')).count())
+    }
+
+    pub fn documents(&self, database: &str) -> Vec<Value> {
+        let state = self.state.lock();
+        state
+            .databases
+            .get(database)
+            .map(|database| database.documents.values().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Requests that were answered, as `GET /path`.
+    pub fn log(&self) -> Vec<String> {
+        self.state.lock().log.clone()
+    }
+}
+
+async fn serve(
+    request: Request<Incoming>,
+    state: Arc<Mutex<State>>,
+    syncs: Arc<AtomicU64>,
+    faults: Faults,
+    started: Instant,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    tokio::time::sleep(faults.delay).await;
+    if let Some((from, to)) = faults.stall
+        && (from..to).contains(&started.elapsed())
+    {
+        tokio::time::sleep_until((started + to).into()).await;
+    }
+    if faults.silent_deletes && head.method == Method::DELETE {
+        std::future::pending::<()>().await;
+    }
+    let authorization = head.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let user = authorization.and_then(|value| {
+        let token = base64::engine::general_purpose::STANDARD.decode(value.strip_prefix("Basic ")?).ok()?;
+        String::from_utf8(token).ok()?.split_once(':').map(|(name, word)| (name.to_owned(), word.to_owned()))
+    });
+    let path = head.uri.path().to_owned();
+    let query: BTreeMap<String, String> = head
+        .uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (name.to_owned(), decoded(value)))
+        .collect();
+    if path == "/metrics" {
+        let text = format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", syncs.load(Ordering::Relaxed));
+        return Ok(Response::new(Full::new(Bytes::from(text))));
+    }
+    if matches!(head.method, Method::PUT | Method::POST | Method::DELETE) {
+        syncs.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut state = state.lock();
+    state.log.push(format!("{} {path}", head.method));
+    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let (status, answer) = state.answer(&head.method, &path, &query, body, user.as_ref(), &faults);
+    let answer = Bytes::from(serde_json::to_vec(&answer).unwrap());
+    let response = Response::builder().status(status).header("content-type", "application/json");
+    Ok(response.body(Full::new(answer)).unwrap())
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+fn error(status: u16, error: &str, reason: &str) -> Answer {
+    (status, json!({"error": error, "reason": reason}))
+}
+
+fn field<'a>(document: &'a Value, name: &str) -> &'a str {
+    document.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn next_revision(before: Option<&Value>) -> String {
+    let generation: u64 = before.map_or(0, |document| {
+        field(document, "_rev").split('-').next().unwrap_or_default().parse().unwrap_or(0)
+    });
+    format!("{}-{:032x}", generation + 1, rand::random::<u128>())
+}
+
+impl State {
+    fn answer(
+        &mut self,
+        method: &Method,
+        path: &str,
+        query: &BTreeMap<String, String>,
+        body: Value,
+        user: Option<&(String, String)>,
+        faults: &Faults,
+    ) -> Answer {
+        let parts: Vec<String> = path.trim_matches('/').splitn(2, '/').map(decoded).collect();
+        if path == "/" {
+            return (200, json!({"couchdb": "Welcome", "vendor": {"name": "Fake", "version": "1.0"}}));
+        }
+        let Some(user) = user else { return error(401, "unauthorized", "Name or password is incorrect.") };
+        if !self.may_enter(user) {
+            return error(401, "unauthorized", "Name or password is incorrect.");
+        }
+        match parts.as_slice() {
+            [database] => self.database(method, database, user),
+            [database, rest] if rest == "_bulk_docs" => self.bulk(database, &body),
+            [_, rest] if rest == "_security" => (200, json!({"ok": true})),
+            [database, rest] if rest.starts_with("_design/mail/_view/") => self.view(database, query),
+            [database, id] => self.document(method, database, id, query, body, faults),
+            _ => error(404, "not_found", "missing"),
+        }
+    }
+
+    /// `admin` with `secret`, and everyone in the directory with the password given there.
+    fn may_enter(&self, (name, password): &(String, String)) -> bool {
+        let person = self
+            .databases
+            .get("directory")
+            .and_then(|directory| directory.documents.get(&format!("person:{name}")));
+        (name == "admin" && password == "secret")
+            || person.is_some_and(|person| field(person, "password") == password)
+    }
+
+    fn database(&mut self, method: &Method, name: &str, user: &(String, String)) -> Answer {
+        let known = self.databases.get(name);
+        match (method, known) {
+            (&Method::PUT, Some(_)) => error(412, "file_exists", "The database could not be created."),
+            (&Method::PUT, None) if user.0 != "admin" => error(403, "forbidden", "no"),
+            (&Method::PUT, None) => {
+                self.databases.insert(name.to_owned(), Database::default());
+                (201, json!({"ok": true}))
+            }
+            (_, None) => error(404, "not_found", "Database does not exist."),
+            (_, Some(database)) => (
+                200,
+                json!({"db_name": name, "doc_count": database.documents.len(),
+                       "update_seq": format!("{}-x", database.changes)}),
+            ),
+        }
+    }
+
+    fn bulk(&mut self, name: &str, body: &Value) -> Answer {
+        let documents = body["docs"].as_array().cloned().unwrap_or_default();
+        let rows: Vec<Value> = documents
+            .into_iter()
+            .map(|document| {
+                let id = field(&document, "_id").to_owned();
+                json!({"ok": true, "id": id, "rev": self.store(name, &id, document)})
+            })
+            .collect();
+        (201, json!(rows))
+    }
+
+    fn store(&mut self, name: &str, id: &str, mut document: Value) -> String {
+        let Some(database) = self.databases.get_mut(name) else { return String::new() };
+        let revision = next_revision(database.documents.get(id));
+        document["_id"] = json!(id);
+        document["_rev"] = json!(revision);
+        database.documents.insert(id.to_owned(), document);
+        database.changes += 1;
+        revision
+    }
+
+    /// The inbox: by date, newest first.
+    fn view(&self, name: &str, query: &BTreeMap<String, String>) -> Answer {
+        let Some(database) = self.databases.get(name) else { return error(404, "not_found", "missing") };
+        let mut rows: Vec<(&str, &String)> = database
+            .documents
+            .iter()
+            .filter(|(id, _)| !id.starts_with('_'))
+            .map(|(id, document)| (field(document, "DeliveredDate"), id))
+            .collect();
+        rows.sort();
+        rows.reverse();
+        let number = |name: &str, default: usize| {
+            query.get(name).and_then(|value| value.parse().ok()).unwrap_or(default)
+        };
+        let mut offset = number("skip", 0);
+        if let (Some(key), Some(id)) = (query.get("startkey"), query.get("startkey_docid")) {
+            let key: Value = serde_json::from_str(key).unwrap();
+            let from = (key[0].as_str().unwrap_or_default(), id);
+            offset += rows.iter().position(|row| *row <= from).unwrap_or(rows.len());
+        }
+        let page: Vec<Value> = rows
+            .iter()
+            .skip(offset)
+            .take(number("limit", usize::MAX))
+            .map(|(date, id)| json!({"id": id, "key": [date], "value": []}))
+            .collect();
+        (200, json!({"total_rows": rows.len(), "offset": offset, "rows": page}))
+    }
+
+    fn document(
+        &mut self,
+        method: &Method,
+        name: &str,
+        id: &str,
+        query: &BTreeMap<String, String>,
+        body: Value,
+        faults: &Faults,
+    ) -> Answer {
+        let Some(database) = self.databases.get(name) else {
+            return error(404, "not_found", "Database does not exist.");
+        };
+        let known = database.documents.get(id).cloned();
+        match *method {
+            Method::GET => self.read(known, faults),
+            Method::PUT => {
+                if let Some(nth) = faults.conflicts.filter(|_| known.is_some()) {
+                    self.writes += 1;
+                    if self.writes.is_multiple_of(nth) {
+                        // Someone else writes the same document first.
+                        self.store(name, id, known.unwrap());
+                        return error(409, "conflict", "Document update conflict.");
+                    }
+                }
+                let before = known.as_ref().map_or("", |document| field(document, "_rev"));
+                if before != field(&body, "_rev") {
+                    return error(409, "conflict", "Document update conflict.");
+                }
+                if name == "mail.box" {
+                    self.deliver(id, &body);
+                }
+                let revision = self.store(name, id, body);
+                (201, json!({"ok": true, "id": id, "rev": revision}))
+            }
+            Method::DELETE => match known {
+                None => error(404, "not_found", "deleted"),
+                Some(document) if Some(field(&document, "_rev")) != query.get("rev").map(String::as_str) => {
+                    error(409, "conflict", "Document update conflict.")
+                }
+                Some(document) => {
+                    let revision = next_revision(Some(&document));
+                    let database = self.databases.get_mut(name).unwrap();
+                    database.documents.remove(id);
+                    database.changes += 1;
+                    (200, json!({"ok": true, "id": id, "rev": revision}))
+                }
+            },
+            _ => error(405, "method_not_allowed", "no"),
+        }
+    }
+
+    fn read(&mut self, known: Option<Value>, faults: &Faults) -> Answer {
+        let Some(mut document) = known else { return error(404, "not_found", "missing") };
+        if field(&document, "_id").starts_with('_') {
+            return (200, document);
+        }
+        self.reads += 1;
+        if let Some((nth, status)) = faults.failing_reads
+            && self.reads.is_multiple_of(nth)
+        {
+            return error(status, "unavailable", "busy");
+        }
+        if faults.wrong_bodies.is_some_and(|nth| self.reads.is_multiple_of(nth)) {
+            document["Body"] = json!("something else");
+        }
+        (200, document)
+    }
+
+    /// The router: a copy for each recipient.
+    fn deliver(&mut self, id: &str, memo: &Value) {
+        let recipients = memo["SendTo"].as_array().cloned().unwrap_or_default();
+        for recipient in recipients.iter().filter_map(Value::as_str) {
+            let mut copy: Map<String, Value> = memo.as_object().cloned().unwrap_or_default();
+            copy.remove("_rev");
+            copy.insert("DeliveredDate".to_owned(), memo["PostedDate"].clone());
+            self.store(&format!("mail/{recipient}"), id, Value::Object(copy));
+        }
+    }
+}
