@@ -1,7 +1,7 @@
 //! A small server in memory, to try the laboratory on: `cargo run -p scrinium-lab --example
 //! in_memory_server -- 127.0.0.1:5999 [stall after s] [for s]`, then
 //! `scrinium-lab load R5Mail --target http://127.0.0.1:5999 --admin admin --password secret --speedup 60`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, dead_code, unreachable_pub, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "it is part of the tests")]
 
 use std::time::Duration;
 

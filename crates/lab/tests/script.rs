@@ -1,4 +1,5 @@
 //! The script language: what is read, what is refused and how, and that nothing makes the parser fall over.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fall over")]
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use scrinium_lab::script::{
 
 fn variables() -> Variables {
     let mut variables = Variables::default();
-    for (name, value) in [("MailServer", "host"), ("NormalMessageSize", "10000"), ("Nth", "6"), ("Off", "0")] {
+    for (name, value) in [("MailServer", "host"), ("NormalMessageSize", "10000"), ("Nth", "6"), ("Off", "0")]
+    {
         variables.set(name, value);
     }
     variables
@@ -44,15 +46,19 @@ fn errors_name_line_and_word() {
 
 #[test]
 fn times_are_read_in_all_their_forms() {
-    let script = "pause 500\nPause 5000-10000\npause 0 - 180000\nPAUSE 10-20sec\nPause 8-12min\nPause 1.5 hours";
+    let script =
+        "pause 500\nPause 5000-10000\npause 0 - 180000\nPAUSE 10-20sec\nPause 8-12min\nPause 1.5 hours";
     let wanted = [(0.5, 0.5), (5.0, 10.0), (0.0, 180.0), (10.0, 20.0), (480.0, 720.0), (5400.0, 5400.0)];
-    let wanted: Vec<Command> = wanted.iter().map(|(low, high)| Command::Pause(seconds(*low, *high))).collect();
+    let wanted: Vec<Command> =
+        wanted.iter().map(|(low, high)| Command::Pause(seconds(*low, *high))).collect();
     assert_eq!(commands(script), wanted);
 }
 
 #[test]
 fn variables_stand_in_words_and_quotes() {
-    let all = commands("ChangeTo \"[mailserver]!!mail[#].nsf\" [Off] -keepopen **a comment** \nSendMessage [NormalMessageSize] 3 [NTH]\nSendMessage profile 1 1");
+    let all = commands(
+        "ChangeTo \"[mailserver]!!mail[#].nsf\" [Off] -keepopen **a comment** \nSendMessage [NormalMessageSize] 3 [NTH]\nSendMessage profile 1 1",
+    );
     let [Command::ChangeTo { database, keep_open: true }, memo, profile] = all.as_slice() else {
         panic!("{all:?}")
     };

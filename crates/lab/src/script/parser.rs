@@ -47,7 +47,8 @@ pub(super) struct Parser<'a> {
 
 /// Makes statements of lines. Each line that is wrong adds one error.
 pub(super) fn parse(lines: &[Line], variables: &Variables, errors: &mut Vec<ScriptError>) -> Vec<Statement> {
-    let mut parser = Parser { variables, statements: Vec::new(), open: Vec::new(), begun: Vec::new(), crossed: false };
+    let mut parser =
+        Parser { variables, statements: Vec::new(), open: Vec::new(), begun: Vec::new(), crossed: false };
     for line in lines {
         if let Err(error) = parser.line(line) {
             errors.push(error);
@@ -182,9 +183,9 @@ impl Parser<'_> {
     /// Lets the jump at `statement` go to the next statement.
     fn bind(&mut self, statement: usize) {
         let next = self.statements.len();
-        match self.statements.get_mut(statement).map(|statement| &mut statement.command) {
-            Some(Command::SkipUnless { target, .. } | Command::Jump { target }) => *target = next,
-            _ => {}
+        let command = self.statements.get_mut(statement).map(|statement| &mut statement.command);
+        if let Some(Command::SkipUnless { target, .. } | Command::Jump { target }) = command {
+            *target = next;
         }
     }
 

@@ -1,5 +1,7 @@
 //! A small server in memory with as much of CouchDB's interface as the laboratory uses, and with faults
 //! that can be switched on: it stalls, fails, or answers wrongly.
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -150,7 +152,8 @@ async fn serve(
         .map(|(name, value)| (name.to_owned(), decoded(value)))
         .collect();
     if path == "/metrics" {
-        let text = format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", shared.syncs.load(Ordering::Relaxed));
+        let text =
+            format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", shared.syncs.load(Ordering::Relaxed));
         return Ok(Response::new(Full::new(Bytes::from(text))));
     }
     if matches!(head.method, Method::PUT | Method::POST | Method::DELETE) {
