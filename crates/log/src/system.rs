@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
 
 /// Files, a random number and a thread.
 pub trait System: Send + Sync + 'static {
@@ -220,7 +221,7 @@ impl FileHandle for SystemFile {
     fn reserve(&self, bytes: u64) -> io::Result<()> {
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, bytes) {
             // The zeros that follow reserve the space as well, only later.
-            Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             reserved => Ok(reserved?),
         }
     }
