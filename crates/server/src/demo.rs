@@ -49,7 +49,7 @@ pub(crate) fn run(
         .map_err(|error| Failure::Work(format!("cannot make the folder {}: {error}", folder.display())))?;
     let credentials = credentials(&folder)?;
     let mut server = ServerProcess::start(&folder, &credentials, terminal)?;
-    let shown = show_all(&folder, arguments, &credentials, &server, terminal);
+    let shown = show_all(&folder, arguments, &credentials, &mut server, terminal);
     let stopped = server.stop();
     shown?;
     stopped?;
@@ -105,7 +105,8 @@ impl ServerProcess {
             .spawn()
             .map_err(|error| Failure::Work(format!("the server cannot be started: {error}")))?;
         let url = format!("http://127.0.0.1:{port}");
-        terminal.say(&format!("A server answers at {url}; its data is in {}.", folder.join("data").display()));
+        terminal
+            .say(&format!("A server answers at {url}; its data is in {}.", folder.join("data").display()));
         Ok(Self { child, url })
     }
 
@@ -260,7 +261,8 @@ fn deal(mail: &Path, hands: &Path, people: u32) -> Result<(), Failure> {
     for number in 1..=people {
         std::fs::create_dir_all(part.join(name(number))).map_err(Failure::work)?;
     }
-    let mut messages = MailFiles::open(mail, Position::default(), MESSAGE_LIMIT_BYTES).map_err(Failure::work)?;
+    let mut messages =
+        MailFiles::open(mail, Position::default(), MESSAGE_LIMIT_BYTES).map_err(Failure::work)?;
     let mut number = 0_u32;
     while let Some(message) = messages.next_message() {
         // What cannot be read here is counted by whoever imports the folder itself.

@@ -30,7 +30,9 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
     let outcome = runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(Failure::work)?;
     match outcome.code() {
         0 => Ok(()),
-        99 => Err(Failure::Objective("the run is not valid or missed an objective; the report says why".to_owned())),
+        99 => Err(Failure::Objective(
+            "the run is not valid or missed an objective; the report says why".to_owned(),
+        )),
         _ => Err(Failure::Work("the run failed; the report says why".to_owned())),
     }
 }

@@ -38,7 +38,8 @@ impl Running {
         prepare_directory(&storage, &directory, terminal)?;
 
         let statistics = ground.statistics();
-        let mailboxes = Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
+        let mailboxes =
+            Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
         let lookup: Arc<dyn NameLookup> = directory.clone();
         let resolver = Resolver::new(lookup, &settings.mail.domains);
         let options = RouterOptions::default();
@@ -63,7 +64,8 @@ impl Running {
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
-        let upkeep = upkeep::run(storage.databases.clone(), ground.tasks().clone(), ground.shutdown().clone());
+        let upkeep =
+            upkeep::run(storage.databases.clone(), ground.tasks().clone(), ground.shutdown().clone());
         Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), port })
     }
 

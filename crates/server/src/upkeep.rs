@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use scrinium_database::{Databases, DatabaseError};
+use scrinium_database::{DatabaseError, Databases};
 use scrinium_statistics::Tasks;
 
 use crate::shutdown::Shutdown;

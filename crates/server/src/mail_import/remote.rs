@@ -71,7 +71,10 @@ async fn find_person(client: &ConsoleClient, name: &str) -> Result<Option<(Strin
     let path = "/directory/_all_docs?include_docs=true&start_key=%22person:%22&end_key=%22person;%22";
     let (status, body) = client.request(Method::GET, path, None).await.map_err(Failure::work)?;
     if !status.is_success() {
-        return Err(Failure::Work(format!("the directory cannot be read: {}", String::from_utf8_lossy(&body))));
+        return Err(Failure::Work(format!(
+            "the directory cannot be read: {}",
+            String::from_utf8_lossy(&body)
+        )));
     }
     let body: Value = serde_json::from_slice(&body).map_err(Failure::work)?;
     let rows = body.get("rows").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -114,7 +117,8 @@ impl ImportTarget for RemoteMail {
     type Pending = JoinHandle<Answer>;
 
     fn position(&self) -> Result<Option<Position>, String> {
-        let (status, body) = self.ask(Method::GET, &self.checkpoint, None).map_err(|error| error.to_string())?;
+        let (status, body) =
+            self.ask(Method::GET, &self.checkpoint, None).map_err(|error| error.to_string())?;
         match status {
             StatusCode::OK => Ok(serde_json::from_slice(&body).ok().as_ref().and_then(read_position)),
             StatusCode::NOT_FOUND => Ok(None),
@@ -153,6 +157,10 @@ impl ImportTarget for RemoteMail {
     fn complete(&self) -> Result<(), String> {
         let (status, body) =
             self.ask(Method::DELETE, &self.checkpoint, None).map_err(|error| error.to_string())?;
-        if status.is_success() || status == StatusCode::NOT_FOUND { Ok(()) } else { Err(refusal(status, &body)) }
+        if status.is_success() || status == StatusCode::NOT_FOUND {
+            Ok(())
+        } else {
+            Err(refusal(status, &body))
+        }
     }
 }
