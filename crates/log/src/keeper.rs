@@ -33,7 +33,7 @@ pub(crate) struct Stock {
     pub(crate) dir: PathBuf,
     pub(crate) direct: bool,
     pub(crate) control: ControlFile,
-    /// Files of the right size that the control file does not name: numbers below its first, or the next.
+    /// Whole files outside the control file's range: released extents, or one just made.
     pub(crate) spares: Vec<PathBuf>,
     pub(crate) spare_extents: usize,
     pub(crate) ready: VecDeque<Prepared>,
@@ -183,24 +183,17 @@ impl Stock {
             }
             self.spares.push(unfinished);
         }
-        // A leftover may have the new name already; another renamed over it would leave it listed twice.
-        let named = self.spares.iter().position(|spare| *spare == path);
-        let spare = named.map(|index| self.spares.swap_remove(index)).or_else(|| self.spares.pop());
-        let Some(spare) = spare else { return Err(self.full()) };
+        let Some(spare) = self.spares.pop() else { return Err(self.full()) };
         if let Err(error) = self.system.rename(&spare, &path) {
             let error = self.refused("rename", &spare, error);
             self.spares.push(spare);
             return Err(error);
         }
-        // After a failed sync neither the header nor the zeros can be trusted. The file stays, unlisted, until
-        // another one takes its name.
+        // If one of these steps fails, the file stays, in no list, until another one takes its name: its zeros
+        // cannot be trusted after a failed sync, and the control file may name it after a failed change.
         let file =
             self.write_header(&path, key, &header).map_err(|error| self.refused("prepare", &path, error))?;
-        if let Err(error) = self.control.change(|control| control.last_extent = number) {
-            // Whatever the control file says now, a file of that number must be there.
-            self.spares.push(path);
-            return Err(error);
-        }
+        self.control.change(|control| control.last_extent = number)?;
         self.ready.push_back(Prepared { number, path, file });
         Ok(())
     }
