@@ -192,16 +192,17 @@ impl Stock {
             self.spares.push(spare);
             return Err(error);
         }
-        match self.write_header(&path, key, &header) {
-            Ok(file) => {
-                self.ready.push_back(Prepared { number, path, file });
-                Ok(())
-            }
-            Err(error) => {
-                self.spares.push(path);
-                Err(error)
-            }
+        // After a failed sync neither the header nor the zeros can be trusted. The file stays, unlisted, until
+        // another one takes its name.
+        let file =
+            self.write_header(&path, key, &header).map_err(|error| self.refused("prepare", &path, error))?;
+        if let Err(error) = self.control.change(|control| control.last_extent = number) {
+            // Whatever the control file says now, a file of that number must be there.
+            self.spares.push(path);
+            return Err(error);
         }
+        self.ready.push_back(Prepared { number, path, file });
+        Ok(())
     }
 
     /// Overwriting written blocks is what makes a sync cheap, so the whole extent is written once. It is
@@ -220,24 +221,13 @@ impl Stock {
         Ok(())
     }
 
-    /// From here on the file is an extent of that number. The control file names it last of all.
-    fn write_header(
-        &mut self,
-        path: &Path,
-        key: u64,
-        header: &ExtentHeader,
-    ) -> Result<Box<dyn FileHandle>, LogError> {
+    fn write_header(&self, path: &Path, key: u64, header: &ExtentHeader) -> io::Result<Box<dyn FileHandle>> {
         let mut block = AlignedBuffer::new(BLOCK);
         header.encode(key, block.bytes_mut());
-        let write = || {
-            let file = self.system.open(path, Access::Write, self.direct)?;
-            write_all(&*file, block.bytes(), 0)?;
-            file.sync_data()?;
-            self.system.sync_dir(&self.dir)?;
-            Ok(file)
-        };
-        let file = write().map_err(|error| self.refused("prepare", path, error))?;
-        self.control.change(|control| control.last_extent = header.number)?;
+        let file = self.system.open(path, Access::Write, self.direct)?;
+        write_all(&*file, block.bytes(), 0)?;
+        file.sync_data()?;
+        self.system.sync_dir(&self.dir)?;
         Ok(file)
     }
 

@@ -1,6 +1,12 @@
 //! What is refused, and that refusing changes nothing.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
 
 mod common;
 

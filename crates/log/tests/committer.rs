@@ -290,6 +290,7 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
             assert!(matches!(answer, Err(LogError::Full { .. })), "{answer:?}");
         }
         assert!(committer.failure().is_none());
+        assert!(!disk.names().contains(&"extent.new".to_owned()), "half an extent keeps no space");
         // Released extents are space enough: they are reused, not made anew.
         committer.release_before(Sequence(4));
         let bytes = record(6, 5000);
@@ -308,6 +309,48 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
         assert_eq!((recovery.first.0, recovery.next.0), (3, 21));
         let expected: Vec<_> = (1..).zip(accepted).skip(2).collect();
         assert!(read_all(&log, recovery.first).unwrap() == expected);
+    }
+}
+
+#[test]
+fn what_waits_behind_a_refused_record_is_refused_with_it() {
+    let disk = Disk::new();
+    let (log, _) = open(&disk).unwrap();
+    let (committer, _, gate) = start_gated(log);
+    let first = committer.submit(record(1, 8000)).unwrap();
+    while committer.last_synced().0 < 1 {
+        std::thread::yield_now();
+    }
+    // By the time the third one could be tried, there would be space.
+    disk.be_full_for(1);
+    let waiting: Vec<Commit> = (2..5).map(|number| committer.submit(record(number, 8000)).unwrap()).collect();
+    drop(gate);
+    assert_eq!(first.wait().unwrap(), Sequence(1));
+    for commit in waiting {
+        let answer = commit.wait();
+        assert!(matches!(answer, Err(LogError::Full { .. })), "{answer:?}");
+    }
+    assert_eq!(committer.submit(record(2, 8000)).unwrap().wait().unwrap(), Sequence(2));
+}
+
+#[test]
+fn a_failure_while_preparing_in_the_background_is_made_good() {
+    // Making a new log takes six syncs; what follows, until somebody appends, is the background's.
+    for syncs in 6..9 {
+        let disk = Disk::new();
+        disk.run_threads();
+        disk.fail_after(syncs, Fault::Sync);
+        let (mut log, _) = open(&disk).unwrap();
+        while disk.fault_is_pending() {
+            std::thread::yield_now();
+        }
+        for number in 1..6 {
+            assert_eq!(log.append(&[record(number, 8000)]).unwrap(), Sequence(number));
+        }
+        let disk = disk.cut_power(syncs);
+        drop(log);
+        let (log, _) = open(&disk).unwrap();
+        assert_eq!(read_all(&log, Sequence(1)).unwrap().len(), 5);
     }
 }
 
