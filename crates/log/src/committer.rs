@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
@@ -17,6 +17,10 @@ use crate::{Commit, Log, LogError, Sequence};
 /// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
 /// large write. A larger record makes a group of its own.
 const GROUP_BYTES: usize = 4 << 20;
+
+/// After so many groups of one record, whoever commits is taken to be the only one. A few are not enough:
+/// with several writers groups of one occur now and then, and then it is better to wait for the others.
+const LONE_GROUPS: u32 = 16;
 
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
@@ -48,8 +52,8 @@ struct Shared {
     last_synced: AtomicU64,
     /// As in the queue, for reading without its lock.
     failures: AtomicU64,
-    /// The last group held one record: nobody else was writing.
-    alone: AtomicBool,
+    /// So many groups in sequence held one record, and nobody came while they were written.
+    lone_groups: AtomicU32,
     queue_bytes: usize,
     group_bytes: usize,
     max_record_bytes: usize,
@@ -91,7 +95,7 @@ impl Committer {
             space: Condvar::new(),
             last_synced: AtomicU64::new(log.last().0),
             failures: AtomicU64::new(0),
-            alone: AtomicBool::new(true),
+            lone_groups: AtomicU32::new(LONE_GROUPS),
             queue_bytes: log.options().queue_bytes,
             group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
             max_record_bytes: log.options().max_record_bytes,
@@ -165,11 +169,10 @@ impl Committer {
     /// As [`Committer::submit`] and [`Commit::wait`].
     pub fn commit(&self, record: Bytes) -> Result<Sequence, LogError> {
         self.check_size(&record)?;
-        // With others writing too, it is better to wait for them and to share a group.
-        if self.shared.alone.load(Ordering::Relaxed) {
+        if self.shared.lone_groups.load(Ordering::Relaxed) >= LONE_GROUPS {
             let queue = self.shared.queue.lock();
-            // What was submitted before must be written before: it waits in the queue, or its group is
-            // being written and the engine is taken.
+            // What was submitted before must be written before: it waits in the queue, or it is being
+            // written by whoever holds the engine.
             if queue.groups.is_empty()
                 && queue.failure.is_none()
                 && let Some(mut engine) = self.engine.try_lock()
@@ -178,6 +181,7 @@ impl Committer {
                 drop(queue);
                 return engine.commit_alone(&record);
             }
+            self.shared.lone_groups.store(0, Ordering::Relaxed);
         }
         self.submit(record)?.wait()
     }
@@ -371,7 +375,9 @@ impl Engine {
 
     /// Writes a group; an error is also that of what comes after.
     fn settle(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
-        self.shared.alone.store(records.len() == 1, Ordering::Relaxed);
+        let lone_groups = self.shared.lone_groups.load(Ordering::Relaxed);
+        let lone_groups = if records.len() == 1 { lone_groups.saturating_add(1) } else { 0 };
+        self.shared.lone_groups.store(lone_groups, Ordering::Relaxed);
         let answer = self.write(records);
         match &answer {
             Ok(_) => {}

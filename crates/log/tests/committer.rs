@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::thread::{Thread, ThreadId};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -92,8 +92,13 @@ fn answers_orders_and_applies_what_many_submit() {
             scope.spawn(move || {
                 let mut last = 0;
                 for index in 0..60_u64 {
-                    let commit = committer.submit(record(writer << 32 | index, 100)).unwrap();
-                    let sequence = if writer % 2 == 0 { commit.wait() } else { block_on(commit) }.unwrap().0;
+                    let record = record(writer << 32 | index, 100);
+                    let sequence = match writer % 3 {
+                        0 => committer.submit(record).unwrap().wait(),
+                        1 => block_on(committer.submit(record).unwrap()),
+                        _ => committer.commit(record),
+                    };
+                    let sequence = sequence.unwrap().0;
                     assert!(sequence > last && committer.last_synced().0 >= sequence);
                     last = sequence;
                 }
@@ -218,6 +223,43 @@ fn a_failed_write_and_a_failed_or_panicking_application_end_all_commits() {
         assert!(committer.failure().is_some_and(|failure| failure.to_string().contains("restart")));
         committer.stop();
         assert!(applied.lock().unwrap().len() <= 1);
+    }
+}
+
+/// Notes on which threads groups were applied; fails when told to.
+struct Threads(Arc<Mutex<Vec<ThreadId>>>, Arc<Mutex<Option<&'static str>>>);
+
+impl Apply for Threads {
+    fn apply(&mut self, _: Sequence, _: &[Bytes]) -> Result<(), String> {
+        let word = *self.1.lock().unwrap();
+        assert_ne!(word, Some("panic"), "as the test asked");
+        self.0.lock().unwrap().push(std::thread::current().id());
+        word.map_or(Ok(()), |word| Err(word.to_owned()))
+    }
+}
+
+#[test]
+fn a_lone_writer_does_the_work_itself_and_its_failure_is_that_of_all() {
+    for word in ["refuse", "panic"] {
+        let (threads, words) = (Arc::default(), Arc::default());
+        let (log, _) = open(&Disk::new()).unwrap();
+        let apply = Threads(Arc::clone(&threads), Arc::clone(&words));
+        let committer = Committer::start(log, apply, &Registry::new());
+        for number in 1..40 {
+            assert_eq!(committer.commit(record(number, 100)).unwrap(), Sequence(number));
+        }
+        assert!(threads.lock().unwrap().iter().all(|thread| *thread == std::thread::current().id()));
+        assert_eq!(committer.submit(record(40, 100)).unwrap().wait().unwrap(), Sequence(40));
+        assert_ne!(threads.lock().unwrap().last(), Some(&std::thread::current().id()));
+        committer.commit(record(41, 100)).unwrap();
+        *words.lock().unwrap() = Some(word);
+        let failed = std::thread::scope(|scope| scope.spawn(|| committer.commit(record(42, 100))).join());
+        assert_eq!(failed.is_err(), word == "panic");
+        assert!(failed.map_or(true, |answer| is_failed(&answer)));
+        assert!(
+            is_failed(&committer.submit(record(43, 100))) && is_failed(&committer.commit(record(43, 100)))
+        );
+        committer.stop();
     }
 }
 

@@ -226,6 +226,14 @@ impl Store {
         self.inner.core.checkpoint()
     }
 
+    /// Whether writes are taken now.
+    ///
+    /// # Errors
+    /// Why not: [`StoreError::Full`], [`StoreError::Failed`] or [`StoreError::Closed`].
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        self.admit_derived(0)
+    }
+
     /// Sets the memory for blocks, memtables and iterators, at least 16 MB, at once.
     pub fn set_budget(&self, bytes: u64) {
         self.inner.core.tree.budget.set(bytes);
