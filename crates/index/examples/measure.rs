@@ -63,7 +63,7 @@ fn reads(entries: usize, state: &str, reader: &Reader, keys: &[Vec<u8>], random:
     };
     time(entries, &format!("page of 30 from a key, {state}"), || page(0));
     time(entries, &format!("page of 30 from a key skipping {}, {state}", entries / 10), || {
-        page(entries as u64 / 10)
+        page(entries as u64 / 10);
     });
     let mut place = || random.random_range(0..entries);
     time(entries, &format!("position of a key, {state}"), || {
@@ -136,7 +136,7 @@ fn measure(store: &Store, id: u64, entries: usize) {
 fn main() {
     let folder = std::env::args().nth(1);
     let temporary = tempfile::tempdir().unwrap();
-    let dir = folder.as_deref().map_or(temporary.path(), Path::new);
+    let dir = folder.as_deref().map_or_else(|| temporary.path(), Path::new);
     let store = Store::open(StoreOptions::new(dir), &Registry::new()).unwrap();
     for (id, entries) in [(1, 1_000), (2, 100_000), (3, 1_000_000)] {
         measure(&store, id, entries);
