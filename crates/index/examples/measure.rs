@@ -62,7 +62,7 @@ fn reads(entries: usize, state: &str, reader: &Reader, keys: &[Vec<u8>], random:
         assert!(bytes > 0 || skip > 0);
     };
     time(entries, &format!("page of 30 from a key, {state}"), || page(0));
-    time(entries, &format!("page of 30 from a key skipping {}, {state}", entries / 10), || {
+    time(entries, &format!("page of 30 from a key skipping a tenth, {state}"), || {
         page(entries as u64 / 10);
     });
     let mut place = || random.random_range(0..entries);

@@ -12,7 +12,7 @@
 //!
 //! The entries of a chunk lie in a *place* of their own. A removed entry leaves a mark in the store that cursors must
 //! pass until a compaction clears it away, which may be long after; so when the marks of a place, its *debris*,
-//! outnumber its entries by far, the entries move to a new place and nobody reads the old one again. That bounds
+//! outnumber its entries, the entries move to a new place and nobody reads the old one again. That bounds
 //! what a read can meet, however often an index has been turned over.
 
 use scrinium_document::collation::COLLATION_VERSION;

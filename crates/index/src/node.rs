@@ -7,9 +7,11 @@ use crate::sum::{Sum, add_all};
 /// A node or chunk is cut when it has more rows or entries than this.
 pub(crate) const FULL: usize = 128;
 /// What a cut leaves in each part, at most.
-pub(crate) const ROOMY: usize = 96;
-/// With fewer, it is joined to a neighbour if both together stay below [`ROOMY`].
+pub(crate) const CUT: usize = 64;
+/// With fewer rows or entries, it is joined to a neighbour if both together stay below [`JOINED`].
 pub(crate) const SPARSE: usize = 16;
+/// More than this is not joined, so that what was joined has room before it is cut again.
+pub(crate) const JOINED: usize = 96;
 
 /// A chunk, or the whole of a node: where it begins, how many entries it holds, and their sums.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,8 +187,8 @@ impl Node {
     }
 }
 
-/// Equal parts of at most [`ROOMY`] of `length` rows or entries.
+/// Equal parts of at most [`CUT`] of `length` rows or entries.
 pub(crate) fn parts(length: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let number = length.div_ceil(ROOMY).max(1);
+    let number = length.div_ceil(CUT).max(1);
     (0..number).map(move |part| part * length / number..(part + 1) * length / number)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::format::{CHUNKS, Layout, read_sums};
-use crate::node::{FULL, Place, ROOMY, Row, SPARSE, parts};
+use crate::node::{FULL, JOINED, Place, Row, SPARSE, parts};
 use crate::overlay::{Found, Overlay};
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
@@ -274,12 +274,12 @@ impl<'a> Plan<'a> {
 }
 
 fn fit(left: &Row, right: &Row) -> bool {
-    left.count + right.count < ROOMY as u64 || left.count == 0 || right.count == 0
+    left.count + right.count < JOINED as u64 || left.count == 0 || right.count == 0
 }
 
 /// Whether reads of the chunk pass so much debris that it should move to a new place.
 fn is_littered(row: &Row) -> bool {
-    u64::from(row.place.debris) > row.count * 2 + 64
+    u64::from(row.place.debris) > row.count + 64
 }
 
 /// The shortest key that is above `left` and not above `right`.

@@ -5,7 +5,7 @@ use std::error::Error;
 use scrinium_store::Batch;
 
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
-use crate::node::{Place, ROOMY, Row};
+use crate::node::{CUT, Place, Row};
 use crate::plan::separator;
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
@@ -160,7 +160,7 @@ impl Chunks {
     /// Counts one more entry and returns its place; `None` if there is no place left.
     fn push(&mut self, key: &[u8], sums: impl Iterator<Item = f64>) -> Option<u32> {
         let sums: Vec<Sum> = sums.map(Sum::of).collect();
-        let number = match self.rows.last_mut().filter(|row| row.count < ROOMY as u64) {
+        let number = match self.rows.last_mut().filter(|row| row.count < CUT as u64) {
             Some(row) => {
                 row.count += 1;
                 add_all(&mut row.sums, &sums);

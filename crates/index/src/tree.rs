@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::node::{FULL, Node, Place, ROOMY, Row, SPARSE, parts};
+use crate::node::{FULL, JOINED, Node, Place, Row, SPARSE, parts};
 use crate::sum::{Sum, add_all};
 
 /// The tree; cloning it is cheap.
@@ -197,7 +197,7 @@ fn refresh(node: &mut Node, index: usize, columns: usize) {
 /// Joins a child with a neighbour if they are small enough together.
 fn join_child(node: &mut Node, index: usize, columns: usize) -> bool {
     let length = |index: usize| node.children.get(index).map(|child| child.rows.len());
-    let fits = |left: usize| Some(length(left)? + length(left + 1)? < ROOMY);
+    let fits = |left: usize| Some(length(left)? + length(left + 1)? < JOINED);
     let left = match (fits(index), index.checked_sub(1).and_then(fits)) {
         (Some(true), _) => index,
         (_, Some(true)) => index - 1,
