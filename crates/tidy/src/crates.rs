@@ -108,8 +108,9 @@ fn text(table: Option<&dyn TableLike>, key: &str) -> Option<String> {
     table?.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Whether a line speaks of the invariant of the crate called `name`.
+/// Whether a line speaks of the invariant of the crate called `name`, in bold or in code.
 fn has_invariant(architecture: &File, name: &str) -> bool {
-    let quoted = format!("`{name}`");
-    architecture.text.lines().any(|line| line.to_lowercase().contains("invariant") && line.contains(&quoted))
+    let marked = [format!("`{name}`"), format!("**{name}**")];
+    let mut lines = architecture.text.lines().filter(|line| line.to_lowercase().contains("invariant"));
+    lines.any(|line| marked.iter().any(|marked| line.contains(marked)))
 }

@@ -27,8 +27,9 @@ pub(crate) fn check(file: &File, findings: &mut Vec<Finding>) {
             findings.push(file.finding(0, format!("{lines} lines; a file has at most {LINES_LIMIT}")));
         }
     }
-    if script && !file.text.contains("\nset -euo pipefail\n") {
-        findings.push(file.finding(1, "a script begins with set -euo pipefail"));
+    let strict = if file.text.starts_with("#!/bin/sh") { "set -eu" } else { "set -euo pipefail" };
+    if script && !file.text.lines().any(|line| line == strict) {
+        findings.push(file.finding(1, format!("a script begins with {strict}")));
     }
     if !file.text.is_empty() && !file.text.ends_with('\n') {
         findings.push(file.finding(file.text.lines().count(), "the last line does not end"));

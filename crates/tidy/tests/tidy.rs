@@ -32,7 +32,7 @@ fn broken_rules_for_text_are_seen() {
         found(&[
             ("crates/log/src/long.rs", &long),
             ("crates/log/src/leftOver.rs", left_over),
-            ("scripts/run-it", "#!/bin/sh\necho"),
+            ("scripts/run-it", "#!/usr/bin/env bash\necho"),
             ("Makefile", "all:\n\techo\n"),
             ("README.md", "[a](docs/a.md) [b](https://example.com) [c](#c) [d](Makefile#d)\n"),
             ("target/ignored.rs", left_over),
@@ -68,7 +68,7 @@ fn broken_rules_for_crates_are_seen() {
         found(&[
             (
                 "ARCHITECTURE.md",
-                "**Invariant**: `log` knows no store.\nThe `lab`.\nInvariant of `server`: none.\n"
+                "- **log** - *Invariant*: knows no store.\nThe `lab`.\nInvariant of `server`: none.\n"
             ),
             ("crates/log/Cargo.toml", &log),
             ("crates/lab/Cargo.toml", &lab),
