@@ -219,10 +219,11 @@ impl Panel {
 fn line(
     seconds: &[SecondRow],
     name: &'static str,
+    colour: usize,
     filled: bool,
     value: impl Fn(&SecondRow) -> Option<f64>,
 ) -> Series {
-    Series { name, values: seconds.iter().map(value).collect(), filled }
+    Series { name, colour, values: seconds.iter().map(value).collect(), filled }
 }
 
 fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
@@ -234,16 +235,16 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
             title: "Throughput",
             about: "transactions per second",
             unit: Unit::Plain,
-            series: vec![line(seconds, "answered", true, |second| Some(second.transactions_per_s))],
+            series: vec![line(seconds, "answered", 0, true, |second| Some(second.transactions_per_s))],
         },
         Panel {
             title: "Response time",
             about: "from when a request was due",
             unit: Unit::Milliseconds,
             series: vec![
-                line(seconds, "median", false, |second| answered(second, second.latency.p50_ms)),
-                line(seconds, "95 %", false, |second| answered(second, second.latency.p95_ms)),
-                line(seconds, "99 %", false, |second| answered(second, second.latency.p99_ms)),
+                line(seconds, "median", 0, false, |second| answered(second, second.latency.p50_ms)),
+                line(seconds, "95 %", 1, false, |second| answered(second, second.latency.p95_ms)),
+                line(seconds, "99 %", 2, false, |second| answered(second, second.latency.p99_ms)),
             ],
         },
         Panel {
@@ -251,16 +252,16 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
             about: "of all CPUs",
             unit: Unit::Percent,
             series: vec![
-                line(seconds, "server", true, cpu),
-                line(seconds, "its system part", true, |second| second.server_system_percent),
-                line(seconds, "driver", false, |second| second.driver_cpu_percent),
+                line(seconds, "server", 0, true, cpu),
+                line(seconds, "its system part", 1, true, |second| second.server_system_percent),
+                line(seconds, "driver", 2, false, |second| second.driver_cpu_percent),
             ],
         },
         Panel {
             title: "Memory",
             about: "of the server\u{2019}s process",
             unit: Unit::Bytes,
-            series: vec![line(seconds, "resident", true, |second| {
+            series: vec![line(seconds, "resident", 0, true, |second| {
                 second.server_resident_bytes.map(|bytes| bytes as f64)
             })],
         },
@@ -268,33 +269,24 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
             title: "Disk",
             about: "written per second",
             unit: Unit::Bytes,
-            series: vec![line(seconds, "written", true, written)],
+            series: vec![line(seconds, "written", 0, true, written)],
         },
         Panel {
             title: "Log syncs",
             about: "per second",
             unit: Unit::Plain,
-            series: vec![line(seconds, "syncs", true, |second| second.log_syncs_per_s)],
+            series: vec![line(seconds, "syncs", 0, true, |second| second.log_syncs_per_s)],
         },
     ];
     if seconds.iter().any(|second| second.failed_per_s > 0.0)
         && let Some(throughput) = panels.first_mut()
     {
-        let failed = line(seconds, "", false, |_| None);
-        throughput.series.extend([
-            failed.clone(),
-            Series {
-                name: "failed",
-                values: seconds.iter().map(|second| Some(second.failed_per_s)).collect(),
-                filled: false,
-            },
-        ]);
+        throughput.series.push(line(seconds, "failed", 2, false, |second| Some(second.failed_per_s)));
     }
     for panel in &mut panels {
-        let seen = |series: &Series| series.name.is_empty() || series.values.iter().any(Option::is_some);
-        panel.series.retain(seen);
+        panel.series.retain(|series| series.values.iter().any(Option::is_some));
     }
-    panels.retain(|panel| panel.series.iter().any(|series| !series.name.is_empty()));
+    panels.retain(|panel| !panel.series.is_empty());
     panels
 }
 
@@ -316,8 +308,8 @@ fn charts(report: &Report) -> Result<String, LabError> {
     let mut text = "<h2>Against time<small>minutes and seconds; ramp-up and ramp-down are shaded</small></h2>\n<div class=\"charts\">\n".to_owned();
     for mut panel in panels(&report.seconds) {
         let mut keys = String::new();
-        for (index, series) in panel.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()) {
-            let variable = series_variable(index);
+        for series in &panel.series {
+            let variable = series_variable(series.colour);
             keys.push_str(&format!(
                 "<span class=\"key\" style=\"--key:var({variable})\">{}</span>",
                 series.name
