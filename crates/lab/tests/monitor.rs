@@ -12,7 +12,7 @@ use scrinium_lab::monitor::{
 fn stat_is_read_whatever_the_program_is_called() {
     let rest = "S 1 4242 4242 0 -1 4194560 9001 12 3 0 1234 567 8 9 20 0 17 0 8765 987654321 4321 18446744073709551615 1 1 0";
     let wanted =
-        ProcessCounts { user_ticks: 1234, system_ticks: 567, resident_pages: 4321, written_bytes: 0 };
+        ProcessCounts { user_ticks: 1234, system_ticks: 567, resident_pages: 4321, written_bytes: None };
     for name in ["(scrinium)", "(a b)", "(x) 9 9 (y)", "())"] {
         assert_eq!(parse_stat(&format!("4242 {name} {rest}")), Some(wanted), "{name}");
     }

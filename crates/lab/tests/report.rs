@@ -94,6 +94,7 @@ fn a_starved_driver_spoils_a_run() {
         hold: Duration::from_secs(60),
         users: 10,
         users_past_first_round: 10,
+        endless: true,
         ..Evidence::default()
     };
     let judged = judge(&good);
@@ -114,5 +115,5 @@ fn a_starved_driver_spoils_a_run() {
     assert_eq!(valid(|evidence| evidence.answered = 0), (false, 0));
     assert_eq!(valid(|evidence| evidence.cut = Some(Cut::Operator)), (false, 0));
     assert_eq!(valid(|evidence| evidence.cut = Some(Cut::ServerGone)), (false, 0));
-    assert_eq!(valid(|evidence| evidence.cut = Some(Cut::UsersEnded)), (true, 0));
+    assert_eq!(valid(|evidence| evidence.cut = Some(Cut::UsersEnded)), (true, 1));
 }

@@ -74,7 +74,9 @@ fn used(run: &RunData, of: fn(&Tick) -> Option<Usage>) -> Option<(Usage, f64)> {
     for (usage, length_s) in held(run).filter_map(|tick| Some((of(tick)?, tick.length_s))) {
         sum.user_s += usage.user_s;
         sum.system_s += usage.system_s;
-        sum.written_bytes += usage.written_bytes;
+        if let Some(written) = usage.written_bytes {
+            sum.written_bytes = Some(sum.written_bytes.unwrap_or(0) + written);
+        }
         sum.resident_bytes = sum.resident_bytes.max(usage.resident_bytes);
         seconds += length_s;
     }
@@ -119,8 +121,9 @@ fn summary(plan: &Plan, run: &RunData, cpus: usize) -> Summary {
         added_memory_per_user_bytes: resident
             .zip(run.idle_memory_bytes)
             .map(|(bytes, idle)| (float(bytes) - float(idle)) / users),
-        disk_bytes_per_transaction: server.and_then(|(usage, _)| per_transaction(float(usage.written_bytes))),
-        disk_bytes_per_s: server.map(|(usage, seconds)| float(usage.written_bytes) / seconds),
+        disk_bytes_per_transaction: server
+            .and_then(|(usage, _)| per_transaction(float(usage.written_bytes?))),
+        disk_bytes_per_s: server.and_then(|(usage, seconds)| Some(float(usage.written_bytes?) / seconds)),
         log_syncs_per_s: syncs.filter(|_| hold_s > 0.0).map(|syncs| float(syncs) / hold_s),
         log_syncs_per_transaction: syncs.and_then(|syncs| per_transaction(float(syncs))),
         failed,
@@ -150,6 +153,7 @@ fn evidence(plan: &Plan, measured: &Measured, summary: &Summary) -> Evidence {
         hold: run.hold,
         users: plan.users,
         users_past_first_round: run.users_past_first_round,
+        endless: plan.is_endless(),
         waits_for_rounds: plan.ramp_up.is_none(),
         broken_off: run.broken_off,
     }
@@ -281,7 +285,9 @@ fn second(tick: &Tick, cpus: usize) -> SecondRow {
         server_user_percent: tick.server.map(|usage| percent(usage.user_s)),
         server_system_percent: tick.server.map(|usage| percent(usage.system_s)),
         server_resident_bytes: tick.server.map(|usage| usage.resident_bytes),
-        server_written_bytes_per_s: tick.server.map(|usage| float(usage.written_bytes) / length_s),
+        server_written_bytes_per_s: tick
+            .server
+            .and_then(|usage| Some(float(usage.written_bytes?) / length_s)),
         log_syncs_per_s: tick.log_syncs.map(|syncs| float(syncs) / length_s),
         driver_cpu_percent: tick.driver.map(|usage| percent(usage.user_s + usage.system_s)),
         driver_lag_max_ms: tick.kept.lag_max.as_secs_f64() * 1000.0,

@@ -49,6 +49,7 @@ struct State {
     reads: u64,
     writes: u64,
     log: Vec<String>,
+    deleted: Vec<Value>,
 }
 
 pub struct FakeServer {
@@ -114,6 +115,11 @@ impl FakeServer {
             .get(database)
             .map(|database| database.documents.values().cloned().collect())
             .unwrap_or_default()
+    }
+
+    /// Documents that were deleted, as they were.
+    pub fn deleted(&self) -> Vec<Value> {
+        self.shared.state.lock().deleted.clone()
     }
 
     /// Requests that were answered, as `GET /path`.
@@ -338,6 +344,7 @@ impl State {
                     let database = self.databases.get_mut(name).unwrap();
                     database.documents.remove(id);
                     database.changes += 1;
+                    self.deleted.push(document);
                     (200, json!({"ok": true, "id": id, "rev": revision}))
                 }
             },
