@@ -8,12 +8,12 @@ use http::{Response, StatusCode};
 use scrinium_database::{
     Database, DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, Update, Updated,
 };
+use scrinium_document::json;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::access::{self, Need};
-use crate::body::{RequestBody, parse_json};
+use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
@@ -26,12 +26,8 @@ use crate::write;
 const BATCH_EDITS: usize = 500;
 const BATCH_BYTES: usize = 4 << 20;
 
-#[derive(Deserialize)]
-struct BulkDocuments<'a> {
-    #[serde(borrow)]
-    docs: Option<&'a RawValue>,
-    new_edits: Option<Value>,
-}
+/// A document may be nested as deep as by itself, within an object and an array.
+const NESTING_MAX: usize = json::NESTING_MAX + 2;
 
 /// `POST /{db}/_bulk_docs`.
 pub(crate) async fn documents(
@@ -71,33 +67,24 @@ pub(crate) async fn documents(
 }
 
 fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
-    require_object(bytes)?;
-    let bulk: BulkDocuments<'_> = parse_json(bytes)?;
-    let mode = match bulk.new_edits {
-        None | Some(Value::Bool(true)) => EditMode::Interactive,
-        Some(Value::Bool(false)) => EditMode::Replicated,
+    let text = std::str::from_utf8(bytes).map_err(|_| HttpError::invalid_json())?;
+    let members = json::members(text, NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
+    let member = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+    let mode = match member("new_edits") {
+        None | Some("true") => EditMode::Interactive,
+        Some("false") => EditMode::Replicated,
         Some(_) => return Err(HttpError::bad_request("`new_edits` parameter must be a boolean.")),
     };
     let documents =
-        bulk.docs.ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
-    if !documents.get().starts_with('[') {
-        return Err(HttpError::bad_request("`docs` parameter must be an array."));
-    }
-    let documents: Vec<&RawValue> = parse_json(documents.get().as_bytes())?;
-    if documents.iter().any(|document| !document.get().starts_with('{')) {
+        member("docs").ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
+    let documents = json::elements(documents, NESTING_MAX)?
+        .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
+    if documents.iter().any(|document| !document.starts_with('{')) {
         return Err(HttpError::bad_request("Document must be a JSON object"));
     }
     // Slices of the body: nothing is copied until the documents are encoded.
-    let slices = documents.iter().map(|document| bytes.slice_ref(document.get().as_bytes())).collect();
+    let slices = documents.iter().map(|document| bytes.slice_ref(document.as_bytes())).collect();
     Ok((slices, mode))
-}
-
-fn require_object(bytes: &[u8]) -> Result<()> {
-    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
-        return Ok(());
-    }
-    parse_json::<Value>(bytes)?;
-    Err(HttpError::not_object())
 }
 
 /// What became of a run of documents, in their order.

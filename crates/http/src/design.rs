@@ -6,8 +6,6 @@ use crate::access::Need;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
-#[allow(unused_imports)]
-use crate::soon::Soon;
 
 /// `GET /{db}/_design/{name}/_info`.
 pub(crate) async fn info(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use scrinium_database::DatabaseError;
+use scrinium_document::DocumentError;
 use scrinium_worker::WorkerError;
 
 use crate::response::{self, Body};
@@ -124,6 +125,12 @@ impl From<DatabaseError> for HttpError {
     fn from(error: DatabaseError) -> Self {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self::new(status, error.error(), error.reason())
+    }
+}
+
+impl From<DocumentError> for HttpError {
+    fn from(error: DocumentError) -> Self {
+        DatabaseError::from(error).into()
     }
 }
 

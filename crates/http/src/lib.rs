@@ -45,7 +45,6 @@ mod server_pages;
 mod service;
 mod session;
 mod settings;
-mod soon;
 mod state;
 mod stream;
 mod upload;

@@ -83,7 +83,8 @@ impl Given<'_> {
     /// A whole number not below zero. Numbers past 64 bits count as the largest.
     pub(crate) fn count(self) -> Result<u64> {
         let text = self.text();
-        let (negative, digits) = text.strip_prefix('-').map_or((false, text.as_ref()), |rest| (true, rest));
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        let negative = digits.len() < text.len();
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(HttpError::query_parse(format!("Invalid value for integer: {}", quoted(&text))));
         }

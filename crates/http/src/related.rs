@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
+use scrinium_document::json;
 use serde_json::{Map, Value};
 
 use crate::access::Need;
@@ -16,7 +17,7 @@ use crate::context::Context;
 use crate::document;
 use crate::error::{HttpError, Result};
 use crate::multipart::{Event, Parser, PartHead};
-use crate::response::{self, Body};
+use crate::response::{self, Body, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::upload::Inlet;
 use crate::write;
@@ -217,13 +218,23 @@ impl Bundle {
     /// The same of a document that was read with stubs, and with its history where `attachments_since` is
     /// asked for.
     pub(crate) fn of(database: &Arc<Database>, document: Document, options: &ReadOptions) -> Result<Self> {
-        let mut members: Map<String, Value> = serde_json::from_str(&document.json)
-            .map_err(|_| HttpError::internal("A document is not JSON."))?;
-        let known = known_generation(&members, options.attachments_since.as_deref());
-        let stripped = !options.revisions && members.remove("_revisions").is_some();
+        let members = document_members(&document.json)?;
+        let known = known_generation(&members, options.attachments_since.as_deref())?;
         let mut attachments = Vec::new();
-        if let Some(Value::Object(stubs)) = members.get_mut("_attachments") {
-            for (name, stub) in stubs {
+        let mut json = String::with_capacity(document.json.len());
+        for (name, value) in &members {
+            if name == "_revisions" && !options.revisions {
+                continue;
+            }
+            json.push(if json.is_empty() { '{' } else { ',' });
+            push_string(&mut json, name);
+            json.push(':');
+            if name != "_attachments" {
+                json.push_str(value);
+                continue;
+            }
+            let mut stubs: Map<String, Value> = parse_json(value.as_bytes())?;
+            for (name, stub) in &mut stubs {
                 let Some(stub) = stub.as_object_mut() else { continue };
                 if stub.get("revpos").and_then(Value::as_u64).is_some_and(|revpos| revpos <= known) {
                     continue;
@@ -232,9 +243,9 @@ impl Bundle {
                 stub.insert("follows".to_owned(), Value::Bool(true));
                 attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
             }
+            json.push_str(&response::to_json(&stubs));
         }
-        let changed = stripped || !attachments.is_empty();
-        let json = if changed { Value::Object(members).to_string() } else { document.json };
+        json.push('}');
         Ok(Self { revision: document.revision, json, attachments })
     }
 
@@ -267,14 +278,24 @@ impl Bundle {
 
 /// The generation up to which a client that has `revisions` knows the document's attachments: that of the
 /// latest of them in the document's history.
-fn known_generation(members: &Map<String, Value>, revisions: Option<&[String]>) -> u64 {
-    let Some(revisions) = revisions else { return 0 };
-    let Some(history) = members.get("_revisions") else { return 0 };
-    let start = history.get("start").and_then(Value::as_u64).unwrap_or(0);
-    let ids = history.get("ids").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+fn known_generation(members: &[json::Member<'_>], revisions: Option<&[String]>) -> Result<u64> {
+    #[derive(serde::Deserialize)]
+    struct History {
+        start: u64,
+        ids: Vec<String>,
+    }
+    let Some(revisions) = revisions else { return Ok(0) };
+    let history = members.iter().find(|(name, _)| name == "_revisions");
+    let Some((_, history)) = history else { return Ok(0) };
+    let History { start, ids } = parse_json(history.as_bytes())?;
     let mut ancestors = (0..=start).rev().zip(ids);
     let known = ancestors.find(|(generation, id)| revisions.contains(&format!("{generation}-{id}")));
-    known.map_or(0, |(generation, _)| generation)
+    Ok(known.map_or(0, |(generation, _)| generation))
+}
+
+/// The members of a document that the database gave.
+pub(crate) fn document_members(text: &str) -> Result<Vec<json::Member<'_>>> {
+    json::members(text, json::NESTING_MAX)?.ok_or_else(HttpError::not_object)
 }
 
 /// A quoted string of a header (RFC 9110 §5.6.4); line ends cannot stand in one.

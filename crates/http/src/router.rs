@@ -176,7 +176,7 @@ fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
     let queries = match after {
         [] => false,
         [only] if only == "queries" => true,
-        // One design document's indexes; ours are kept small without being asked.
+        // One design document's indexes; those that nobody uses are looked for in all.
         [_] if name == "_compact" => return Some(Special::ViewCleanup),
         _ => return None,
     };

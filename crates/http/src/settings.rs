@@ -8,8 +8,6 @@ use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
-#[allow(unused_imports)]
-use crate::soon::Soon;
 use crate::state::HttpState;
 
 /// CouchDB's default; nothing is purged here, so nothing is remembered of it.
@@ -58,7 +56,8 @@ pub(crate) async fn set_security(
     Ok(response::ok(StatusCode::OK))
 }
 
-/// `POST /{db}/_compact`: accepted at once and done beside, one database after the other.
+/// `POST /{db}/_compact`: accepted at once and done beside, one database after the other. Superseded bodies
+/// went when they were superseded, so what is left are indexes and contents that nothing needs any more.
 pub(crate) async fn compact(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
     let name = database.to_owned();
@@ -72,7 +71,11 @@ pub(crate) async fn compact(context: &Context, database: &str) -> Result<Respons
 async fn compact_in_turn(state: HttpState, name: String) {
     let turn = state.compactions.turn.acquire().await;
     let (databases, wanted) = (state.databases.clone(), name.clone());
-    let compacted = state.run(move || Ok(databases.get(&wanted)?.compact()?)).await;
+    let compacted = state.run(move || {
+        databases.get(&wanted)?.clean_up_views()?;
+        Ok(databases.collect_contents()?)
+    });
+    let compacted = compacted.await;
     drop(turn);
     state.compactions.names.lock().remove(&name);
     if let Err(error) = compacted {
@@ -80,11 +83,10 @@ async fn compact_in_turn(state: HttpState, name: String) {
     }
 }
 
-/// `POST /{db}/_view_cleanup` and `/{db}/_compact/{design}`: what no design document needs any more goes
-/// without being asked, so there is nothing to do.
+/// `POST /{db}/_view_cleanup` and `/{db}/_compact/{design}`: removes indexes that no design document has.
 pub(crate) async fn view_cleanup(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
-    context.with_database(database, Need::Administrator, |_| Ok(())).await?;
+    context.with_database(database, Need::Administrator, |database| Ok(database.clean_up_views()?)).await?;
     Ok(response::ok(StatusCode::ACCEPTED))
 }
 

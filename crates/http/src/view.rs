@@ -15,8 +15,6 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
 use crate::response::{self, Body, push_string};
-#[allow(unused_imports)]
-use crate::soon::Soon;
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// Rows read at once while nobody knows how large they are.

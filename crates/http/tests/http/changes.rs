@@ -24,9 +24,9 @@ impl Lines {
 
     async fn next(&mut self) -> Option<String> {
         loop {
-            if let Some((line, rest)) = self.text.split_once('\n') {
-                let line = line.to_owned();
-                self.text = rest.to_owned();
+            if let Some(length) = self.text.find('\n') {
+                let line = self.text[..length].to_owned();
+                self.text.drain(..=length);
                 return Some(line);
             }
             let frame =

@@ -91,7 +91,12 @@ async fn what_is_no_document_is_refused_with_couchdbs_words() {
     server.ask("GET", "/db/x?rev=nonsense", ()).await.expect(404);
     let illegal = put("/Db", "").await.expect(400).json();
     assert_eq!(illegal["error"], "illegal_database_name");
-    assert!(illegal["reason"].as_str().unwrap().starts_with("Name: 'Db'. Only lowercase characters (a-z), digits"));
+    assert!(
+        illegal["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("Name: 'Db'. Only lowercase characters (a-z), digits")
+    );
     let refused = server.ask("POST", "/db/x/", json!({})).await;
     assert_eq!(refused.header("allow"), Some("DELETE,GET,HEAD,POST,PUT,COPY"));
     refused.expect_error(405, "method_not_allowed", "Only DELETE,GET,HEAD,POST,PUT,COPY allowed");
