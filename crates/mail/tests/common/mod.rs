@@ -50,9 +50,6 @@ impl Server {
         let document = prepare(fields(document)).unwrap();
         let database = self.databases.get(DIRECTORY_DATABASE).unwrap();
         drop(put(&database, Value::Object(document)));
-        while database.visible_change_number() < database.info().unwrap().change_number {
-            std::thread::yield_now();
-        }
     }
 
     pub fn router(&self) -> Router {
@@ -69,28 +66,12 @@ impl Server {
     }
 
     pub fn deposit(&self, memo: Value) -> Updated {
-        let updated = self.mailboxes.deposit(fields(memo), Vec::new()).unwrap();
-        self.settle();
-        updated
-    }
-
-    /// Waits until those who follow the mail.boxes can read what was deposited.
-    pub fn settle(&self) {
-        for mailbox in self.mailboxes.all() {
-            while mailbox.visible_change_number() < mailbox.info().unwrap().change_number {
-                std::thread::yield_now();
-            }
-        }
+        self.mailboxes.deposit(fields(memo), Vec::new()).unwrap()
     }
 
     /// Runs rounds until none finds anything to do.
     pub fn route_all(&self, router: &mut Router) {
-        loop {
-            self.settle();
-            if router.round().unwrap().memos == 0 {
-                return;
-            }
-        }
+        while router.round().unwrap().memos > 0 {}
     }
 
     pub fn statistic(&self, name: &str) -> f64 {
