@@ -67,16 +67,17 @@ impl Plan {
         self
     }
 
-    /// The users, in the order of their numbers.
+    /// The users, in the order of their numbers. Their mail databases lie in `[nb_dbdir]`.
     #[must_use]
     pub fn people(&self) -> Vec<Person> {
         let digits = self.users.to_string().len().max(4);
+        let folder = self.variables.get("nb_dbdir").unwrap_or("mail/");
         let person = |number: usize| {
             let name = format!("{}{number:0digits$}", self.user_prefix);
             Person {
                 number,
                 full_name: format!("Lab User {number:0digits$}"),
-                mail_database: format!("mail/{name}"),
+                mail_database: format!("{folder}{name}"),
                 name,
             }
         };
