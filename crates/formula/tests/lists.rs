@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn sorting_sorts_and_keeps_every_element(texts in prop::collection::vec("[a-cA-C]{0,3}", 1..12)) {
         let json = serde_json::json!({ "l": texts });
-        let mut expected = texts.clone();
+        let mut expected = texts;
         expected.sort();
         let plain = evaluated("@Sort(l)", json.clone());
         prop_assert_eq!(&plain, &Value::texts(expected.iter().map(Into::into).collect()));

@@ -8,12 +8,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rocksdb::{Cache, ColumnFamilyDescriptor, DB, Options, WriteBatch, WriteBufferManager, WriteOptions};
+use scrinium_bench::{Against, Line, folder, report, scatter};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
 
@@ -143,41 +144,19 @@ fn round(side: &dyn Side, writers: u64, versions: &[AtomicU64], pool: &[u8]) -> 
     commits / started.elapsed().as_secs_f64()
 }
 
-/// The finalizer of splitmix64: scatters consecutive numbers.
-fn scatter(number: u64) -> u64 {
-    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
-fn report(writers: u64, ours: &[f64], theirs: &[f64]) {
-    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-    let highest = ours.iter().copied().fold(f64::MIN, f64::max);
-    let lowest = ours.iter().copied().fold(f64::MAX, f64::min);
+fn report_round(writers: u64, ours: &[f64], theirs: &[f64]) {
     let noun = if writers == 1 { "writer" } else { "writers" };
-    println!(
-        "{{\"name\":\"commit\",\"case\":\"{writers} {noun}\",\"value\":{:.0},\"unit\":\"commits/s\",\
-         \"against\":\"RocksDB with its own log\",\"against_value\":{:.0},\"ratio\":{:.2},\"runs\":{},\"spread\":{:.2}}}",
-        median(ours),
-        median(theirs),
-        median(&ratios),
-        ours.len(),
-        (highest - lowest) / median(ours)
-    );
+    report(&Line {
+        name: "commit",
+        case: &format!("{writers} {noun}"),
+        values: ours,
+        unit: "commits/s",
+        against: Against::Measured("RocksDB with its own log", theirs),
+    });
 }
 
 fn main() {
-    let parent = std::env::var_os("SCRINIUM_BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    std::fs::create_dir_all(&parent).unwrap();
-    let folder = tempfile::tempdir_in(parent).unwrap();
+    let folder = folder();
     eprintln!("two stores of {DOCUMENTS} documents in {}", folder.path().display());
     let (store_dir, plain_dir) = (folder.path().join("store"), folder.path().join("plain"));
     let store = open_store(&store_dir);
@@ -199,6 +178,6 @@ fn main() {
                 results[0][number], results[1][number]
             );
         }
-        report(writers, &results[0], &results[1]);
+        report_round(writers, &results[0], &results[1]);
     }
 }
