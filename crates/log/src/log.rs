@@ -238,9 +238,7 @@ impl Log {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        // After a panic nobody knows how far the last step had come.
-        let in_order = self.failure.is_none() && !std::thread::panicking();
-        self.keeper.close(in_order.then_some(self.next))
+        self.keeper.close(self.failure.is_none().then_some(self.next))
     }
 }
 

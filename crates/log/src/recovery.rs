@@ -196,7 +196,8 @@ fn find_end(stock: &Stock, newest: Live, unused: &[u64]) -> Result<(End, Option<
             Found::Nothing(_) => break 0,
         }
     };
-    if closed_at == end.next {
+    // A panic in the middle of a write may have left something after a close.
+    if closed_at == end.next && torn_bytes == 0 {
         return Ok((end, None));
     }
     if closed_at > end.next {
