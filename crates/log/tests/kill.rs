@@ -125,7 +125,9 @@ fn run_and_kill(dir: &Path, round: u64, while_opening: bool, after: Duration) ->
     let pipe = BufReader::new(child.stderr.take().unwrap());
     let (first_line, started) = channel();
     let reader = std::thread::spawn(move || {
-        let lines = pipe.lines().map_while(Result::ok).inspect(|_| drop(first_line.send(())));
+        let lines = pipe.lines().map_while(Result::ok).inspect(|_| {
+            let _ = first_line.send(());
+        });
         let numbers = lines.filter_map(|line| {
             let mut words = line.strip_prefix("acknowledged ")?.split(' ').map(|word| word.parse().ok());
             Some((words.next()??, words.next()??))
