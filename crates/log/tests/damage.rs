@@ -113,6 +113,45 @@ fn a_torn_end_is_cut_wherever_it_is_torn() {
 }
 
 #[test]
+fn a_torn_frame_is_cut_after_an_orderly_closing_too() {
+    let disk = Disk::new();
+    let (records, _, (extent, from)) = filled(&disk);
+    let copy = disk.copy();
+    let (mut log, _) = open(&copy).unwrap();
+    log.append(&[record(1, 1000)]).unwrap();
+    let mut content = copy.read(&name(extent));
+    content[from + 500] ^= 1;
+    disk.write(&name(extent), content);
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!(recovery.cut.map(|cut| (cut.offset, cut.bytes)), Some((from as u64, 1048)));
+    // Too large for the rest of the extent, so that nothing is written over the torn header.
+    let last = log.append(&[record(1, 8192)]).unwrap();
+    assert_eq!(last.0, records.len() as u64 + 1);
+    assert_eq!(read_all(&log, Sequence(1)).unwrap().len(), records.len() + 1);
+}
+
+#[test]
+fn an_extent_that_a_torn_frame_left_empty_can_become_the_first() {
+    let disk = Disk::new();
+    let (mut log, _) = open(&disk).unwrap();
+    log.append(&[record(1, 8000)]).unwrap();
+    log.append(&[record(2, 8000)]).unwrap();
+    let disk = disk.kill();
+    drop(log);
+    let mut content = disk.read(&name(2));
+    content[4096 + FRAME_HEADER + 100] ^= 1;
+    disk.write(&name(2), content);
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!((recovery.next.0, recovery.cut.is_some()), (2, true));
+    log.release_before(Sequence(2)).unwrap();
+    log.close().unwrap();
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!((recovery.first.0, recovery.next.0, recovery.cut), (2, 2, None));
+    assert_eq!(log.append(&[record(2, 10)]).unwrap(), Sequence(2));
+    assert!(read_all(&log, Sequence(2)).unwrap() == [(2, record(2, 10))]);
+}
+
+#[test]
 fn every_damaged_byte_before_the_last_frame_is_named() {
     let disk = Disk::new();
     let (records, frames, _) = filled(&disk);

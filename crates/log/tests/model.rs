@@ -20,7 +20,7 @@ use scrinium_log::{Log, LogError, Recovery, Sequence};
 enum Step {
     /// Lengths of the group's records.
     Append(Vec<usize>),
-    /// Release up to that share of what is there, in 1/256.
+    /// Release up to that share of what is there, in 1/255.
     Release(u8),
     Close,
     Kill,
@@ -76,7 +76,7 @@ impl World {
         match step {
             Step::Append(lengths) => self.append(lengths),
             Step::Release(share) => {
-                let sequence = 1 + self.model.certain as u64 * u64::from(*share) / 256;
+                let sequence = 1 + self.model.certain as u64 * u64::from(*share) / 255;
                 if self.log.as_mut().unwrap().release_before(Sequence(sequence)).is_ok() {
                     self.model.released = self.model.released.max(sequence);
                 }
