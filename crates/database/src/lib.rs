@@ -1,1 +1,39 @@
-//! Stub.
+//! Databases of JSON documents: revisions, attachments, changes, views.
+//!
+//! A database is a range of keys of the store, so that a server may have a hundred thousand of them.
+//! Documents follow CouchDB 3's model: a tree of revisions with a winner that every replica finds,
+//! conflicts that are kept until somebody settles them, tombstones, attachments, and a feed of changes.
+//!
+//! It knows nothing of protocols and nothing of mail.
+
+mod attachment;
+mod changes;
+mod content;
+mod database;
+mod databases;
+mod edit;
+mod error;
+mod head;
+mod header;
+mod keys;
+mod leaf;
+mod local;
+mod names;
+mod read;
+mod rows;
+mod update;
+mod view;
+mod wire;
+
+pub use attachment::AttachmentReader;
+pub use changes::{Change, Changes, ChangesQuery, Since};
+pub use content::Content;
+pub use content::collector::Collected;
+pub use content::upload::Upload;
+pub use database::{Database, DatabaseInfo};
+pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
+pub use edit::{Edit, EditMode, NewAttachment, new_id};
+pub use error::{DatabaseError, Result};
+pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
+pub use rows::{Freshness, Row, RowQuery, Rows};
+pub use update::{MAX_EDITS, Update, Updated};

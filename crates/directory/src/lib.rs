@@ -1,1 +1,66 @@
-//! Stub.
+//! People and groups: their documents, their passwords, their sessions, and finding them by name.
+//!
+//! People and groups are ordinary documents of the database [`DIRECTORY_DATABASE`]. Whoever writes there
+//! passes the document through [`prepare`] first, which checks it and replaces a clear-text password by its
+//! hash. [`Directory`] holds everybody in memory, by every name they answer to, as the database is at the
+//! moment; it is what a login and the mail router ask.
+//!
+//! Nothing here knows a protocol: a login arrives as a name and a password, a session as the text of a
+//! cookie.
+
+mod administrator;
+mod credentials;
+mod directory;
+mod error;
+mod fields;
+mod group;
+mod hashing;
+mod lookup;
+mod names;
+mod password;
+mod person;
+mod session;
+
+pub use administrator::{
+    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_PASSWORD_VARIABLE, ADMINISTRATOR_ROLE,
+    NewAdministrator, first_administrator,
+};
+pub use credentials::{CredentialOptions, Credentials};
+pub use directory::{Directory, EnsureError};
+pub use error::{DirectoryError, LoginError};
+pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
+pub use hashing::{HashingError, HashingGate};
+pub use lookup::{Found, NameIndex, NameLookup};
+pub use names::{abbreviate, common_name, fold_name};
+pub use password::{PasswordHashText, hash_password, verify_password};
+pub use person::{PERSON_FORM, PERSON_PREFIX, Person, hide_secrets, prepare_person};
+pub use session::{Session, SessionError, SessionKeeper};
+
+/// The database that holds people and groups.
+pub const DIRECTORY_DATABASE: &str = "directory";
+
+/// Checks and completes a document on its way into the directory, by its form: people as
+/// [`prepare_person`], groups as [`prepare_group`]; any other document (a design document, a deletion) as it
+/// is.
+///
+/// # Errors
+/// What is wrong with the document, in words for the one who wrote it.
+pub fn prepare(
+    document: serde_json::Map<String, serde_json::Value>,
+) -> Result<serde_json::Map<String, serde_json::Value>, DirectoryError> {
+    if document.get("_deleted").and_then(serde_json::Value::as_bool) == Some(true) {
+        return Ok(document);
+    }
+    let id = document.get("_id").and_then(serde_json::Value::as_str).unwrap_or_default();
+    if id.starts_with("_design/") || id.starts_with("_local/") {
+        return Ok(document);
+    }
+    match document.get("Form").and_then(serde_json::Value::as_str) {
+        Some(PERSON_FORM) => prepare_person(document),
+        Some(GROUP_FORM) => prepare_group(document),
+        // An id of a person with another form would be a login that nobody checked.
+        _ if id.starts_with(PERSON_PREFIX) => prepare_person(document),
+        _ if id.starts_with(GROUP_PREFIX) => prepare_group(document),
+        _ => Ok(document),
+    }
+}

@@ -1,1 +1,59 @@
-//! Stub.
+//! CouchDB's HTTP interface to the databases.
+//!
+//! A port accepts connections, a request is parsed into a target, its sender is known and allowed or
+//! refused, one hand-off to the worker pool does the database's work, and the answer goes out, in
+//! pieces where it is long. What a CouchDB 3 client sees (paths, parameters, JSON, error words,
+//! headers) is CouchDB's; where the server adds something it has a path of its own (`/_console`,
+//! `/metrics`).
+//!
+//! It knows nothing of how documents are stored, who people are or how the server is run: those come
+//! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and
+//! [`scrinium_worker::WorkerPool`].
+//!
+//! The paths are taken apart by hand rather than by a router's patterns, because CouchDB's addresses
+//! are not patterns: `mail%2Fuser` is one database, an attachment's name may hold slashes, and empty
+//! segments do not count.
+
+mod access;
+mod attachment;
+mod authority;
+mod body;
+mod bulk;
+mod changes;
+mod compress;
+mod connection;
+mod context;
+mod copy;
+mod cors;
+mod databases;
+mod design;
+mod dispatch;
+mod document;
+mod encoding;
+mod error;
+mod feed;
+mod multipart;
+mod open_revisions;
+mod patience;
+mod port;
+mod query;
+mod range;
+mod related;
+mod response;
+mod router;
+mod server_pages;
+mod service;
+mod session;
+mod settings;
+mod state;
+mod stream;
+mod upload;
+mod uuid;
+mod view;
+mod write;
+
+pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
+pub use error::HttpError;
+pub use port::{PortOptions, Server};
+pub use response::Body;
+pub use state::{HttpOptions, HttpState, Parts};

@@ -1,1 +1,30 @@
-//! Stub.
+//! Mail: what a memo is, how a message of the Internet becomes one, to whom it goes, and how it gets there.
+//!
+//! A memo is a document. Put into one of the mail.box databases ([`Mailboxes`]) it is delivered by the
+//! [`Router`] to the mail database of everybody whom its recipients stand for ([`Resolver`]). Mail from
+//! elsewhere becomes memos by [`memo_of_message`], one message at a time, or a whole mbox, Maildir or folder by
+//! [`import::Importer`].
+//!
+//! *Invariant*: a memo whose deposit was acknowledged reaches every recipient's mail database exactly once, or
+//! its sender is told, whenever the server stops. It knows nothing of sockets.
+
+mod address;
+pub mod import;
+mod mailbox;
+mod memo;
+mod message;
+mod notes;
+mod recipients;
+mod router;
+mod time;
+
+pub use address::{WrittenAddress, format_address};
+pub use mailbox::{DepositError, MOST_MAILBOXES, Mailboxes};
+pub use memo::{
+    FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,
+};
+pub use message::{
+    MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, shown_address,
+};
+pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
+pub use router::{Round, Router, RouterHandle, RouterOptions};

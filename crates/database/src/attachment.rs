@@ -1,0 +1,108 @@
+//! Attachments: large contents on their way in, and reading at any offset.
+
+use bytes::Bytes;
+use scrinium_document::Revision;
+use scrinium_store::Family;
+
+use crate::content::upload::Upload;
+use crate::content::{Content, ContentReader};
+use crate::database::Database;
+use crate::edit::content_of;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::leaf::Leaf;
+
+/// A stored attachment, readable at any offset.
+pub struct AttachmentReader {
+    /// Its name in the document.
+    pub name: String,
+    /// Its MIME type.
+    pub content_type: String,
+    /// CouchDB's digest: `md5-` and base64.
+    pub digest: String,
+    /// Bytes of its content.
+    pub length: u64,
+    /// The document's revision that it was found in.
+    pub revision: String,
+    content: ContentReader,
+}
+
+impl AttachmentReader {
+    /// At most `max_bytes` from `offset`; empty at the end.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        self.content.read(offset, max_bytes)
+    }
+}
+
+impl Database {
+    /// An attachment of a document, or of one of its leaves by revision.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if the document, its revision or the attachment is not there, and what
+    /// the store reports.
+    pub fn open_attachment(&self, id: &str, name: &str, revision: Option<&str>) -> Result<AttachmentReader> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let stored = match revision {
+            None => snapshot.get(Family::Scan, &keys::winner(self.number(), id))?,
+            Some(text) => {
+                let revision = Revision::parse(text)?;
+                let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+                self.leaf_record(&snapshot, id, &head, &revision)?
+            }
+        };
+        let stored = stored.ok_or_else(DatabaseError::missing)?;
+        let leaf = Leaf::decode(id, &stored)?;
+        if leaf.deleted && revision.is_none() {
+            return Err(DatabaseError::deleted());
+        }
+        let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
+        let attachment = found
+            .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
+        let content = self.common.contents.reader(&attachment.digest)?;
+        Ok(AttachmentReader {
+            digest: attachment.digest_text(),
+            name: attachment.name,
+            content_type: attachment.content_type,
+            length: content.length(),
+            revision: leaf.revision.to_owned(),
+            content,
+        })
+    }
+
+    /// A content of bytes at hand, for an edit to refer to.
+    ///
+    /// # Errors
+    /// [`DatabaseError::TooLarge`], and what the store reports.
+    pub fn store_content(&self, bytes: &[u8], content_type: &str) -> Result<Content> {
+        content_of(bytes, content_type, &self.common.contents, &self.common.options())
+    }
+
+    /// A content that comes bit by bit, for an edit to refer to.
+    #[must_use]
+    pub fn upload(&self, content_type: &str) -> Upload {
+        Upload::new(&self.common.contents, content_type, self.common.options().attachment_max_bytes)
+    }
+
+    /// A content that a document of any database refers to, so that another document can share it.
+    ///
+    /// # Errors
+    /// As [`Database::open_attachment`].
+    pub fn share_attachment(&self, id: &str, name: &str) -> Result<crate::edit::NewAttachment> {
+        let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
+        let stored = stored.ok_or_else(DatabaseError::missing)?;
+        let leaf = Leaf::decode(id, &stored)?;
+        let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
+        let attachment = found
+            .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
+        let content = self.common.contents.share(&attachment)?;
+        Ok(crate::edit::NewAttachment {
+            name: attachment.name,
+            content_type: attachment.content_type,
+            content,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! The change feed: which documents changed since a number, each once, in the order of their last change.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use scrinium_document::is_design;
+use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::head::ChangeRecord;
+use crate::keys;
+use crate::leaf::Leaf;
+use crate::read::{ReadOptions, Renderer};
+
+/// From where changes are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Since {
+    /// All of them.
+    #[default]
+    Beginning,
+    /// Only those to come.
+    Now,
+    /// Those after this sequence.
+    At(String),
+}
+
+/// Which changes are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct ChangesQuery {
+    /// From where.
+    pub since: Since,
+    /// From the last to the first.
+    pub descending: bool,
+    /// So many at most.
+    pub limit: Option<u64>,
+    /// With each change its document.
+    pub include_documents: bool,
+    /// In those documents the other leaves.
+    pub conflicts: bool,
+    /// In those documents the attachments' contents.
+    pub attachments: bool,
+    /// `style=all_docs`: all leaves, not the winner only.
+    pub all_leaves: bool,
+    /// Only these documents.
+    pub ids: Option<Vec<String>>,
+    /// Only design documents.
+    pub design_only: bool,
+}
+
+/// A document that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where a reader goes on after this change.
+    pub sequence: String,
+    /// The change's number.
+    pub change_number: u64,
+    /// The document.
+    pub id: String,
+    /// Its winner first, then, if they were asked for, its other leaves.
+    pub revisions: Vec<String>,
+    /// Whether the winner is a tombstone.
+    pub deleted: bool,
+    /// The document as JSON, if it was asked for.
+    pub document: Option<String>,
+}
+
+/// Changes on their way to a reader, as of one snapshot, in bounded memory.
+pub struct Changes {
+    database: Arc<Database>,
+    snapshot: Snapshot,
+    query: ChangesQuery,
+    options: ReadOptions,
+    ids: Option<HashSet<String>>,
+    from: Vec<u8>,
+    to: Vec<u8>,
+    left: u64,
+    reached: u64,
+    last: u64,
+}
+
+impl Database {
+    /// The changes that `query` asks for, as of now.
+    ///
+    /// # Errors
+    /// The database is gone, a `since` that is no sequence, and what the store reports.
+    pub fn changes(self: &Arc<Self>, query: ChangesQuery) -> Result<Changes> {
+        self.check_there()?;
+        // Seen before the snapshot is taken, so that the snapshot has at least this change.
+        let visible = self.visible_change_number();
+        let snapshot = self.store().snapshot();
+        let last = self.last_change(&snapshot)?.max(visible);
+        let since = match &query.since {
+            Since::Beginning => 0,
+            Since::Now => last,
+            Since::At(text) => self.parse_sequence(text)?,
+        };
+        let options = ReadOptions {
+            conflicts: query.conflicts,
+            attachments: query.attachments,
+            ..ReadOptions::default()
+        };
+        let (first, end) = keys::change_range(self.number());
+        // A descending feed begins at the end, whatever `since` says, as in CouchDB.
+        let from =
+            if query.descending { first } else { keys::change(self.number(), since.saturating_add(1)) };
+        Ok(Changes {
+            database: Arc::clone(self),
+            snapshot,
+            options,
+            ids: query.ids.as_ref().map(|ids| ids.iter().cloned().collect()),
+            from,
+            to: end,
+            left: query.limit.unwrap_or(u64::MAX),
+            reached: if query.descending { last } else { since.min(last) },
+            last,
+            query,
+        })
+    }
+
+    fn last_change(&self, snapshot: &Snapshot) -> Result<u64> {
+        let (from, to) = keys::change_range(self.number());
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Backward);
+        Ok(cursor.next()?.and_then(|(key, _)| keys::change_number_of(key)).unwrap_or(0))
+    }
+}
+
+impl Changes {
+    /// The next changes, at most `max`; none at the end.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn next_changes(&mut self, max: usize) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        let snapshot = self.snapshot.clone();
+        let direction = if self.query.descending { Direction::Backward } else { Direction::Forward };
+        let (from, to) = (self.from.clone(), self.to.clone());
+        if from >= to {
+            return Ok(changes);
+        }
+        let mut cursor = snapshot.cursor(Family::Churn, KeyRange { from: &from, to: Some(&to) }, direction);
+        while self.left > 0 && changes.len() < max {
+            let Some((key, stored)) = cursor.next()? else {
+                if !self.query.descending {
+                    self.reached = self.last;
+                }
+                self.left = 0;
+                break;
+            };
+            let damaged = || DatabaseError::damaged("change", self.database.name());
+            let change_number = keys::change_number_of(key).ok_or_else(damaged)?;
+            let record = ChangeRecord::decode(stored).ok_or_else(damaged)?;
+            self.reached = change_number;
+            if self.query.descending {
+                self.to = key.to_vec();
+            } else {
+                self.from = keys::change(self.database.number(), change_number + 1);
+            }
+            if self.wants(&record.id) {
+                self.left -= 1;
+                changes.push(self.change(change_number, record)?);
+            }
+        }
+        Ok(changes)
+    }
+
+    fn wants(&self, id: &str) -> bool {
+        (!self.query.design_only || is_design(id)) && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
+    }
+
+    fn change(&self, change_number: u64, record: ChangeRecord) -> Result<Change> {
+        let needs_head = self.query.all_leaves && record.several_leaves || self.query.include_documents;
+        let head = if needs_head { self.database.head(&self.snapshot, &record.id)? } else { None };
+        let mut revisions = vec![record.winner.to_string()];
+        if let (true, Some(head)) = (self.query.all_leaves, &head) {
+            let others = head.tree.leaves().filter(|leaf| *leaf.revision != record.winner);
+            revisions.extend(others.map(|leaf| leaf.revision.to_string()));
+        }
+        let mut document = None;
+        if self.query.include_documents {
+            let key = keys::winner(self.database.number(), &record.id);
+            let stored = self.snapshot.get(Family::Scan, &key)?;
+            let stored = stored.ok_or_else(|| DatabaseError::damaged("document", &record.id))?;
+            let leaf = Leaf::decode(&record.id, &stored)?;
+            let renderer = Renderer::new(&self.database, &self.options);
+            document = Some(renderer.render(&record.id, &leaf, head.as_ref())?.json);
+        }
+        Ok(Change {
+            sequence: self.database.sequence_text(change_number),
+            change_number,
+            id: record.id,
+            revisions,
+            deleted: record.deleted,
+            document,
+        })
+    }
+
+    /// Where a reader goes on after what was given so far; after the end, past what was filtered out.
+    #[must_use]
+    pub fn last_sequence(&self) -> String {
+        self.database.sequence_text(self.reached)
+    }
+
+    /// How many changes are not given yet, about: a document that changed twice counts twice.
+    #[must_use]
+    pub const fn pending(&self) -> u64 {
+        self.last.saturating_sub(self.reached)
+    }
+}

@@ -1,0 +1,294 @@
+//! Contents: attachments and large field values, stored once by their BLAKE3 digest, compressed where
+//! it pays, counted by the documents that refer to them, and collected when none is left.
+//!
+//! A content of up to [`PIECE_BYTES`] is one record; a larger one is a record that names an upload,
+//! whose pieces were written before. A content that a caller holds (a [`Content`]) is *pinned*: the
+//! collector leaves it alone until the document that refers to it is stored.
+
+pub(crate) mod collector;
+pub(crate) mod record;
+pub(crate) mod upload;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use bytes::Bytes;
+use md5::{Digest as _, Md5};
+use parking_lot::{Mutex, MutexGuard};
+use scrinium_store::{Batch, Family, Store};
+
+use crate::error::{DatabaseError, Result};
+use crate::keys::{self, Digest};
+use record::{Placement, Record};
+
+/// Contents are read and written in pieces of at most this many bytes.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+
+const PIN_SHARDS: usize = 64;
+
+/// All contents of a server.
+#[derive(Clone)]
+pub(crate) struct Contents {
+    pub(crate) store: Store,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pins: Vec<Mutex<HashMap<Digest, usize>>>,
+    next_upload: AtomicU64,
+}
+
+/// A content that is stored already, or that the next update stores.
+///
+/// While it is held, the collector leaves the content alone.
+#[derive(Clone)]
+pub struct Content {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pin: Pin,
+    pub(crate) digest: Digest,
+    pub(crate) md5: [u8; 16],
+    pub(crate) length: u64,
+    /// What the update that refers to it must write; nothing if the content is stored already.
+    record: Option<Record>,
+    written: AtomicBool,
+}
+
+/// Keeps the collector away from a content, and from the note that it may be collected.
+pub(crate) struct Pin {
+    contents: Contents,
+    digest: Digest,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.contents.unpin(&self.digest);
+    }
+}
+
+impl Contents {
+    pub(crate) fn open(store: Store) -> Result<Self> {
+        let (from, to) = keys::PENDING_UPLOAD_RANGE;
+        let snapshot = store.snapshot();
+        let mut cursor = snapshot.cursor(
+            Family::Meta,
+            scrinium_store::KeyRange { from, to: Some(to) },
+            scrinium_store::Direction::Forward,
+        );
+        let mut next_upload = 1;
+        let mut batch = Batch::new();
+        while let Some((key, _)) = cursor.next()? {
+            let Some(upload) = key.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+            else {
+                continue;
+            };
+            next_upload = next_upload.max(upload + 1);
+            let (first, last) = keys::chunk_range(upload);
+            batch.delete_range(Family::Blob, &first, &last);
+            batch.delete(Family::Meta, key);
+        }
+        drop(cursor);
+        if !batch.is_empty() {
+            tracing::info!("removing uploads that an earlier run left unfinished");
+            store.commit(batch)?;
+        }
+        let next_upload = next_upload.max(Self::last_upload(&store)? + 1);
+        let pins = (0..PIN_SHARDS).map(|_| Mutex::default()).collect();
+        Ok(Self { store, shared: Arc::new(Shared { pins, next_upload: AtomicU64::new(next_upload) }) })
+    }
+
+    fn last_upload(store: &Store) -> Result<u64> {
+        let snapshot = store.snapshot();
+        let mut cursor = snapshot.cursor(
+            Family::Blob,
+            scrinium_store::KeyRange { from: b"u", to: Some(b"v") },
+            scrinium_store::Direction::Backward,
+        );
+        let last = cursor.next()?.and_then(|(key, _)| key.get(1..9)?.try_into().ok());
+        Ok(last.map_or(0, u64::from_be_bytes))
+    }
+
+    fn new_upload(&self) -> u64 {
+        self.shared.next_upload.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn shard(&self, digest: &Digest) -> Option<MutexGuard<'_, HashMap<Digest, usize>>> {
+        let first = digest.first().copied().unwrap_or_default();
+        self.shared.pins.get(usize::from(first) % PIN_SHARDS).map(Mutex::lock)
+    }
+
+    /// Waits while the collector is busy with this content.
+    pub(crate) fn pin(&self, digest: &Digest) -> Pin {
+        if let Some(mut shard) = self.shard(digest) {
+            *shard.entry(*digest).or_default() += 1;
+        }
+        Pin { contents: self.clone(), digest: *digest }
+    }
+
+    fn unpin(&self, digest: &Digest) {
+        if let Some(mut shard) = self.shard(digest)
+            && let Some(count) = shard.get_mut(digest)
+        {
+            *count -= 1;
+            if *count == 0 {
+                shard.remove(digest);
+            }
+        }
+    }
+
+    /// A content of bytes at hand; at most [`PIECE_BYTES`] of them, else use an upload.
+    pub(crate) fn of_bytes(&self, bytes: &[u8], compressible: bool) -> Result<Content> {
+        let digest = *blake3::hash(bytes).as_bytes();
+        let mut inner = Inner {
+            pin: self.pin(&digest),
+            digest,
+            md5: Md5::digest(bytes).into(),
+            length: bytes.len() as u64,
+            record: None,
+            written: AtomicBool::new(true),
+        };
+        if !self.store.contains(Family::Blob, &keys::content(&digest))? {
+            inner.record = Some(Record::inline(bytes, inner.md5, compressible));
+        }
+        Ok(Content { inner: Arc::new(inner) })
+    }
+
+    /// A stored content, for reading.
+    pub(crate) fn reader(&self, digest: &Digest) -> Result<ContentReader> {
+        let stored = self.store.get(Family::Blob, &keys::content(digest))?;
+        let record = stored.and_then(|bytes| Record::decode(&bytes));
+        let record = record.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
+    }
+
+    /// The content of a stored attachment, for another document to refer to.
+    pub(crate) fn share(&self, attachment: &crate::leaf::StoredAttachment) -> Result<Content> {
+        let pin = self.pin(&attachment.digest);
+        if !self.store.contains(Family::Blob, &keys::content(&attachment.digest))? {
+            return Err(DatabaseError::damaged("content", &hex(&attachment.digest)));
+        }
+        let inner = Inner {
+            pin,
+            digest: attachment.digest,
+            md5: attachment.md5,
+            length: attachment.length,
+            record: None,
+            written: AtomicBool::new(true),
+        };
+        Ok(Content { inner: Arc::new(inner) })
+    }
+
+    /// A whole stored content; for those that are known to be small.
+    pub(crate) fn read_all(&self, digest: &Digest) -> Result<Vec<u8>> {
+        let reader = self.reader(digest)?;
+        let mut bytes = Vec::new();
+        loop {
+            let piece = reader.read(bytes.len() as u64, PIECE_BYTES)?;
+            if piece.is_empty() {
+                return Ok(bytes);
+            }
+            bytes.extend_from_slice(&piece);
+        }
+    }
+}
+
+impl Content {
+    /// Bytes of the content, uncompressed.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.inner.length
+    }
+
+    /// CouchDB's digest of an attachment: `md5-` and base64.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        md5_text(&self.inner.md5)
+    }
+
+    /// Adds what storing the content takes to the batch whose document refers to it.
+    pub(crate) fn write(&self, batch: &mut Batch) {
+        if let Some(record) = &self.inner.record {
+            batch.put(Family::Blob, &keys::content(&self.inner.digest), &record.encode());
+            if let Placement::Upload { upload, .. } = &record.placement {
+                batch.delete(Family::Meta, &keys::pending_upload(*upload));
+            }
+        }
+    }
+
+    /// The batch that [`Content::write`] added to is stored.
+    pub(crate) fn stored(&self) {
+        self.inner.written.store(true, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Content({}, {} bytes)", hex(&self.inner.digest), self.inner.length)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let written = self.written.load(Ordering::Relaxed);
+        if let (false, Some(Record { placement: Placement::Upload { upload, .. }, .. })) =
+            (written, &self.record)
+        {
+            upload::discard(&self.pin.contents.store, *upload);
+        }
+    }
+}
+
+/// A stored content, readable at any offset.
+pub(crate) struct ContentReader {
+    store: Store,
+    digest: Digest,
+    record: Record,
+}
+
+impl ContentReader {
+    pub(crate) const fn length(&self) -> u64 {
+        self.record.length
+    }
+
+    /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
+    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        let damaged = || DatabaseError::damaged("content", &hex(&self.digest));
+        if offset >= self.record.length {
+            return Ok(Bytes::new());
+        }
+        let (piece, start) = match &self.record.placement {
+            Placement::Inline(data) => (data.open(self.record.length).ok_or_else(damaged)?, offset),
+            Placement::Upload { upload, piece_bytes } => {
+                let number = u32::try_from(offset / piece_bytes).map_err(|_| damaged())?;
+                let stored =
+                    self.store.get(Family::Blob, &keys::chunk(*upload, number))?.ok_or_else(damaged)?;
+                let data = record::Data::decode(&stored).ok_or_else(damaged)?;
+                (data.open(*piece_bytes).ok_or_else(damaged)?, offset % piece_bytes)
+            }
+        };
+        let start = usize::try_from(start).map_err(|_| damaged())?;
+        let end = start.saturating_add(max_bytes).min(piece.len());
+        if start >= end {
+            return Err(damaged());
+        }
+        Ok(piece.slice(start..end))
+    }
+}
+
+/// CouchDB's spelling of an MD5 digest.
+pub(crate) fn md5_text(md5: &[u8; 16]) -> String {
+    use base64::Engine as _;
+    format!("md5-{}", base64::engine::general_purpose::STANDARD.encode(md5))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        use std::fmt::Write as _;
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,140 @@
+//! A large content on its way in: written piece by piece, so that memory holds one piece only.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use md5::{Digest as _, Md5};
+use scrinium_store::{Batch, Family, Store};
+
+use super::record::{Data, Placement, Record, is_compressible};
+use super::{Content, Contents, Inner, PIECE_BYTES};
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+
+/// A content on its way in. Dropped before [`Upload::finish`], it is thrown away.
+///
+/// Up to one piece stays in memory; more is written as it comes, and is durable but unseen until a
+/// document refers to it. Pieces that a crash leaves behind are removed at the next start.
+pub struct Upload {
+    contents: Contents,
+    compressible: bool,
+    max_bytes: u64,
+    length: u64,
+    blake3: blake3::Hasher,
+    md5: Md5,
+    buffer: Vec<u8>,
+    /// The upload's number and how many pieces it has, once there is one.
+    pieces: Option<(u64, u32)>,
+}
+
+impl Upload {
+    pub(crate) fn new(contents: &Contents, content_type: &str, max_bytes: u64) -> Self {
+        Self {
+            contents: contents.clone(),
+            compressible: is_compressible(content_type),
+            max_bytes,
+            length: 0,
+            blake3: blake3::Hasher::new(),
+            md5: Md5::new(),
+            buffer: Vec::new(),
+            pieces: None,
+        }
+    }
+
+    /// Takes the next bytes; may wait for the disk.
+    ///
+    /// # Errors
+    /// [`DatabaseError::TooLarge`] beyond the server's limit, and what the store reports.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.length = self.length.saturating_add(bytes.len() as u64);
+        if self.length > self.max_bytes {
+            return Err(DatabaseError::TooLarge {
+                error: "attachment_too_large",
+                reason: format!(
+                    "The attachment is larger than {} bytes, the limit that `attachment.max_bytes` sets.",
+                    self.max_bytes
+                ),
+            });
+        }
+        self.blake3.update(bytes);
+        self.md5.update(bytes);
+        while self.buffer.len() + bytes.len() > PIECE_BYTES {
+            let (now, later) = bytes.split_at(PIECE_BYTES - self.buffer.len());
+            self.buffer.extend_from_slice(now);
+            self.write_piece()?;
+            bytes = later;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_piece(&mut self) -> Result<()> {
+        let mut batch = Batch::new();
+        let (upload, piece) = match self.pieces {
+            Some(pieces) => pieces,
+            None => {
+                let upload = self.contents.new_upload();
+                batch.put(Family::Meta, &keys::pending_upload(upload), &[]);
+                (upload, 0)
+            }
+        };
+        let data = Data::new(&self.buffer, self.compressible);
+        batch.put(Family::Blob, &keys::chunk(upload, piece), &data.encode());
+        // Noted before the commit, so that a failed one is cleaned up as well.
+        self.pieces = Some((upload, piece + 1));
+        self.contents.store.commit(batch)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// All is there: the content, for an edit to refer to.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn finish(mut self) -> Result<Content> {
+        if self.pieces.is_none() {
+            return self.contents.of_bytes(&self.buffer, self.compressible);
+        }
+        if !self.buffer.is_empty() {
+            self.write_piece()?;
+        }
+        let digest = *self.blake3.finalize().as_bytes();
+        let md5 = std::mem::take(&mut self.md5).finalize().into();
+        let mut inner = Inner {
+            pin: self.contents.pin(&digest),
+            digest,
+            md5,
+            length: self.length,
+            record: None,
+            written: AtomicBool::new(false),
+        };
+        // A content that is there already makes this upload superfluous: dropping `self` discards it.
+        if !self.contents.store.contains(Family::Blob, &keys::content(&digest))?
+            && let Some((upload, _)) = self.pieces.take()
+        {
+            let placement = Placement::Upload { upload, piece_bytes: PIECE_BYTES as u64 };
+            inner.record = Some(Record { length: self.length, md5, placement });
+        }
+        Ok(Content { inner: Arc::new(inner) })
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some((upload, _)) = self.pieces {
+            discard(&self.contents.store, upload);
+        }
+    }
+}
+
+/// Removes the pieces of an upload that no document refers to. What cannot be removed now is removed
+/// at the next start.
+pub(super) fn discard(store: &Store, upload: u64) {
+    let mut batch = Batch::new();
+    let (from, to) = keys::chunk_range(upload);
+    batch.delete_range(Family::Blob, &from, &to);
+    batch.delete(Family::Meta, &keys::pending_upload(upload));
+    if let Err(error) = store.submit(batch) {
+        tracing::warn!(upload, %error, "the pieces of an unfinished upload stay until the next start");
+    }
+}

@@ -1,0 +1,306 @@
+//! One database: its header in memory, and what updates are on their way.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use scrinium_store::{Batch, Family, Store};
+use tokio::sync::watch;
+
+use crate::content::hex;
+use crate::databases::Common;
+use crate::error::{DatabaseError, Result};
+use crate::head::Head;
+use crate::header::Header;
+use crate::keys;
+use crate::view::Views;
+
+/// A database of documents.
+pub struct Database {
+    number: u32,
+    uuid: [u8; 16],
+    name: String,
+    pub(crate) common: Arc<Common>,
+    writer: Mutex<Writer>,
+    /// The last change that a reader finds.
+    visible: watch::Sender<u64>,
+    security: RwLock<Option<Arc<serde_json::Value>>>,
+    pub(crate) views: Views,
+    /// Set when the database is dropped, so that those who still hold it stop.
+    dropped: AtomicBool,
+}
+
+/// What the next update builds on. It may be ahead of what readers find: updates are put into the log
+/// in the order of this lock, and wait for it to be synced outside of it.
+pub(crate) struct Writer {
+    pub(crate) header: Header,
+    /// Documents whose last update may not be visible yet.
+    pub(crate) pending: HashMap<String, Pending>,
+    /// The documents of `pending`, in the order of their change numbers.
+    order: VecDeque<(u64, String)>,
+    /// How many writes of the store had failed when `header` was read from it.
+    failures: u64,
+}
+
+/// A document as an update left it that may not be visible yet.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    pub(crate) head: Head,
+    /// The records of those leaves that were written since, by revision.
+    pub(crate) leaves: HashMap<String, Bytes>,
+}
+
+/// What is known of a database as a whole.
+#[derive(Clone, Debug)]
+pub struct DatabaseInfo {
+    /// Its name.
+    pub name: String,
+    /// 32 hexadecimal digits, another when a database of the same name is made again.
+    pub uuid: String,
+    /// The last change, as it goes over the wire.
+    pub update_sequence: String,
+    /// The number of the last change.
+    pub change_number: u64,
+    /// Documents that are there.
+    pub document_count: u64,
+    /// Documents of which only a tombstone is left.
+    pub deleted_count: u64,
+    /// Bytes on disk, about, without contents that are shared with other databases.
+    pub file_bytes: u64,
+    /// Bytes of all fields and attachments, before compression and sharing.
+    pub external_bytes: u64,
+    /// When it was made, in microseconds since 1970.
+    pub instance_start_time_us: u64,
+    /// How many revisions a branch keeps.
+    pub revision_limit: u64,
+}
+
+impl Database {
+    pub(crate) fn load(common: &Arc<Common>, number: u32) -> Result<Self> {
+        // Read before the header: a write that fails in between is noticed by the first update.
+        let failures = common.store.failures();
+        let header = read_header(&common.store, number)?;
+        Ok(Self {
+            number,
+            uuid: header.uuid,
+            name: header.name.clone(),
+            common: Arc::clone(common),
+            visible: watch::Sender::new(header.change_number),
+            writer: Mutex::new(Writer { header, pending: HashMap::new(), order: VecDeque::new(), failures }),
+            security: RwLock::default(),
+            views: Views::default(),
+            dropped: AtomicBool::new(false),
+        })
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number that every key of the database begins with; no other one ever gets it.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.common.store
+    }
+
+    pub(crate) fn check_there(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) { Err(DatabaseError::no_database()) } else { Ok(()) }
+    }
+
+    /// What is known of the database as a whole.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if it was dropped meanwhile, and what the store reports.
+    pub fn info(&self) -> Result<DatabaseInfo> {
+        self.check_there()?;
+        let header = read_header(self.store(), self.number)?;
+        let (from, to) = keys::database_range(self.number);
+        let families = [Family::Point, Family::Scan, Family::Churn];
+        Ok(DatabaseInfo {
+            uuid: hex(&header.uuid),
+            update_sequence: self.sequence_text(header.change_number),
+            change_number: header.change_number,
+            document_count: header.document_count,
+            deleted_count: header.deleted_count,
+            file_bytes: families.iter().map(|family| self.store().size_of(*family, &from, &to)).sum(),
+            external_bytes: header.external_bytes,
+            instance_start_time_us: header.created_ms.saturating_mul(1000),
+            revision_limit: header.revision_limit,
+            name: header.name,
+        })
+    }
+
+    /// A change number as it goes over the wire: opaque to clients, and known again here.
+    #[must_use]
+    pub fn sequence_text(&self, change_number: u64) -> String {
+        let [first, second, third, fourth, ..] = self.uuid;
+        format!("{change_number}-{}", hex(&[first, second, third, fourth]))
+    }
+
+    /// The change number in a text of [`Database::sequence_text`]. One of another database, such as
+    /// an earlier one of the same name, is taken as 0: its reader begins anew.
+    ///
+    /// # Errors
+    /// A text that begins with no number.
+    pub fn parse_sequence(&self, text: &str) -> Result<u64> {
+        let (number, origin) = text.split_once('-').unwrap_or((text, ""));
+        let number: u64 = number.parse().map_err(|_| {
+            DatabaseError::bad_request(format!("Malformed sequence supplied in 'since' parameter: {text}"))
+        })?;
+        let ours = self.sequence_text(number);
+        Ok(if origin.is_empty() || ours == text { number } else { 0 })
+    }
+
+    /// Wakes when a later change can be read; the value is the number of the last such change.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.visible.subscribe()
+    }
+
+    /// The number of the last change that a reader finds.
+    #[must_use]
+    pub fn visible_change_number(&self) -> u64 {
+        *self.visible.borrow()
+    }
+
+    /// The writer, after what is visible was taken from its list and a failed write was noticed.
+    pub(crate) fn lock_writer(&self) -> Result<MutexGuard<'_, Writer>> {
+        let mut writer = self.writer.lock();
+        self.check_there()?;
+        let failures = self.store().failures();
+        if writer.failures != failures {
+            writer.header = read_header(self.store(), self.number)?;
+            writer.pending.clear();
+            writer.order.clear();
+            writer.failures = failures;
+        }
+        writer.forget_visible(self.visible_change_number());
+        Ok(writer)
+    }
+
+    /// Puts a batch that was made under the writer's lock into the log. `done` is called once it is
+    /// durable and visible, or has failed.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        writer: &Writer,
+        batch: Batch,
+        keep: impl Send + 'static,
+        done: impl FnOnce(bool) + Send + 'static,
+    ) -> Result<scrinium_store::Commit> {
+        let database = Arc::clone(self);
+        let change_number = writer.header.change_number;
+        let commit = self.store().submit_after(writer.failures, batch)?;
+        commit.then(move |stored| {
+            if stored {
+                database.visible.send_if_modified(|visible| {
+                    let later = change_number > *visible;
+                    *visible = change_number.max(*visible);
+                    later
+                });
+            }
+            done(stored);
+            drop(keep);
+        });
+        Ok(commit)
+    }
+
+    /// Stores `batch`, after which the database is no more.
+    pub(crate) fn drop_with(&self, batch: Batch) -> Result<()> {
+        let writer = self.writer.lock();
+        self.check_there()?;
+        self.store().commit(batch)?;
+        self.dropped.store(true, Ordering::Release);
+        drop(writer);
+        // Whoever waits for changes looks again, and finds the database gone.
+        self.visible.send_modify(|_| {});
+        Ok(())
+    }
+
+    /// `_security` as CouchDB clients know it: `{}` before it was set.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn security(&self) -> Result<Arc<serde_json::Value>> {
+        if let Some(security) = self.security.read().as_ref() {
+            return Ok(Arc::clone(security));
+        }
+        let mut kept = self.security.write();
+        let stored = self.store().get(Family::Meta, &keys::security(self.number))?;
+        let value = match stored {
+            None => serde_json::Value::Object(serde_json::Map::new()),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|_| DatabaseError::damaged("_security", &self.name))?
+            }
+        };
+        let value = Arc::new(value);
+        *kept = Some(Arc::clone(&value));
+        Ok(value)
+    }
+
+    /// Sets `_security`; it is durable and in force when this returns.
+    ///
+    /// # Errors
+    /// A value that is no object, and what the store reports.
+    pub fn set_security(&self, security: &serde_json::Value) -> Result<()> {
+        self.check_there()?;
+        if !security.is_object() {
+            return Err(DatabaseError::bad_request("Request body must be a JSON object"));
+        }
+        let mut kept = self.security.write();
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::security(self.number), security.to_string().as_bytes());
+        self.store().commit(batch)?;
+        *kept = Some(Arc::new(security.clone()));
+        Ok(())
+    }
+
+    /// Sets how many revisions a branch keeps; earlier ones are forgotten as documents are edited.
+    ///
+    /// # Errors
+    /// A limit of 0, and what the store reports.
+    pub fn set_revision_limit(self: &Arc<Self>, limit: u64) -> Result<()> {
+        if limit == 0 {
+            return Err(DatabaseError::bad_request("`rev_limit` must be a positive integer"));
+        }
+        let mut writer = self.lock_writer()?;
+        let before = std::mem::replace(&mut writer.header.revision_limit, limit);
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::header(self.number), &writer.header.encode());
+        let submitted = self.submit(&writer, batch, (), |_| {});
+        if submitted.is_err() {
+            writer.header.revision_limit = before;
+        }
+        drop(writer);
+        Ok(submitted?.wait()?)
+    }
+}
+
+impl Writer {
+    pub(crate) fn add_pending(&mut self, id: &str, pending: Pending) {
+        self.order.push_back((pending.head.change_number, id.to_owned()));
+        self.pending.insert(id.to_owned(), pending);
+    }
+
+    fn forget_visible(&mut self, visible: u64) {
+        while self.order.front().is_some_and(|(change_number, _)| *change_number <= visible) {
+            let Some((change_number, id)) = self.order.pop_front() else { return };
+            // A later update of the same document has put a later entry in its place.
+            if self.pending.get(&id).is_some_and(|pending| pending.head.change_number == change_number) {
+                self.pending.remove(&id);
+            }
+        }
+    }
+}
+
+fn read_header(store: &Store, number: u32) -> Result<Header> {
+    let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
+    Header::decode(&stored).ok_or_else(|| DatabaseError::damaged("header", &number.to_string()))
+}

@@ -1,0 +1,367 @@
+//! All databases of a server, by name.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::{Mutex, RwLock};
+use quick_cache::sync::Cache;
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use serde_json::{Map, Value};
+
+use crate::content::Contents;
+use crate::content::collector::Collected;
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::header::{DEFAULT_REVISION_LIMIT, Header};
+use crate::{keys, names};
+
+/// Databases kept ready though nobody uses them; some KB each.
+const IDLE_DATABASES: usize = 4096;
+
+/// Keys removed by one batch when a dropped database is cleared away.
+const PURGE_AT_ONCE: usize = 1000;
+
+/// What holds for all databases of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct DatabaseOptions {
+    /// A document's JSON may have so many bytes, without its attachments.
+    pub document_max_bytes: usize,
+    /// An attachment may have so many bytes.
+    pub attachment_max_bytes: u64,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30 }
+    }
+}
+
+/// All databases of a server. Clones share them.
+#[derive(Clone)]
+pub struct Databases {
+    shared: Arc<Shared>,
+}
+
+/// What every database of a server uses.
+pub(crate) struct Common {
+    pub(crate) store: Store,
+    pub(crate) contents: Contents,
+    options: RwLock<DatabaseOptions>,
+    guard: OnceLock<Arc<dyn Guard>>,
+}
+
+impl Common {
+    pub(crate) fn options(&self) -> DatabaseOptions {
+        *self.options.read()
+    }
+
+    /// What checks the edits of a database, if anything does.
+    pub(crate) fn guard(&self, database: &str) -> Option<&Arc<dyn Guard>> {
+        self.guard.get().filter(|guard| guard.guards(database))
+    }
+}
+
+/// Checks, and may complete, the documents that are written into certain databases, whoever writes them:
+/// no password is stored in clear, no memo without a recipient enters a mail.box.
+pub trait Guard: Send + Sync + 'static {
+    /// Whether the database's documents are checked.
+    fn guards(&self, database: &str) -> bool;
+
+    /// The document as it may be stored.
+    ///
+    /// # Errors
+    /// Why it may not be.
+    fn check(&self, database: &str, document: Map<String, Value>) -> Result<Map<String, Value>>;
+}
+
+/// Which databases of a server are open.
+struct Shared {
+    /// Apart from the rest, so that a database that is kept ready does not keep its keeper.
+    common: Arc<Common>,
+    server_uuid: String,
+    /// Everything in use, so that two parts of the server never hold two of one database.
+    open: Mutex<HashMap<String, Weak<Database>>>,
+    idle: Cache<String, Arc<Database>>,
+    /// Held while a database is made or dropped.
+    catalog: Mutex<()>,
+}
+
+/// Which names [`Databases::names`] gives, in byte order.
+#[derive(Clone, Debug)]
+pub struct NameRange {
+    /// The first name, or the last if `descending`.
+    pub start: Option<String>,
+    /// The last name, or the first if `descending`.
+    pub end: Option<String>,
+    /// Whether `end` itself is given.
+    pub inclusive_end: bool,
+    /// From the highest to the lowest.
+    pub descending: bool,
+    /// Leave out so many at the beginning.
+    pub skip: usize,
+    /// Give so many at most.
+    pub limit: usize,
+}
+
+impl Default for NameRange {
+    fn default() -> Self {
+        Self { start: None, end: None, inclusive_end: true, descending: false, skip: 0, limit: usize::MAX }
+    }
+}
+
+impl Databases {
+    /// The databases of `store`.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn open(store: &Store, options: DatabaseOptions) -> Result<Self> {
+        let shared = Shared {
+            common: Arc::new(Common {
+                store: store.clone(),
+                contents: Contents::open(store.clone())?,
+                options: RwLock::new(options),
+                guard: OnceLock::new(),
+            }),
+            server_uuid: server_uuid(store)?,
+            open: Mutex::default(),
+            idle: Cache::new(IDLE_DATABASES),
+            catalog: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Has the documents of certain databases checked from now on. Only the first call counts.
+    pub fn set_guard(&self, guard: Arc<dyn Guard>) {
+        if self.shared.common.guard.set(guard).is_err() {
+            tracing::warn!("the databases have a guard already");
+        }
+    }
+
+    /// Sets other limits for what is written from now on.
+    pub fn set_options(&self, options: DatabaseOptions) {
+        *self.shared.common.options.write() = options;
+    }
+
+    /// Makes a database; it is durable when this returns.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Exists`], a name that is not allowed, and what the store reports.
+    pub fn create(&self, name: &str) -> Result<Arc<Database>> {
+        names::validate(name)?;
+        let _catalog = self.shared.catalog.lock();
+        let store = &self.shared.common.store;
+        if store.contains(Family::Meta, &keys::database_by_name(name))? {
+            return Err(DatabaseError::Exists {
+                reason: "The database could not be created, the file already exists.".to_owned(),
+            });
+        }
+        let number = match store.get(Family::Meta, keys::NEXT_NUMBER)? {
+            None => 1,
+            Some(bytes) => {
+                number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))?
+            }
+        };
+        let header = Header {
+            name: name.to_owned(),
+            uuid: rand::random(),
+            created_ms: now_ms(),
+            change_number: 0,
+            document_count: 0,
+            deleted_count: 0,
+            external_bytes: 0,
+            revision_limit: DEFAULT_REVISION_LIMIT,
+        };
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
+        batch.put(Family::Meta, &keys::header(number), &header.encode());
+        batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
+        store.commit(batch)?;
+        self.get(name)
+    }
+
+    /// The database called `name`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn get(&self, name: &str) -> Result<Arc<Database>> {
+        if let Some(database) = self.shared.idle.get(name) {
+            return Ok(database);
+        }
+        let mut open = self.shared.open.lock();
+        let database = match open.get(name).and_then(Weak::upgrade) {
+            Some(database) => database,
+            None => {
+                let database = Arc::new(self.load(name)?);
+                if open.len() > IDLE_DATABASES {
+                    open.retain(|_, database| database.strong_count() > 0);
+                }
+                open.insert(name.to_owned(), Arc::downgrade(&database));
+                database
+            }
+        };
+        // Under the lock, so that a database that is dropped meanwhile does not come back.
+        self.shared.idle.insert(name.to_owned(), Arc::clone(&database));
+        drop(open);
+        Ok(database)
+    }
+
+    fn load(&self, name: &str) -> Result<Database> {
+        let store = &self.shared.common.store;
+        let number = store.get(Family::Meta, &keys::database_by_name(name))?;
+        let number = number.ok_or_else(DatabaseError::no_database)?;
+        let number = number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))?;
+        Database::load(&self.shared.common, number)
+    }
+
+    /// The databases that somebody uses or used not long ago.
+    #[must_use]
+    pub fn in_use(&self) -> Vec<Arc<Database>> {
+        self.shared.open.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Drops a database: it is gone, durably, when this returns. What it held is removed by
+    /// [`Databases::purge_dropped`].
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        let _catalog = self.shared.catalog.lock();
+        let database = self.get(name)?;
+        let mut batch = Batch::new();
+        batch.delete(Family::Meta, &keys::database_by_name(name));
+        batch.delete(Family::Meta, &keys::header(database.number()));
+        batch.delete(Family::Meta, &keys::security(database.number()));
+        batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
+        database.drop_with(batch)?;
+        let mut open = self.shared.open.lock();
+        self.shared.idle.remove(name);
+        open.remove(name);
+        Ok(())
+    }
+
+    /// The names of databases, in byte order.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn names(&self, range: &NameRange) -> Result<Vec<String>> {
+        let (low, high) =
+            if range.descending { (&range.end, &range.start) } else { (&range.start, &range.end) };
+        let (low_inclusive, high_inclusive) =
+            if range.descending { (range.inclusive_end, true) } else { (true, range.inclusive_end) };
+        let after = |name: &String| [keys::database_by_name(name), vec![0]].concat();
+        let from = match low {
+            None => keys::database_by_name(""),
+            Some(name) if low_inclusive => keys::database_by_name(name),
+            Some(name) => after(name),
+        };
+        let to = match high {
+            None => keys::successor(&keys::database_by_name("")),
+            Some(name) if high_inclusive => after(name),
+            Some(name) => keys::database_by_name(name),
+        };
+        if from >= to {
+            return Ok(Vec::new());
+        }
+        let direction = if range.descending { Direction::Backward } else { Direction::Forward };
+        let snapshot = self.shared.common.store.snapshot();
+        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from: &from, to: Some(&to) }, direction);
+        let mut skipped = 0;
+        let mut names = Vec::new();
+        while names.len() < range.limit
+            && let Some((key, _)) = cursor.next()?
+        {
+            if skipped < range.skip {
+                skipped += 1;
+            } else {
+                names.extend(keys::name_of(key).map(str::to_owned));
+            }
+        }
+        Ok(names)
+    }
+
+    /// The server's uuid, made when its store was: 32 hexadecimal digits.
+    #[must_use]
+    pub fn server_uuid(&self) -> &str {
+        &self.shared.server_uuid
+    }
+
+    /// Removes contents that no document refers to any more; at most a thousand a call.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn collect_contents(&self) -> Result<Collected> {
+        self.shared.common.contents.collect()
+    }
+
+    /// Clears away what dropped databases held. Returns how many were cleared.
+    ///
+    /// # Errors
+    /// What the store reports; the rest is done by the next call.
+    pub fn purge_dropped(&self) -> Result<usize> {
+        let (from, to) = keys::DROPPED_RANGE;
+        let snapshot = self.shared.common.store.snapshot();
+        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
+        let mut numbers = Vec::new();
+        while let Some((key, _)) = cursor.next()? {
+            numbers.extend(key.get(1..).and_then(number_of));
+        }
+        for number in &numbers {
+            self.purge(*number)?;
+        }
+        Ok(numbers.len())
+    }
+
+    /// Notes the contents of a dropped database as collectable, then removes its ranges.
+    fn purge(&self, number: u32) -> Result<()> {
+        let store = &self.shared.common.store;
+        let snapshot = store.snapshot();
+        let (from, to) = keys::head_range(number);
+        let mut cursor =
+            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
+        let mut batch = Batch::new();
+        let mut noted = 0;
+        while let Some((key, value)) = cursor.next()? {
+            let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else {
+                continue;
+            };
+            for digest in &head.contents {
+                batch.delete(Family::Point, &keys::reference(digest, number, id));
+                batch.put(Family::Point, &keys::collectable(digest), &[]);
+                noted += 1;
+            }
+            if noted >= PURGE_AT_ONCE {
+                store.commit(std::mem::take(&mut batch))?;
+                noted = 0;
+            }
+        }
+        let (from, to) = keys::database_range(number);
+        for family in [Family::Point, Family::Scan, Family::Churn] {
+            batch.delete_range(family, &from, &to);
+        }
+        batch.delete(Family::Meta, &keys::dropped(number));
+        store.commit(batch)?;
+        crate::view::drop_all(store, number)
+    }
+}
+
+fn server_uuid(store: &Store) -> Result<String> {
+    if let Some(uuid) = store.get(Family::Meta, keys::SERVER_UUID)? {
+        return Ok(crate::content::hex(&uuid));
+    }
+    let uuid: [u8; 16] = rand::random();
+    let mut batch = Batch::new();
+    batch.put(Family::Meta, keys::SERVER_UUID, &uuid);
+    store.commit(batch)?;
+    Ok(crate::content::hex(&uuid))
+}
+
+fn number_of(bytes: &[u8]) -> Option<u32> {
+    bytes.try_into().ok().map(u32::from_be_bytes)
+}
+
+/// Milliseconds since 1970, UTC.
+pub(crate) fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,268 @@
+//! An edit as a client sends it, and what can be made of it before the database is locked.
+
+use bytes::Bytes;
+use scrinium_document::{
+    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
+};
+
+use crate::content::record::is_compressible;
+use crate::content::upload::Upload;
+use crate::content::{Content, Contents, PIECE_BYTES};
+use crate::database::Database;
+use crate::databases::{DatabaseOptions, Guard};
+use crate::error::{DatabaseError, Result};
+
+/// Values whose JSON is at least so long are stored once by content, outside the document, so that
+/// views never read them and a memo to many people is kept once.
+const OUTSIDE_FROM_BYTES: u64 = 2048;
+
+/// A value longer than one piece stays in the document.
+const OUTSIDE_UP_TO_BYTES: u64 = PIECE_BYTES as u64;
+
+/// One edit of one document, as it came.
+#[derive(Clone, Debug, Default)]
+pub struct Edit {
+    /// The document's id if it is known beside the JSON; else the JSON's `_id`, or a new one.
+    pub id: Option<String>,
+    /// The document as CouchDB takes it, with `_rev`, `_deleted`, `_attachments`, `_revisions`.
+    pub json: Bytes,
+    /// The revision if it is known beside the JSON; if both are given they must be equal.
+    pub revision: Option<String>,
+    /// Contents that came beside the JSON: those that it says follow, by name, and further ones.
+    pub attachments: Vec<NewAttachment>,
+    /// Names of attachments to take away.
+    pub remove_attachments: Vec<String>,
+    /// The document keeps its fields and its other attachments; `json` is not looked at.
+    pub attachments_only: bool,
+}
+
+/// An attachment whose content came beside the document's JSON.
+#[derive(Clone, Debug)]
+pub struct NewAttachment {
+    /// Its name in the document.
+    pub name: String,
+    /// Its MIME type.
+    pub content_type: String,
+    /// Its content.
+    pub content: Content,
+}
+
+/// How edits meet what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditMode {
+    /// An edit must build on a leaf; it gets a new revision.
+    Interactive,
+    /// An edit brings its revision and its history (`new_edits=false`), and never conflicts.
+    Replicated,
+}
+
+/// An edit, parsed, its contents on their way.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) id: String,
+    pub(crate) deleted: bool,
+    /// The revision that the edit builds on, or the one that it brings.
+    pub(crate) revision: Option<Revision>,
+    /// A replicated edit's history, newest first.
+    pub(crate) path: Vec<Revision>,
+    /// `None`: keep the fields as they are.
+    pub(crate) fields: Option<FieldsBuf>,
+    /// The values of `fields` that are stored outside.
+    pub(crate) outside: Vec<Content>,
+    pub(crate) attachments: Vec<PreparedAttachment>,
+    pub(crate) remove_attachments: Vec<String>,
+}
+
+/// An attachment of an edit.
+#[derive(Clone)]
+pub(crate) enum PreparedAttachment {
+    New {
+        name: String,
+        content_type: String,
+        revpos: Option<u64>,
+        content: Content,
+    },
+    /// One that the document has already.
+    Stub {
+        name: String,
+        digest: Option<String>,
+    },
+}
+
+impl Edit {
+    /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
+    pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+        let contents = &database.common.contents;
+        let options = &database.common.options();
+        let given = self.revision.as_deref().map(Revision::parse).transpose()?;
+        if self.attachments_only {
+            let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
+            return Ok(Prepared {
+                id,
+                deleted: false,
+                revision: given,
+                path: Vec::new(),
+                fields: None,
+                outside: Vec::new(),
+                attachments: self.attachments.into_iter().map(PreparedAttachment::beside).collect(),
+                remove_attachments: self.remove_attachments,
+            });
+        }
+        let limits = Limits {
+            document_bytes: options.document_max_bytes as u64,
+            attachment_bytes: options.attachment_max_bytes,
+            ..Limits::default()
+        };
+        let mut parsed = parse_document(&self.json, &limits)?;
+        if let Some(guard) = database.common.guard(database.name()) {
+            self.json = guarded(guard.as_ref(), database.name(), self.id.as_deref(), &self.json)?;
+            parsed = parse_document(&self.json, &limits)?;
+        }
+        let path = parsed.path().to_vec();
+        let id = self.id.or(parsed.id).unwrap_or_else(new_id);
+        validate_id(&id)?;
+        if mode == EditMode::Interactive && is_design(&id) && !parsed.deleted {
+            check_design(&self.json)?;
+        }
+        if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
+            && beside != inside
+        {
+            return Err(DatabaseError::bad_request(
+                "Document rev from request body and query string have different values",
+            ));
+        }
+        let attachments = prepare_attachments(parsed.attachments, self.attachments, contents, options)?;
+        let (fields, outside) = move_outside(parsed.fields, contents)?;
+        Ok(Prepared {
+            id,
+            deleted: parsed.deleted,
+            revision: given.or(parsed.revision),
+            path,
+            fields: Some(fields),
+            outside,
+            attachments,
+            remove_attachments: self.remove_attachments,
+        })
+    }
+}
+
+impl PreparedAttachment {
+    fn beside(attachment: NewAttachment) -> Self {
+        Self::New {
+            name: attachment.name,
+            content_type: attachment.content_type,
+            revpos: None,
+            content: attachment.content,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::New { name, .. } | Self::Stub { name, .. } => name,
+        }
+    }
+}
+
+/// The JSON as a guard lets it through. It has been parsed before, so that it is a sound object.
+fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> Result<Bytes> {
+    let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
+    let mut document: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(json).map_err(|_| invalid())?;
+    if let Some(id) = id {
+        document.insert("_id".to_owned(), id.into());
+    }
+    let document = guard.check(database, document)?;
+    Ok(serde_json::Value::Object(document).to_string().into())
+}
+
+/// A design document whose views do not compile is refused when it is written, not when it is read.
+fn check_design(json: &[u8]) -> Result<()> {
+    let design =
+        serde_json::from_slice(json).map_err(|_| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
+    crate::view::definition::parse(&design).map(drop)
+}
+
+/// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time
+/// first, so that documents made one after the other lie side by side.
+#[must_use]
+pub fn new_id() -> String {
+    let random: u64 = rand::random();
+    let low: u32 = rand::random();
+    let time = crate::databases::now_ms();
+    format!("{:012x}{:04x}{low:08x}{:08x}", time & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
+}
+
+fn prepare_attachments(
+    entries: Vec<AttachmentEntry>,
+    mut beside: Vec<NewAttachment>,
+    contents: &Contents,
+    options: &DatabaseOptions,
+) -> Result<Vec<PreparedAttachment>> {
+    let mut prepared = Vec::with_capacity(entries.len() + beside.len());
+    for entry in entries {
+        prepared.push(match entry.body {
+            AttachmentBody::Stub => PreparedAttachment::Stub { name: entry.name, digest: entry.digest },
+            AttachmentBody::Inline(bytes) => {
+                let content = content_of(&bytes, &entry.content_type, contents, options)?;
+                PreparedAttachment::New {
+                    name: entry.name,
+                    content_type: entry.content_type,
+                    revpos: entry.revpos,
+                    content,
+                }
+            }
+            AttachmentBody::Follows => {
+                let place = beside.iter().position(|attachment| attachment.name == entry.name);
+                let Some(place) = place else {
+                    return Err(DatabaseError::bad_request(format!(
+                        "The attachment '{}' is said to follow, but did not come.",
+                        entry.name
+                    )));
+                };
+                PreparedAttachment::New {
+                    name: entry.name,
+                    content_type: entry.content_type,
+                    revpos: entry.revpos,
+                    content: beside.swap_remove(place).content,
+                }
+            }
+        });
+    }
+    prepared.extend(beside.into_iter().map(PreparedAttachment::beside));
+    Ok(prepared)
+}
+
+/// A content of bytes at hand, of any size.
+pub(crate) fn content_of(
+    bytes: &[u8],
+    content_type: &str,
+    contents: &Contents,
+    options: &DatabaseOptions,
+) -> Result<Content> {
+    if bytes.len() <= PIECE_BYTES {
+        return contents.of_bytes(bytes, is_compressible(content_type));
+    }
+    let mut upload = Upload::new(contents, content_type, options.attachment_max_bytes);
+    upload.write(bytes)?;
+    upload.finish()
+}
+
+/// Moves large values out of the record of fields.
+fn move_outside(fields: FieldsBuf, contents: &Contents) -> Result<(FieldsBuf, Vec<Content>)> {
+    let mut outside = Vec::new();
+    let mut failure = None;
+    let moved = fields.move_outside(|_, value, json| {
+        if !(OUTSIDE_FROM_BYTES..=OUTSIDE_UP_TO_BYTES).contains(&value.length) || failure.is_some() {
+            return false;
+        }
+        match contents.of_bytes(json.as_bytes(), true) {
+            Ok(content) => outside.push(content),
+            Err(error) => failure = Some(error),
+        }
+        failure.is_none()
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok((moved.unwrap_or(fields), outside)),
+    }
+}

@@ -1,0 +1,173 @@
+//! What can go wrong with a database, in CouchDB's words.
+
+use scrinium_document::DocumentError;
+use scrinium_index::IndexError;
+use scrinium_store::StoreError;
+
+/// Result of a database operation.
+pub type Result<T> = std::result::Result<T, DatabaseError>;
+
+/// What went wrong, in the words that CouchDB's clients know.
+///
+/// [`DatabaseError::error`] and [`DatabaseError::reason`] are the two members of CouchDB's JSON error
+/// bodies and [`DatabaseError::status`] is the HTTP status that goes with them.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// Nothing of that name is there: `missing`, `deleted`, `Database does not exist.`
+    #[error("{reason}")]
+    NotFound {
+        /// What is missing.
+        reason: String,
+    },
+    /// The edit does not build on a current leaf revision.
+    #[error("Document update conflict.")]
+    Conflict,
+    /// The request itself is wrong.
+    #[error("{reason}")]
+    BadRequest {
+        /// CouchDB's error word, such as `bad_request` or `illegal_docid`.
+        error: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A database of that name exists.
+    #[error("{reason}")]
+    Exists {
+        /// What exists.
+        reason: String,
+    },
+    /// A limit on size was passed.
+    #[error("{reason}")]
+    TooLarge {
+        /// CouchDB's error word, such as `document_too_large`.
+        error: &'static str,
+        /// Which limit, and where it is set.
+        reason: String,
+    },
+    /// Not allowed, whoever asks.
+    #[error("{reason}")]
+    Forbidden {
+        /// Why not.
+        reason: String,
+    },
+    /// Something that the request builds on is not there, such as a stub's attachment.
+    #[error("{reason}")]
+    PreconditionFailed {
+        /// CouchDB's error word, such as `missing_stub`.
+        error: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// The disk is full; reading goes on.
+    #[error("{reason}")]
+    Full {
+        /// What was refused and what to do.
+        reason: String,
+    },
+    /// The server cannot do it now.
+    #[error("{reason}")]
+    Unavailable {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// Stored data that cannot be read, or a fault in the server.
+    #[error("{reason}")]
+    Internal {
+        /// What was found.
+        reason: String,
+    },
+}
+
+impl DatabaseError {
+    /// CouchDB's error word.
+    #[must_use]
+    pub fn error(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Conflict => "conflict",
+            Self::BadRequest { error, .. }
+            | Self::PreconditionFailed { error, .. }
+            | Self::TooLarge { error, .. } => error,
+            Self::Exists { .. } => "file_exists",
+            Self::Forbidden { .. } => "forbidden",
+            Self::Full { .. } => "insufficient_storage",
+            Self::Unavailable { .. } => "service_unavailable",
+            Self::Internal { .. } => "internal_server_error",
+        }
+    }
+
+    /// What happened, to what, and what can be done.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.to_string()
+    }
+
+    /// The HTTP status that CouchDB answers.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::NotFound { .. } => 404,
+            Self::Conflict => 409,
+            Self::BadRequest { .. } => 400,
+            Self::Exists { .. } | Self::PreconditionFailed { .. } => 412,
+            Self::TooLarge { .. } => 413,
+            Self::Forbidden { .. } => 403,
+            Self::Full { .. } => 507,
+            Self::Unavailable { .. } => 503,
+            Self::Internal { .. } => 500,
+        }
+    }
+
+    pub(crate) fn missing() -> Self {
+        Self::NotFound { reason: "missing".to_owned() }
+    }
+
+    pub(crate) fn deleted() -> Self {
+        Self::NotFound { reason: "deleted".to_owned() }
+    }
+
+    pub(crate) fn no_database() -> Self {
+        Self::NotFound { reason: "Database does not exist.".to_owned() }
+    }
+
+    pub(crate) fn bad_request(reason: impl Into<String>) -> Self {
+        Self::BadRequest { error: "bad_request", reason: reason.into() }
+    }
+
+    /// A stored record that cannot be decoded.
+    pub(crate) fn damaged(what: &str, key: &str) -> Self {
+        Self::Internal { reason: format!("The stored {what} of `{key}` cannot be read: it is damaged.") }
+    }
+}
+
+impl From<StoreError> for DatabaseError {
+    fn from(error: StoreError) -> Self {
+        let reason = error.to_string();
+        match error {
+            StoreError::Full => Self::Full { reason },
+            StoreError::Failed { .. } => Self::Unavailable { reason },
+            _ => Self::Internal { reason },
+        }
+    }
+}
+
+impl From<IndexError> for DatabaseError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            other => Self::Internal { reason: other.to_string() },
+        }
+    }
+}
+
+impl From<DocumentError> for DatabaseError {
+    fn from(error: DocumentError) -> Self {
+        match error.error() {
+            "conflict" => Self::Conflict,
+            word @ ("document_too_large" | "attachment_too_large") => {
+                Self::TooLarge { error: word, reason: error.reason().into_owned() }
+            }
+            word => Self::BadRequest { error: word, reason: error.reason().into_owned() },
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is known of a document beside its content: its revisions and its place in the change feed.
+
+use scrinium_document::{Revision, RevisionTree};
+
+use crate::keys::Digest;
+use crate::wire::{Input, put_bytes, put_number};
+
+const VERSION: u8 = 1;
+const DELETED: u8 = 1;
+const SEVERAL_LEAVES: u8 = 2;
+
+/// What is known of a document beside its content.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) change_number: u64,
+    pub(crate) created_ms: u64,
+    /// Bytes of all leaves, as [`crate::header::Header::external_bytes`] counts them.
+    pub(crate) external_bytes: u64,
+    /// The contents that the leaves refer to, sorted, each once.
+    pub(crate) contents: Vec<Digest>,
+    pub(crate) tree: RevisionTree,
+}
+
+impl Head {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.contents.len() * 32);
+        out.push(VERSION);
+        put_number(&mut out, self.change_number);
+        put_number(&mut out, self.created_ms);
+        put_number(&mut out, self.external_bytes);
+        put_number(&mut out, self.contents.len() as u64);
+        for digest in &self.contents {
+            out.extend_from_slice(digest);
+        }
+        out.extend_from_slice(&self.tree.encode());
+        out
+    }
+
+    /// `None`: damaged, or of a version that is not known.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut input = Input::new(bytes);
+        if input.byte()? != VERSION {
+            return None;
+        }
+        let change_number = input.number()?;
+        let created_ms = input.number()?;
+        let external_bytes = input.number()?;
+        let count = input.number()?;
+        let mut contents = Vec::new();
+        for _ in 0..count {
+            contents.push(input.array()?);
+        }
+        let tree = RevisionTree::decode(input.rest()).ok()?;
+        Some(Self { change_number, created_ms, external_bytes, contents, tree })
+    }
+}
+
+/// An entry of the change feed.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeRecord {
+    pub(crate) id: String,
+    pub(crate) winner: Revision,
+    pub(crate) deleted: bool,
+    /// There are leaves beside the winner; the head has them.
+    pub(crate) several_leaves: bool,
+}
+
+impl ChangeRecord {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(48 + self.id.len());
+        out.push(VERSION);
+        let deleted = if self.deleted { DELETED } else { 0 };
+        let several = if self.several_leaves { SEVERAL_LEAVES } else { 0 };
+        out.push(deleted | several);
+        put_bytes(&mut out, self.id.as_bytes());
+        put_bytes(&mut out, self.winner.to_string().as_bytes());
+        out
+    }
+
+    /// `None`: damaged, or of a version that is not known.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut input = Input::new(bytes);
+        if input.byte()? != VERSION {
+            return None;
+        }
+        let flags = input.byte()?;
+        let id = input.text()?.to_owned();
+        let winner = input.text()?.parse().ok()?;
+        Some(Self { id, winner, deleted: flags & DELETED != 0, several_leaves: flags & SEVERAL_LEAVES != 0 })
+    }
+}

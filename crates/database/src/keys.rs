@@ -1,0 +1,196 @@
+//! Where everything of a database is stored: one function for each kind of key.
+//!
+//! Every key of a database begins with its number (4 bytes, big endian), which is never given to
+//! another one. Number `u32::MAX` stands for what all databases share.
+//!
+//! | family | key | value |
+//! |---|---|---|
+//! | Meta | `10` name | number of the database |
+//! | Meta | `11` number | [`crate::header::Header`] |
+//! | Meta | `12` | next number |
+//! | Meta | `13` number | a dropped database whose content is still being removed |
+//! | Meta | `14` | uuid of the server |
+//! | Meta | `15` upload | an upload that no document refers to yet |
+//! | Meta | `16` number | `_security`, as JSON |
+//! | Point | number `h` id | [`crate::head::Head`] |
+//! | Point | number `l` id | a `_local` document |
+//! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
+//! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
+//! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
+//! | Scan | number `c` length id revision | a losing leaf |
+//! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
+//! | Blob | `c` digest | [`crate::content::record`] |
+//! | Blob | `u` upload chunk | a piece of a large content |
+
+use scrinium_document::Revision;
+
+/// A content's BLAKE3 digest.
+pub(crate) type Digest = [u8; 32];
+
+const SHARED: u32 = u32::MAX;
+
+fn with_number(number: u32, kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(5 + rest.len());
+    key.extend_from_slice(&number.to_be_bytes());
+    key.push(kind);
+    key.extend_from_slice(rest);
+    key
+}
+
+fn meta(kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + rest.len());
+    key.push(kind);
+    key.extend_from_slice(rest);
+    key
+}
+
+pub(crate) fn database_by_name(name: &str) -> Vec<u8> {
+    meta(0x10, name.as_bytes())
+}
+
+/// The name in a key of [`database_by_name`].
+pub(crate) fn name_of(key: &[u8]) -> Option<&str> {
+    key.split_first().and_then(|(_, name)| std::str::from_utf8(name).ok())
+}
+
+pub(crate) fn header(number: u32) -> Vec<u8> {
+    meta(0x11, &number.to_be_bytes())
+}
+
+pub(crate) const NEXT_NUMBER: &[u8] = &[0x12];
+
+pub(crate) fn dropped(number: u32) -> Vec<u8> {
+    meta(0x13, &number.to_be_bytes())
+}
+
+/// All keys of [`dropped`].
+pub(crate) const DROPPED_RANGE: (&[u8], &[u8]) = (&[0x13], &[0x14]);
+
+pub(crate) const SERVER_UUID: &[u8] = &[0x14];
+
+pub(crate) fn pending_upload(upload: u64) -> Vec<u8> {
+    meta(0x15, &upload.to_be_bytes())
+}
+
+/// All keys of [`pending_upload`].
+pub(crate) const PENDING_UPLOAD_RANGE: (&[u8], &[u8]) = (&[0x15], &[0x16]);
+
+pub(crate) fn security(number: u32) -> Vec<u8> {
+    meta(0x16, &number.to_be_bytes())
+}
+
+/// All keys that begin with the number of a database, in any family but Meta.
+pub(crate) fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {
+    (number.to_be_bytes(), number.saturating_add(1).to_be_bytes())
+}
+
+pub(crate) fn head(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'h', id.as_bytes())
+}
+
+/// All heads of a database, in the order of the ids.
+pub(crate) fn head_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'h', &[]), with_number(number, b'h' + 1, &[]))
+}
+
+pub(crate) fn local(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'l', id.as_bytes())
+}
+
+pub(crate) fn local_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'l', &[]), with_number(number, b'l' + 1, &[]))
+}
+
+/// The id at the end of a key of [`head`], [`local`] or [`winner`].
+pub(crate) fn id_of(key: &[u8]) -> Option<&str> {
+    key.get(5..).and_then(|id| std::str::from_utf8(id).ok())
+}
+
+pub(crate) fn winner(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'b', id.as_bytes())
+}
+
+pub(crate) fn winner_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'b', &[]), with_number(number, b'b' + 1, &[]))
+}
+
+pub(crate) fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(id.len() + 40);
+    // The length comes first, so that no id and revision read as another id with another revision.
+    rest.extend_from_slice(&u32::try_from(id.len()).unwrap_or(u32::MAX).to_be_bytes());
+    rest.extend_from_slice(id.as_bytes());
+    rest.extend_from_slice(revision.to_string().as_bytes());
+    with_number(number, b'c', &rest)
+}
+
+pub(crate) fn change(number: u32, change_number: u64) -> Vec<u8> {
+    with_number(number, b's', &change_number.to_be_bytes())
+}
+
+/// All changes of a database, in order.
+pub(crate) fn change_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b's', &[]), with_number(number, b's' + 1, &[]))
+}
+
+/// The change number at the end of a key of [`change`].
+pub(crate) fn change_number_of(key: &[u8]) -> Option<u64> {
+    key.get(5..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+}
+
+pub(crate) fn reference(digest: &Digest, number: u32, id: &str) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(36 + id.len());
+    rest.extend_from_slice(digest);
+    rest.extend_from_slice(&number.to_be_bytes());
+    rest.extend_from_slice(id.as_bytes());
+    with_number(SHARED, b'r', &rest)
+}
+
+/// All references to one content.
+pub(crate) fn reference_range(digest: &Digest) -> (Vec<u8>, Vec<u8>) {
+    let from = with_number(SHARED, b'r', digest);
+    let to = successor(&from);
+    (from, to)
+}
+
+pub(crate) fn collectable(digest: &Digest) -> Vec<u8> {
+    with_number(SHARED, b'g', digest)
+}
+
+/// All contents that may have lost their last reference.
+pub(crate) fn collectable_range() -> (Vec<u8>, Vec<u8>) {
+    (with_number(SHARED, b'g', &[]), with_number(SHARED, b'g' + 1, &[]))
+}
+
+/// The digest in a key of [`collectable`].
+pub(crate) fn digest_of(key: &[u8]) -> Option<Digest> {
+    key.get(5..37).and_then(|bytes| bytes.try_into().ok())
+}
+
+pub(crate) fn content(digest: &Digest) -> Vec<u8> {
+    meta(b'c', digest)
+}
+
+pub(crate) fn chunk(upload: u64, number: u32) -> Vec<u8> {
+    let mut rest = [0; 12];
+    let (first, last) = rest.split_at_mut(8);
+    first.copy_from_slice(&upload.to_be_bytes());
+    last.copy_from_slice(&number.to_be_bytes());
+    meta(b'u', &rest)
+}
+
+/// All pieces of one upload.
+pub(crate) fn chunk_range(upload: u64) -> (Vec<u8>, Vec<u8>) {
+    (meta(b'u', &upload.to_be_bytes()), meta(b'u', &upload.saturating_add(1).to_be_bytes()))
+}
+
+/// The first key after all that begin with `prefix`.
+pub(crate) fn successor(prefix: &[u8]) -> Vec<u8> {
+    let mut key = prefix.to_vec();
+    while let Some(last) = key.pop() {
+        if last < u8::MAX {
+            key.push(last + 1);
+            break;
+        }
+    }
+    key
+}

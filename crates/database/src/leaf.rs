@@ -1,0 +1,160 @@
+//! One leaf revision of a document as it is stored: its fields and what it says of its attachments.
+
+use scrinium_document::{Fields, Revision};
+
+use crate::content::md5_text;
+use crate::error::{DatabaseError, Result};
+use crate::keys::Digest;
+use crate::wire::{Input, put_bytes, put_number};
+
+const VERSION: u8 = 1;
+const DELETED: u8 = 1;
+
+/// What a leaf says of one attachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredAttachment {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    /// Generation of the revision that brought it.
+    pub(crate) revpos: u64,
+    pub(crate) length: u64,
+    pub(crate) digest: Digest,
+    pub(crate) md5: [u8; 16],
+}
+
+impl StoredAttachment {
+    pub(crate) fn digest_text(&self) -> String {
+        md5_text(&self.md5)
+    }
+}
+
+/// A stored leaf, borrowed from its bytes; attachments and fields are decoded when they are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf<'a> {
+    pub(crate) revision: &'a str,
+    pub(crate) deleted: bool,
+    /// When the document was made on this server, and when this revision was, in ms since 1970.
+    pub(crate) created_ms: u64,
+    pub(crate) modified_ms: u64,
+    attachments: &'a [u8],
+    fields: &'a [u8],
+}
+
+/// What a leaf's record is made of.
+pub(crate) struct LeafParts<'a> {
+    pub(crate) revision: &'a Revision,
+    pub(crate) deleted: bool,
+    pub(crate) created_ms: u64,
+    pub(crate) modified_ms: u64,
+    pub(crate) attachments: &'a [StoredAttachment],
+    /// A record of [`scrinium_document::FieldsBuf`].
+    pub(crate) fields: &'a [u8],
+}
+
+impl LeafParts<'_> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(80 + self.fields.len() + self.attachments.len() * 100);
+        out.push(VERSION);
+        out.push(if self.deleted { DELETED } else { 0 });
+        put_bytes(&mut out, self.revision.to_string().as_bytes());
+        put_number(&mut out, self.created_ms);
+        put_number(&mut out, self.modified_ms);
+        put_bytes(&mut out, &encode_attachments(self.attachments));
+        out.extend_from_slice(self.fields);
+        out
+    }
+}
+
+fn encode_attachments(attachments: &[StoredAttachment]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for attachment in attachments {
+        put_bytes(&mut out, attachment.name.as_bytes());
+        put_bytes(&mut out, attachment.content_type.as_bytes());
+        put_number(&mut out, attachment.revpos);
+        put_number(&mut out, attachment.length);
+        out.extend_from_slice(&attachment.digest);
+        out.extend_from_slice(&attachment.md5);
+    }
+    out
+}
+
+impl<'a> Leaf<'a> {
+    /// # Errors
+    /// [`DatabaseError::Internal`] naming the document, if the record is damaged.
+    pub(crate) fn decode(id: &str, bytes: &'a [u8]) -> Result<Self> {
+        Self::try_decode(bytes).ok_or_else(|| DatabaseError::damaged("document", id))
+    }
+
+    fn try_decode(bytes: &'a [u8]) -> Option<Self> {
+        let mut input = Input::new(bytes);
+        if input.byte()? != VERSION {
+            return None;
+        }
+        let flags = input.byte()?;
+        Some(Self {
+            deleted: flags & DELETED != 0,
+            revision: input.text()?,
+            created_ms: input.number()?,
+            modified_ms: input.number()?,
+            attachments: input.bytes()?,
+            fields: input.rest(),
+        })
+    }
+
+    pub(crate) fn parsed_revision(&self, id: &str) -> Result<Revision> {
+        Revision::parse(self.revision).map_err(|_| DatabaseError::damaged("revision", id))
+    }
+
+    pub(crate) const fn has_attachments(&self) -> bool {
+        !self.attachments.is_empty()
+    }
+
+    pub(crate) fn attachments(&self, id: &str) -> Result<Vec<StoredAttachment>> {
+        let mut input = Input::new(self.attachments);
+        let mut attachments = Vec::new();
+        while !input.rest().is_empty() {
+            let attachment = read_attachment(&mut input);
+            attachments.push(attachment.ok_or_else(|| DatabaseError::damaged("list of attachments", id))?);
+        }
+        Ok(attachments)
+    }
+
+    pub(crate) fn fields(&self, id: &str) -> Result<Fields<'a>> {
+        Fields::decode(self.fields).map_err(|_| DatabaseError::damaged("fields", id))
+    }
+
+    pub(crate) const fn field_bytes(&self) -> &'a [u8] {
+        self.fields
+    }
+
+    /// The contents that the leaf refers to: its attachments and the values stored outside.
+    pub(crate) fn contents(&self, id: &str) -> Result<Vec<Digest>> {
+        let mut contents: Vec<Digest> =
+            self.attachments(id)?.iter().map(|attachment| attachment.digest).collect();
+        let fields = self.fields(id)?;
+        if fields.has_outside() {
+            contents.extend(fields.iter().filter_map(|(_, value)| match value {
+                scrinium_document::FieldValue::Outside(outside) => Some(outside.digest),
+                scrinium_document::FieldValue::Json(_) => None,
+            }));
+        }
+        Ok(contents)
+    }
+
+    /// Bytes of the fields and the attachments, before compression and sharing.
+    pub(crate) fn external_bytes(&self, id: &str) -> Result<u64> {
+        let attached: u64 = self.attachments(id)?.iter().map(|attachment| attachment.length).sum();
+        Ok(attached + self.fields(id)?.value_bytes())
+    }
+}
+
+fn read_attachment(input: &mut Input<'_>) -> Option<StoredAttachment> {
+    Some(StoredAttachment {
+        name: input.text()?.to_owned(),
+        content_type: input.text()?.to_owned(),
+        revpos: input.number()?,
+        length: input.number()?,
+        digest: input.array()?,
+        md5: input.array()?,
+    })
+}

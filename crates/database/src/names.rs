@@ -1,0 +1,47 @@
+//! What a database may be called.
+
+use crate::error::{DatabaseError, Result};
+
+/// Longer names are refused, as CouchDB refuses names whose file could not be made.
+const MAX_NAME_BYTES: usize = 238;
+
+/// CouchDB's rule, and a dot besides, which `mail.box` needs.
+///
+/// # Errors
+/// `illegal_database_name`, in CouchDB's words.
+pub(crate) fn validate(name: &str) -> Result<()> {
+    let mut letters = name.bytes();
+    let begins = letters.next().is_some_and(|first| first.is_ascii_lowercase());
+    let goes_on = letters.all(|letter| {
+        letter.is_ascii_lowercase() || letter.is_ascii_digit() || b"_$()+-/.".contains(&letter)
+    });
+    // Whatever maps names to paths one day must not meet a way out of its folder.
+    let climbs = name.split('/').any(|part| part.is_empty() || part.starts_with('.'));
+    if begins && goes_on && !climbs && name.len() <= MAX_NAME_BYTES {
+        return Ok(());
+    }
+    Err(DatabaseError::BadRequest {
+        error: "illegal_database_name",
+        reason: format!(
+            "Name: '{name}'. Only lowercase characters (a-z), digits (0-9), and any of the characters \
+             _, $, (, ), +, -, ., and / are allowed. Must begin with a letter."
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_couchdb_takes_them() {
+        for name in ["a", "mail/ada", "mail.box", "db_1$()+-", &"a".repeat(238)] {
+            assert!(validate(name).is_ok(), "{name}");
+        }
+        for name in
+            ["", "A", "1a", "_users", "../etc", "a/../b", "a//b", "a/", "a/.b", "ä", "a b", &"a".repeat(239)]
+        {
+            assert_eq!(validate(name).unwrap_err().error(), "illegal_database_name", "{name}");
+        }
+    }
+}

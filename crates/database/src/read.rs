@@ -1,0 +1,263 @@
+//! Reading documents: the winner, a named revision, all open revisions, and what goes with them.
+
+mod render;
+
+use scrinium_document::{Revision, is_local};
+use scrinium_store::{Family, Snapshot};
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::head::Head;
+use crate::keys;
+use crate::leaf::Leaf;
+
+pub(crate) use render::{Renderer, write_fields};
+
+/// What a reader wants of a document beside its fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// This revision instead of the winner.
+    pub revision: Option<String>,
+    /// If `revision` was superseded, the leaf that follows it.
+    pub latest: bool,
+    /// `_revisions`: the history.
+    pub revisions: bool,
+    /// `_revs_info`: the history, and whether each revision can be read.
+    pub revisions_info: bool,
+    /// `_conflicts`: the other leaves.
+    pub conflicts: bool,
+    /// `_deleted_conflicts`: the other leaves that are tombstones.
+    pub deleted_conflicts: bool,
+    /// `_local_seq`: the number of the last change.
+    pub local_sequence: bool,
+    /// Attachments' contents in the JSON, in base64, instead of stubs.
+    pub attachments: bool,
+    /// Contents of only those attachments that came after these revisions; stubs for the others.
+    pub attachments_since: Option<Vec<String>>,
+}
+
+impl ReadOptions {
+    /// Whether more than the winner's own record is needed.
+    const fn needs_head(&self) -> bool {
+        self.revision.is_some()
+            || self.revisions
+            || self.revisions_info
+            || self.conflicts
+            || self.deleted_conflicts
+            || self.local_sequence
+            || self.attachments_since.is_some()
+    }
+}
+
+/// A document as it goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its id.
+    pub id: String,
+    /// Its revision.
+    pub revision: String,
+    /// Whether it is a tombstone.
+    pub deleted: bool,
+    /// All of it as JSON, `_id` and `_rev` first.
+    pub json: String,
+}
+
+/// Which revisions [`Database::open_revisions`] gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenRevisions {
+    /// All leaves.
+    All,
+    /// These, leaves or not.
+    These(Vec<String>),
+}
+
+/// A revision that was asked for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenRevision {
+    /// It is there.
+    Found(Document),
+    /// It never was here, or it was superseded.
+    Missing(String),
+}
+
+impl Database {
+    /// A document. Without a revision a tombstone is not found.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] (`missing` or `deleted`), a revision that is none, and what the
+    /// store reports.
+    pub fn read(&self, id: &str, options: &ReadOptions) -> Result<Document> {
+        self.check_there()?;
+        if is_local(id) {
+            return self.read_local(id);
+        }
+        if !options.needs_head() {
+            // The winner's record says all that is wanted: one look-up.
+            let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
+            let stored = stored.ok_or_else(DatabaseError::missing)?;
+            let leaf = Leaf::decode(id, &stored)?;
+            if leaf.deleted {
+                return Err(DatabaseError::deleted());
+            }
+            return Renderer::new(self, options).render(id, &leaf, None);
+        }
+        let snapshot = self.store().snapshot();
+        let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+        let wanted = match &options.revision {
+            None => head.tree.winner().filter(|leaf| !leaf.deleted).map(|leaf| leaf.revision.clone()),
+            Some(text) => {
+                let revision = Revision::parse(text)?;
+                let later = if options.latest { head.tree.leaves_from(&revision) } else { Vec::new() };
+                Some(later.first().map_or(revision, |leaf| leaf.revision.clone()))
+            }
+        };
+        let wanted = wanted.ok_or_else(DatabaseError::deleted)?;
+        self.read_leaf(&snapshot, id, &head, &wanted, options)?.ok_or_else(DatabaseError::missing)
+    }
+
+    /// Leaves of a document, or revisions of it by name.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if all leaves of an unknown document are asked for, a revision that
+    /// is none, and what the store reports.
+    pub fn open_revisions(
+        &self,
+        id: &str,
+        which: &OpenRevisions,
+        options: &ReadOptions,
+    ) -> Result<Vec<OpenRevision>> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let head = self.head(&snapshot, id)?;
+        let names: Vec<String> = match (which, &head) {
+            (OpenRevisions::All, None) => return Err(DatabaseError::missing()),
+            (OpenRevisions::All, Some(head)) => {
+                head.tree.leaves().map(|leaf| leaf.revision.to_string()).collect()
+            }
+            (OpenRevisions::These(names), _) => names.clone(),
+        };
+        let mut found = Vec::with_capacity(names.len());
+        let mut given = std::collections::HashSet::new();
+        for name in names {
+            let revision = Revision::parse(&name)?;
+            let Some(head) = &head else {
+                found.push(OpenRevision::Missing(name));
+                continue;
+            };
+            let mut wanted = vec![revision.clone()];
+            if options.latest {
+                let later: Vec<Revision> =
+                    head.tree.leaves_from(&revision).iter().map(|leaf| leaf.revision.clone()).collect();
+                if !later.is_empty() {
+                    wanted = later;
+                }
+            }
+            for revision in wanted {
+                if !given.insert(revision.to_string()) {
+                    continue;
+                }
+                let document = self.read_leaf(&snapshot, id, head, &revision, options)?;
+                found.push(document.map_or_else(|| OpenRevision::Missing(name.clone()), OpenRevision::Found));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The winner as of a snapshot; `None` if there is none, or a tombstone.
+    pub(crate) fn read_at(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        options: &ReadOptions,
+    ) -> Result<Option<Document>> {
+        let Some(stored) = snapshot.get(Family::Scan, &keys::winner(self.number(), id))? else {
+            return Ok(None);
+        };
+        let leaf = Leaf::decode(id, &stored)?;
+        if leaf.deleted {
+            return Ok(None);
+        }
+        let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
+        Renderer::new(self, options).render(id, &leaf, head.as_ref()).map(Some)
+    }
+
+    pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
+        let stored = snapshot.get(Family::Point, &keys::head(self.number(), id))?;
+        stored
+            .map(|bytes| Head::decode(&bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id)))
+            .transpose()
+    }
+
+    /// The record of a leaf; `None` if the revision is no leaf.
+    pub(crate) fn leaf_record(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        head: &Head,
+        revision: &Revision,
+    ) -> Result<Option<scrinium_store::Slice>> {
+        let is_winner = head.tree.winner().is_some_and(|winner| winner.revision == revision);
+        let key = match head.tree.leaf(revision) {
+            None => return Ok(None),
+            Some(_) if is_winner => keys::winner(self.number(), id),
+            Some(_) => keys::loser(self.number(), id, revision),
+        };
+        let stored = snapshot.get(Family::Scan, &key)?;
+        stored.map(Some).ok_or_else(|| DatabaseError::damaged("revision", id))
+    }
+
+    fn read_leaf(
+        &self,
+        snapshot: &Snapshot,
+        id: &str,
+        head: &Head,
+        revision: &Revision,
+        options: &ReadOptions,
+    ) -> Result<Option<Document>> {
+        let Some(record) = self.leaf_record(snapshot, id, head, revision)? else { return Ok(None) };
+        let leaf = Leaf::decode(id, &record)?;
+        Renderer::new(self, options).render(id, &leaf, Some(head)).map(Some)
+    }
+
+    /// For each document those of the given revisions that are not known here, and leaves that may be
+    /// their ancestors. Documents of which nothing is missing are left out.
+    ///
+    /// # Errors
+    /// A revision that is none, and what the store reports.
+    pub fn revisions_difference(
+        &self,
+        wanted: &[(String, Vec<String>)],
+    ) -> Result<Vec<(String, RevisionsDifference)>> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let mut differences = Vec::new();
+        for (id, names) in wanted {
+            let revisions: Vec<Revision> =
+                names.iter().map(|name| Revision::parse(name)).collect::<std::result::Result<_, _>>()?;
+            let (missing, ancestors) = match self.head(&snapshot, id)? {
+                None => (revisions, Vec::new()),
+                Some(head) => {
+                    let missing = head.tree.missing(&revisions);
+                    let ancestors = head.tree.possible_ancestors(&missing);
+                    (missing, ancestors)
+                }
+            };
+            if !missing.is_empty() {
+                let text = |revisions: Vec<Revision>| revisions.iter().map(Revision::to_string).collect();
+                let difference =
+                    RevisionsDifference { missing: text(missing), possible_ancestors: text(ancestors) };
+                differences.push((id.clone(), difference));
+            }
+        }
+        Ok(differences)
+    }
+}
+
+/// What a replica has that is not known here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionsDifference {
+    /// The revisions that are not known.
+    pub missing: Vec<String>,
+    /// Leaves that may be their ancestors, so that the replica can send attachments as stubs.
+    pub possible_ancestors: Vec<String>,
+}

@@ -1,0 +1,198 @@
+//! Rows of `_all_docs`, `_design_docs`, `_local_docs` and of views, read bit by bit from one snapshot.
+
+mod documents;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::read::ReadOptions;
+use crate::view::ViewRows;
+
+use documents::{Kind, ListedRows, RangeRows};
+
+/// Which rows are wanted, in CouchDB's terms.
+#[derive(Clone, Debug)]
+pub struct RowQuery {
+    /// The first key, in the direction of reading.
+    pub start_key: Option<Value>,
+    /// Among equal keys the first id.
+    pub start_id: Option<String>,
+    /// The last key.
+    pub end_key: Option<Value>,
+    /// Among equal keys the last id.
+    pub end_id: Option<String>,
+    /// Whether `end_key` itself belongs to the rows.
+    pub inclusive_end: bool,
+    /// Exactly these keys, in this order.
+    pub keys: Option<Vec<Value>>,
+    /// From the highest key to the lowest.
+    pub descending: bool,
+    /// Leave out so many rows at the beginning.
+    pub skip: u64,
+    /// Give so many rows at most.
+    pub limit: Option<u64>,
+    /// With each row its document.
+    pub include_documents: bool,
+    /// In those documents the other leaves.
+    pub conflicts: bool,
+    /// In those documents the attachments' contents.
+    pub attachments: bool,
+    /// Say which change the rows reach up to.
+    pub update_sequence: bool,
+    /// Totals instead of rows. `None`: as the view is made.
+    pub reduce: Option<bool>,
+    /// A total for each key.
+    pub group: bool,
+    /// A total for each beginning of so many elements of the key.
+    pub group_level: Option<u32>,
+    /// How far the rows must have followed the changes.
+    pub freshness: Freshness,
+}
+
+impl Default for RowQuery {
+    fn default() -> Self {
+        Self {
+            start_key: None,
+            start_id: None,
+            end_key: None,
+            end_id: None,
+            inclusive_end: true,
+            keys: None,
+            descending: false,
+            skip: 0,
+            limit: None,
+            include_documents: false,
+            conflicts: false,
+            attachments: false,
+            update_sequence: false,
+            reduce: None,
+            group: false,
+            group_level: None,
+            freshness: Freshness::UpToDate,
+        }
+    }
+}
+
+impl RowQuery {
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        ReadOptions { conflicts: self.conflicts, attachments: self.attachments, ..ReadOptions::default() }
+    }
+}
+
+/// How far a view must have followed the changes before it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// `update=true`: to the last change there was when the reader asked.
+    UpToDate,
+    /// `update=false`: as it stands.
+    AsItStands,
+    /// `update=lazy`: as it stands, and it is brought up to date soon.
+    UpToDateSoon,
+}
+
+/// A row. Key, value and document are JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// The document; none in a row of totals and in one for a key that is not there.
+    pub id: Option<String>,
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: Option<String>,
+    /// The document itself, if it was asked for.
+    pub document: Option<String>,
+    /// `not_found`: a key that was asked for is not there.
+    pub error: Option<&'static str>,
+}
+
+/// Rows on their way to a reader, all from one snapshot, in bounded memory.
+pub struct Rows {
+    /// How many rows the whole view has.
+    pub total_rows: Option<u64>,
+    /// How many rows lie before the first, where that is known without counting.
+    pub offset: Option<u64>,
+    /// The change that the rows reach up to, if it was asked for.
+    pub update_sequence: Option<String>,
+    /// The rows are totals.
+    pub reduced: bool,
+    source: Source,
+}
+
+enum Source {
+    Range(Box<RangeRows>),
+    Listed(Box<ListedRows>),
+    View(Box<ViewRows>),
+}
+
+impl Rows {
+    pub(crate) fn of_view(rows: ViewRows, total_rows: u64, offset: u64, reduced: bool) -> Self {
+        Self {
+            total_rows: Some(total_rows),
+            offset: Some(offset),
+            update_sequence: None,
+            reduced,
+            source: Source::View(Box::new(rows)),
+        }
+    }
+
+    /// The next rows, at most `max_rows`; none at the end.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
+        match &mut self.source {
+            Source::Range(rows) => rows.next_rows(max_rows),
+            Source::Listed(rows) => rows.next_rows(max_rows),
+            Source::View(rows) => rows.next_rows(max_rows),
+        }
+    }
+}
+
+impl Database {
+    /// `_all_docs`: documents that are there, in the byte order of their ids.
+    ///
+    /// # Errors
+    /// The database is gone, and what the store reports.
+    pub fn all_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
+        self.list(Kind::All, query)
+    }
+
+    /// `_design_docs`: design documents.
+    ///
+    /// # Errors
+    /// As [`Database::all_documents`].
+    pub fn design_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
+        self.list(Kind::Design, query)
+    }
+
+    /// `_local_docs`: documents that stay on this server.
+    ///
+    /// # Errors
+    /// As [`Database::all_documents`].
+    pub fn local_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
+        self.list(Kind::Local, query)
+    }
+
+    fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery) -> Result<Rows> {
+        self.check_there()?;
+        let info = self.info()?;
+        // A range of ids is not counted, so the rows before a start key are not known.
+        let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
+        let update_sequence = query.update_sequence.then_some(info.update_sequence);
+        let (source, total_rows) = match query.keys.take() {
+            Some(keys) => {
+                let rows = ListedRows::new(self, kind, &query, keys);
+                (Source::Listed(Box::new(rows)), Some(info.document_count))
+            }
+            None => {
+                let rows = RangeRows::new(self, kind, &query);
+                let total_rows = if kind == Kind::All { Some(info.document_count) } else { None };
+                (Source::Range(Box::new(rows)), total_rows)
+            }
+        };
+        Ok(Rows { total_rows, offset, update_sequence, reduced: false, source })
+    }
+}

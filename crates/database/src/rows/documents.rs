@@ -1,0 +1,239 @@
+//! Rows that are documents in the order of their ids, or documents that were asked for by id.
+
+use std::sync::Arc;
+
+use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+use serde_json::Value;
+
+use super::{Row, RowQuery};
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::head::Head;
+use crate::keys;
+use crate::leaf::Leaf;
+use crate::read::{ReadOptions, Renderer};
+
+/// Which documents are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    All,
+    Design,
+    Local,
+}
+
+impl Kind {
+    /// What the ids that are listed begin with.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Design => scrinium_document::DESIGN_PREFIX,
+            Self::Local => scrinium_document::LOCAL_PREFIX,
+        }
+    }
+
+    fn key(self, database: &Database, id: &str) -> Vec<u8> {
+        match self {
+            Self::All | Self::Design => keys::head(database.number(), id),
+            Self::Local => keys::local(database.number(), id),
+        }
+    }
+
+    fn range(self, database: &Database) -> (Vec<u8>, Vec<u8>) {
+        match self {
+            Self::All => keys::head_range(database.number()),
+            Self::Local => keys::local_range(database.number()),
+            Self::Design => {
+                let from = keys::head(database.number(), self.prefix());
+                let to = keys::successor(&from);
+                (from, to)
+            }
+        }
+    }
+}
+
+/// What is needed to make a row of a document.
+struct Source {
+    database: Arc<Database>,
+    kind: Kind,
+    snapshot: Snapshot,
+    include_documents: bool,
+    options: ReadOptions,
+}
+
+impl Source {
+    fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
+        Self {
+            database: Arc::clone(database),
+            kind,
+            snapshot: database.store().snapshot(),
+            include_documents: query.include_documents,
+            options: query.read_options(),
+        }
+    }
+
+    /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not wanted.
+    fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
+        if self.kind == Kind::Local {
+            return self.local_row(id, stored).map(Some);
+        }
+        let damaged = || DatabaseError::damaged("revision tree", id);
+        let head = Head::decode(stored).ok_or_else(damaged)?;
+        let winner = head.tree.winner().ok_or_else(damaged)?;
+        if winner.deleted && !tombstones {
+            return Ok(None);
+        }
+        let deleted = if winner.deleted { ",\"deleted\":true" } else { "" };
+        let value = format!("{{\"rev\":\"{}\"{deleted}}}", winner.revision);
+        let document = match (self.include_documents, winner.deleted) {
+            (false, _) => None,
+            (true, true) => Some("null".to_owned()),
+            (true, false) => Some(self.document(id, &head)?),
+        };
+        Ok(Some(Row {
+            id: Some(id.to_owned()),
+            key: json_text(id),
+            value: Some(value),
+            document,
+            error: None,
+        }))
+    }
+
+    fn document(&self, id: &str, head: &Head) -> Result<String> {
+        let number = self.database.number();
+        let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
+        let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
+        let leaf = Leaf::decode(id, &stored)?;
+        Ok(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json)
+    }
+
+    fn local_row(&self, id: &str, stored: &[u8]) -> Result<Row> {
+        let document = crate::local::render(&self.database, id, stored)?;
+        let value = format!("{{\"rev\":\"{}\"}}", document.revision);
+        let document = self.include_documents.then_some(document.json);
+        Ok(Row { id: Some(id.to_owned()), key: json_text(id), value: Some(value), document, error: None })
+    }
+}
+
+/// Documents in the order of their ids.
+pub(super) struct RangeRows {
+    source: Source,
+    from: Vec<u8>,
+    to: Vec<u8>,
+    direction: Direction,
+    skip: u64,
+    left: u64,
+}
+
+impl RangeRows {
+    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
+        let source = Source::new(database, kind, query);
+        let (first, last) = kind.range(database);
+        let (low, high) = if query.descending {
+            (&query.end_key, &query.start_key)
+        } else {
+            (&query.start_key, &query.end_key)
+        };
+        let low_inclusive = !query.descending || query.inclusive_end;
+        let high_inclusive = query.descending || query.inclusive_end;
+        let from = bound(low.as_ref(), !low_inclusive, database, kind).unwrap_or_else(|| first.clone());
+        let to = bound(high.as_ref(), high_inclusive, database, kind).unwrap_or_else(|| last.clone());
+        let direction = if query.descending { Direction::Backward } else { Direction::Forward };
+        let (from, to) = (from.clamp(first.clone(), last.clone()), to.clamp(first, last));
+        Self { source, from, to, direction, skip: query.skip, left: query.limit.unwrap_or(u64::MAX) }
+    }
+
+    pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        if self.from >= self.to {
+            return Ok(rows);
+        }
+        let snapshot = self.source.snapshot.clone();
+        let range = KeyRange { from: &self.from, to: Some(&self.to) };
+        let mut cursor = snapshot.cursor(Family::Point, range, self.direction);
+        let mut last = None;
+        while self.left > 0 && rows.len() < max_rows {
+            let Some((key, stored)) = cursor.next()? else {
+                last = None;
+                self.left = 0;
+                break;
+            };
+            last = Some(key.to_vec());
+            let id =
+                keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.source.database.name()))?;
+            let Some(row) = self.source.row(id, stored, false)? else { continue };
+            if self.skip > 0 {
+                self.skip -= 1;
+            } else {
+                self.left -= 1;
+                rows.push(row);
+            }
+        }
+        drop(cursor);
+        match (last, self.direction) {
+            (None, _) => {}
+            (Some(key), Direction::Forward) => self.from = [key, vec![0]].concat(),
+            (Some(key), Direction::Backward) => self.to = key,
+        }
+        Ok(rows)
+    }
+}
+
+/// Where a key lies among the ids, or the place right after it. Whatever is no string sorts before or
+/// behind all strings, as in CouchDB's collation.
+fn bound(key: Option<&Value>, after: bool, database: &Database, kind: Kind) -> Option<Vec<u8>> {
+    match key? {
+        Value::String(id) => {
+            let mut bound = kind.key(database, id);
+            if after {
+                bound.push(0);
+            }
+            Some(bound)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(kind.range(database).0),
+        Value::Array(_) | Value::Object(_) => Some(kind.range(database).1),
+    }
+}
+
+/// Documents that were asked for by id, in that order.
+pub(super) struct ListedRows {
+    source: Source,
+    keys: std::vec::IntoIter<Value>,
+}
+
+impl ListedRows {
+    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery, mut keys: Vec<Value>) -> Self {
+        if query.descending {
+            keys.reverse();
+        }
+        let skip = usize::try_from(query.skip).unwrap_or(usize::MAX);
+        let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let keys: Vec<Value> = keys.into_iter().skip(skip).take(limit).collect();
+        Self { source: Source::new(database, kind, query), keys: keys.into_iter() }
+    }
+
+    pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        while rows.len() < max_rows
+            && let Some(key) = self.keys.next()
+        {
+            let found = match &key {
+                Value::String(id) if id.starts_with(self.source.kind.prefix()) => {
+                    let key = self.source.kind.key(&self.source.database, id);
+                    let stored = self.source.snapshot.get(Family::Point, &key)?;
+                    stored.map(|stored| self.source.row(id, &stored, true)).transpose()?.flatten()
+                }
+                _ => None,
+            };
+            rows.push(found.unwrap_or_else(|| Row {
+                key: key.to_string(),
+                error: Some("not_found"),
+                ..Row::default()
+            }));
+        }
+        Ok(rows)
+    }
+}
+
+fn json_text(text: &str) -> String {
+    Value::from(text).to_string()
+}

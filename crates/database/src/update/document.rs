@@ -1,0 +1,393 @@
+//! One edit held against its document: revisions, attachments, and the keys that change.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision};
+use scrinium_store::Family;
+
+use super::{Transaction, Updated};
+use crate::database::Pending;
+use crate::edit::{EditMode, Prepared, PreparedAttachment};
+use crate::error::{DatabaseError, Result};
+use crate::head::{ChangeRecord, Head};
+use crate::keys::{self, Digest};
+use crate::leaf::{Leaf, LeafParts, StoredAttachment};
+
+/// A document as it stands before an edit.
+struct Before {
+    head: Head,
+    /// Leaves that were written since what the store shows, by revision.
+    leaves: HashMap<String, Bytes>,
+    is_new: bool,
+}
+
+/// Which revisions are leaves, and which of them wins.
+#[derive(PartialEq, Eq)]
+struct Leaves {
+    winner: Option<(Revision, bool)>,
+    all: BTreeSet<String>,
+}
+
+/// What an edit added to its document's revisions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grown {
+    Leaf,
+    /// Only what lies behind leaves that were there.
+    History,
+    Nothing,
+}
+
+impl Leaves {
+    fn of(tree: &RevisionTree) -> Self {
+        Self {
+            winner: tree.winner().map(|leaf| (leaf.revision.clone(), leaf.deleted)),
+            all: tree.leaves().map(|leaf| leaf.revision.to_string()).collect(),
+        }
+    }
+
+    fn is_winner(&self, revision: &str) -> bool {
+        self.winner.as_ref().is_some_and(|(winner, _)| winner.to_string() == revision)
+    }
+
+    fn alive(&self) -> bool {
+        matches!(self.winner, Some((_, false)))
+    }
+}
+
+impl Transaction<'_> {
+    /// Adds one edit to the batch.
+    pub(super) fn apply(&mut self, edit: Prepared) -> Result<Updated> {
+        let before = self.before(&edit.id)?;
+        let parent = self.parent(&edit, &before)?;
+        let parent_leaf =
+            parent.as_ref().map(|parent| self.leaf(&edit.id, &before, parent)).transpose()?.flatten();
+        let fields = match (&edit.fields, &parent_leaf) {
+            (Some(fields), _) => fields.as_bytes().to_vec(),
+            (None, Some(bytes)) => Leaf::decode(&edit.id, bytes)?.field_bytes().to_vec(),
+            (None, None) => scrinium_document::FieldsBuf::default().into_bytes(),
+        };
+        let generation = match self.mode {
+            EditMode::Interactive => parent.as_ref().map_or(1, |parent| parent.generation() + 1),
+            EditMode::Replicated => edit.revision.as_ref().map_or(1, Revision::generation),
+        };
+        let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
+        let mut tree = before.head.tree.clone();
+        let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), &fields, &attachments)?;
+        let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
+        if grown == Grown::Nothing {
+            return Ok(updated);
+        }
+        tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
+        let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
+        let mut leaves = before.leaves.clone();
+        if grown == Grown::Leaf {
+            let parts = LeafParts {
+                revision: &revision,
+                deleted: edit.deleted,
+                created_ms,
+                modified_ms: self.now_ms,
+                attachments: &attachments,
+                fields: &fields,
+            };
+            leaves.insert(revision.to_string(), parts.encode().into());
+            self.keep_contents(edit.outside, edit.attachments);
+        }
+        self.write(&edit.id, &before, tree, created_ms, leaves)?;
+        Ok(updated)
+    }
+
+    /// The document as the edits before this one leave it.
+    fn before(&self, id: &str) -> Result<Before> {
+        if let Some(pending) = self.changed.get(id).or_else(|| self.writer.pending.get(id)) {
+            let Pending { head, leaves } = pending.clone();
+            return Ok(Before { head, leaves, is_new: false });
+        }
+        let stored = self.database.store().get(Family::Point, &keys::head(self.database.number(), id))?;
+        match stored {
+            Some(bytes) => {
+                let head = Head::decode(&bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id))?;
+                Ok(Before { head, leaves: HashMap::new(), is_new: false })
+            }
+            None => {
+                let head = Head {
+                    change_number: 0,
+                    created_ms: 0,
+                    external_bytes: 0,
+                    contents: Vec::new(),
+                    tree: RevisionTree::new(),
+                };
+                Ok(Before { head, leaves: HashMap::new(), is_new: true })
+            }
+        }
+    }
+
+    /// The revision that an edit builds on: the one it names, or else the tombstone that it replaces.
+    fn parent(&self, edit: &Prepared, before: &Before) -> Result<Option<Revision>> {
+        match self.mode {
+            EditMode::Replicated => Ok(edit.path.get(1).cloned()),
+            EditMode::Interactive => Ok(before.head.tree.edit_parent(edit.revision.as_ref())?.cloned()),
+        }
+    }
+
+    /// Adds the edit's revision to the tree.
+    fn grow(
+        &self,
+        tree: &mut RevisionTree,
+        edit: &Prepared,
+        parent: Option<&Revision>,
+        fields: &[u8],
+        attachments: &[StoredAttachment],
+    ) -> Result<(Revision, Grown)> {
+        if self.mode == EditMode::Replicated {
+            let revision = edit.revision.clone().ok_or_else(|| {
+                DatabaseError::bad_request(
+                    "A replicated document must bring its revision: `_rev` is missing.",
+                )
+            })?;
+            let grown = match tree.merge(&edit.path, edit.deleted)? {
+                Merged::NewLeaf | Merged::NewBranch => Grown::Leaf,
+                Merged::Joined => Grown::History,
+                Merged::InternalNode | Merged::AlreadyThere => Grown::Nothing,
+            };
+            return Ok((revision, grown));
+        }
+        let decoded = scrinium_document::Fields::decode(fields)?;
+        let digests: Vec<(&str, String)> = attachments
+            .iter()
+            .map(|attachment| (attachment.name.as_str(), attachment.digest_text()))
+            .collect();
+        let named: Vec<(&str, &str)> =
+            digests.iter().map(|(name, digest)| (*name, digest.as_str())).collect();
+        let revision = new_revision(parent, edit.deleted, decoded, &named);
+        tree.add_edit(parent, revision.clone(), edit.deleted)?;
+        Ok((revision, Grown::Leaf))
+    }
+
+    /// The new leaf's attachments: those that came, and those of the parent that the edit names.
+    fn attachments(
+        &mut self,
+        edit: &Prepared,
+        before: &Before,
+        parent_leaf: Option<&Bytes>,
+        generation: u64,
+    ) -> Result<Vec<StoredAttachment>> {
+        let mut known = match parent_leaf {
+            Some(bytes) => Leaf::decode(&edit.id, bytes)?.attachments(&edit.id)?,
+            None => Vec::new(),
+        };
+        let mut attachments = Vec::new();
+        if edit.fields.is_none() {
+            let keeps = |attachment: &StoredAttachment| {
+                !edit.remove_attachments.contains(&attachment.name)
+                    && edit.attachments.iter().all(|new| new.name() != attachment.name)
+            };
+            attachments = known.iter().filter(|attachment| keeps(attachment)).cloned().collect();
+        }
+        for attachment in &edit.attachments {
+            attachments.push(match attachment {
+                PreparedAttachment::New { name, content_type, revpos, content } => StoredAttachment {
+                    name: name.clone(),
+                    content_type: content_type.clone(),
+                    revpos: revpos.filter(|_| self.mode == EditMode::Replicated).unwrap_or(generation),
+                    length: content.inner.length,
+                    digest: content.inner.digest,
+                    md5: content.inner.md5,
+                },
+                PreparedAttachment::Stub { name, digest } => {
+                    if self.mode == EditMode::Replicated && known.is_empty() {
+                        known = self.attachments_of_all_leaves(&edit.id, before)?;
+                    }
+                    let same = |attachment: &&StoredAttachment| {
+                        attachment.name == *name
+                            && (self.mode == EditMode::Interactive
+                                || digest.as_ref().is_none_or(|digest| *digest == attachment.digest_text()))
+                    };
+                    known.iter().find(same).cloned().ok_or_else(|| DatabaseError::PreconditionFailed {
+                        error: "missing_stub",
+                        reason: format!("Invalid attachment stub in {} for {name}", edit.id),
+                    })?
+                }
+            });
+        }
+        // The content of a stub may lose its last other reference to another update meanwhile.
+        for attachment in &attachments {
+            self.pins.push(self.database.common.contents.pin(&attachment.digest));
+        }
+        Ok(attachments)
+    }
+
+    fn attachments_of_all_leaves(&self, id: &str, before: &Before) -> Result<Vec<StoredAttachment>> {
+        let mut attachments = Vec::new();
+        for leaf in before.head.tree.leaves() {
+            if let Some(bytes) = self.leaf(id, before, leaf.revision)? {
+                attachments.extend(Leaf::decode(id, &bytes)?.attachments(id)?);
+            }
+        }
+        Ok(attachments)
+    }
+
+    /// The record of a leaf; `None` if the revision is no leaf.
+    fn leaf(&self, id: &str, before: &Before, revision: &Revision) -> Result<Option<Bytes>> {
+        let text = revision.to_string();
+        if let Some(bytes) = before.leaves.get(&text) {
+            return Ok(Some(bytes.clone()));
+        }
+        let leaves = Leaves::of(&before.head.tree);
+        if !leaves.all.contains(&text) {
+            return Ok(None);
+        }
+        let number = self.database.number();
+        let key = if leaves.is_winner(&text) {
+            keys::winner(number, id)
+        } else {
+            keys::loser(number, id, revision)
+        };
+        let stored = self.database.store().get(Family::Scan, &key)?;
+        let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
+        Ok(Some(Bytes::copy_from_slice(&stored)))
+    }
+
+    fn keep_contents(&mut self, outside: Vec<crate::content::Content>, brought: Vec<PreparedAttachment>) {
+        let attached = brought.into_iter().filter_map(|attachment| match attachment {
+            PreparedAttachment::New { content, .. } => Some(content),
+            PreparedAttachment::Stub { .. } => None,
+        });
+        for content in outside.into_iter().chain(attached) {
+            content.write(&mut self.batch);
+            self.contents.push(content);
+        }
+    }
+
+    /// Puts everything that the edit changes into the batch.
+    fn write(
+        &mut self,
+        id: &str,
+        before: &Before,
+        tree: RevisionTree,
+        created_ms: u64,
+        mut leaves: HashMap<String, Bytes>,
+    ) -> Result<()> {
+        let number = self.database.number();
+        let old = Leaves::of(&before.head.tree);
+        let new = Leaves::of(&tree);
+        self.place_leaves(id, before, &old, &new, &mut leaves)?;
+        let (contents, external_bytes) = self.contents_of(id, before, &tree, &leaves)?;
+        self.refer(id, &before.head.contents, &contents);
+
+        let change_number = self.header.change_number + 1;
+        if before.head.change_number > 0 {
+            self.batch.delete(Family::Churn, &keys::change(number, before.head.change_number));
+        }
+        if let Some((winner, deleted)) = &new.winner {
+            let several_leaves = new.all.len() > 1;
+            let change =
+                ChangeRecord { id: id.to_owned(), winner: winner.clone(), deleted: *deleted, several_leaves };
+            self.batch.put(Family::Churn, &keys::change(number, change_number), &change.encode());
+        }
+        let head = Head { change_number, created_ms, external_bytes, contents, tree };
+        self.batch.put(Family::Point, &keys::head(number, id), &head.encode());
+
+        self.header.change_number = change_number;
+        self.header.external_bytes =
+            self.header.external_bytes.saturating_sub(before.head.external_bytes) + external_bytes;
+        self.count(&old, &new);
+        self.design_changed |= is_design(id);
+        self.changed.insert(id.to_owned(), Pending { head, leaves });
+        Ok(())
+    }
+
+    /// Winner and losers lie under different keys: puts each leaf where it now belongs.
+    fn place_leaves(
+        &mut self,
+        id: &str,
+        before: &Before,
+        old: &Leaves,
+        new: &Leaves,
+        leaves: &mut HashMap<String, Bytes>,
+    ) -> Result<()> {
+        let number = self.database.number();
+        for text in old.all.difference(&new.all) {
+            leaves.remove(text);
+            if !old.is_winner(text) {
+                self.batch.delete(Family::Scan, &keys::loser(number, id, &Revision::parse(text)?));
+            }
+        }
+        for text in &new.all {
+            let was_there = old.all.contains(text);
+            let is_winner = new.is_winner(text);
+            if was_there && old.is_winner(text) == is_winner {
+                continue;
+            }
+            let revision = Revision::parse(text)?;
+            let record = match leaves.get(text) {
+                Some(record) => record.clone(),
+                None => {
+                    self.leaf(id, before, &revision)?.ok_or_else(|| DatabaseError::damaged("leaf", id))?
+                }
+            };
+            if is_winner {
+                self.batch.put(Family::Scan, &keys::winner(number, id), &record);
+                if was_there {
+                    self.batch.delete(Family::Scan, &keys::loser(number, id, &revision));
+                }
+            } else {
+                self.batch.put(Family::Scan, &keys::loser(number, id, &revision), &record);
+            }
+            leaves.insert(text.clone(), record);
+        }
+        Ok(())
+    }
+
+    /// The contents that all leaves of a tree refer to, and the leaves' bytes.
+    fn contents_of(
+        &self,
+        id: &str,
+        before: &Before,
+        tree: &RevisionTree,
+        leaves: &HashMap<String, Bytes>,
+    ) -> Result<(Vec<Digest>, u64)> {
+        let mut contents = BTreeSet::new();
+        let mut external_bytes = 0;
+        for leaf in tree.leaves() {
+            let record = match leaves.get(&leaf.revision.to_string()) {
+                Some(record) => Some(record.clone()),
+                None => self.leaf(id, before, leaf.revision)?,
+            };
+            let record = record.ok_or_else(|| DatabaseError::damaged("leaf", id))?;
+            let leaf = Leaf::decode(id, &record)?;
+            contents.extend(leaf.contents(id)?);
+            external_bytes += leaf.external_bytes(id)?;
+        }
+        Ok((contents.into_iter().collect(), external_bytes))
+    }
+
+    /// Notes which contents the document refers to, and which it does so no more.
+    fn refer(&mut self, id: &str, old: &[Digest], new: &[Digest]) {
+        let number = self.database.number();
+        for digest in new.iter().filter(|digest| old.binary_search(digest).is_err()) {
+            self.batch.put(Family::Point, &keys::reference(digest, number, id), &[]);
+        }
+        for digest in old.iter().filter(|digest| new.binary_search(digest).is_err()) {
+            // Pinned until the batch is stored: else the collector, which still sees the reference,
+            // could remove the note that this batch writes.
+            self.pins.push(self.database.common.contents.pin(digest));
+            self.batch.delete(Family::Point, &keys::reference(digest, number, id));
+            self.batch.put(Family::Point, &keys::collectable(digest), &[]);
+        }
+    }
+
+    fn count(&mut self, old: &Leaves, new: &Leaves) {
+        let header = &mut self.header;
+        match (&old.winner, old.alive()) {
+            (None, _) => {}
+            (Some(_), true) => header.document_count = header.document_count.saturating_sub(1),
+            (Some(_), false) => header.deleted_count = header.deleted_count.saturating_sub(1),
+        }
+        if new.alive() {
+            header.document_count += 1;
+        } else {
+            header.deleted_count += 1;
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Views of formula design documents: order, categories, totals, keeping up, and building anew.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Server, get, put};
+use proptest::prelude::*;
+use scrinium_database::{Database, Edit, EditMode, Freshness, Row, RowQuery};
+use serde_json::{Value, json};
+
+fn design() -> Value {
+    json!({
+        "_id": "_design/mail", "language": "formula",
+        "views": {
+            "inbox": {
+                "selection": "SELECT Form = \"Memo\"",
+                "columns": [
+                    {"title": "Date", "formula": "Date", "sort": "desc"},
+                    {"title": "From", "formula": "@LowerCase(From)"},
+                    {"title": "Size", "formula": "Size", "total": true},
+                ]
+            },
+            "by category": {
+                "selection": "SELECT @All",
+                "columns": [
+                    {"title": "Category", "formula": "Categories", "category": true},
+                    {"title": "From", "formula": "From", "sort": "asc"},
+                    {"title": "Size", "formula": "Size", "total": true},
+                ]
+            },
+        }
+    })
+}
+
+fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
+    let mut rows = database.view("mail", view, query).unwrap();
+    let mut all = Vec::new();
+    loop {
+        let some = rows.next_rows(2).unwrap();
+        if some.is_empty() {
+            return all;
+        }
+        all.extend(some);
+    }
+}
+
+fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {
+    read(database, view, query).into_iter().filter_map(|row| row.id).collect::<Vec<_>>().join(" ")
+}
+
+fn memo(id: &str, date: &str, from: &str, size: u32, categories: &Value) -> Value {
+    json!({"_id": id, "Form": "Memo", "Date": date, "From": from, "Size": size, "Categories": categories})
+}
+
+fn filled() -> (Server, Arc<Database>) {
+    let server = Server::new();
+    let database = server.databases.create("mail/ada").unwrap();
+    put(&database, &design()).unwrap();
+    put(&database, &memo("a", "2026-01-01", "Zoe", 10, &json!("work"))).unwrap();
+    put(&database, &memo("b", "2026-01-03", "adam", 20, &json!(["work", "home"]))).unwrap();
+    put(&database, &memo("c", "2026-01-02", "Bob", 30, &json!([]))).unwrap();
+    put(&database, &json!({"_id": "d", "Form": "Note", "From": "Eve", "Size": 5})).unwrap();
+    (server, database)
+}
+
+#[test]
+fn entries_come_in_the_order_of_the_columns() {
+    let (_server, database) = filled();
+    let query = RowQuery::default;
+    let rows = read(&database, "inbox", query());
+    assert_eq!(rows[0].key, r#"["2026-01-03"]"#);
+    let value: Value = serde_json::from_str(rows[0].value.as_ref().unwrap()).unwrap();
+    assert_eq!(value, json!({"Date": "2026-01-03", "From": "adam", "Size": 20}));
+    assert_eq!(ids(&database, "inbox", query()), "b c a");
+    assert_eq!(ids(&database, "inbox", RowQuery { descending: true, ..query() }), "a c b");
+    let from = RowQuery { start_key: Some(json!("2026-01-02")), ..query() };
+    assert_eq!(ids(&database, "inbox", from), "c a");
+    let one = RowQuery { keys: Some(vec![json!(["2026-01-02"]), json!("2026-01-03")]), ..query() };
+    assert_eq!(ids(&database, "inbox", one), "c b");
+    let page = RowQuery { skip: 1, limit: Some(1), ..query() };
+    assert_eq!(ids(&database, "inbox", page.clone()), "c");
+    let rows = database.view("mail", "inbox", page).unwrap();
+    assert_eq!((rows.total_rows, rows.offset), (Some(3), Some(1)));
+    let with = RowQuery { include_documents: true, limit: Some(1), ..query() };
+    let document: Value =
+        serde_json::from_str(read(&database, "inbox", with)[0].document.as_ref().unwrap()).unwrap();
+    assert_eq!(document, get(&database, "b").unwrap());
+    let missing = database.view("mail", "nothing", query()).map(|_| ()).unwrap_err();
+    assert_eq!(missing.reason(), "missing_named_view");
+}
+
+#[test]
+fn categories_have_counts_and_totals() {
+    let (_server, database) = filled();
+    assert_eq!(ids(&database, "by category", RowQuery::default()), "c d b b a");
+    let totals = |query: RowQuery| -> Vec<(String, Value)> {
+        read(&database, "by category", query)
+            .into_iter()
+            .map(|row| (row.key, serde_json::from_str(&row.value.unwrap()).unwrap()))
+            .collect()
+    };
+    let total = |count: u32, size: f64| json!({"count": count, "totals": {"Size": size}});
+    let all = RowQuery { reduce: Some(true), ..RowQuery::default() };
+    assert_eq!(totals(all), [("null".to_owned(), total(5, 85.0))]);
+    let groups = RowQuery { group_level: Some(1), ..RowQuery::default() };
+    let expected = [
+        (r#"[""]"#.to_owned(), total(2, 35.0)),
+        (r#"["home"]"#.to_owned(), total(1, 20.0)),
+        (r#"["work"]"#.to_owned(), total(2, 30.0)),
+    ];
+    assert_eq!(totals(groups.clone()), expected);
+    let backwards = RowQuery { descending: true, skip: 1, limit: Some(1), ..groups };
+    assert_eq!(totals(backwards), expected[1..2]);
+    let some = RowQuery {
+        reduce: Some(true),
+        start_key: Some(json!(["home"])),
+        end_key: Some(json!(["work", "adam"])),
+        ..RowQuery::default()
+    };
+    assert_eq!(totals(some), [("null".to_owned(), total(2, 40.0))]);
+}
+
+#[test]
+fn a_view_follows_the_documents_unless_told_not_to() {
+    let (server, database) = filled();
+    let stands = || RowQuery { freshness: Freshness::AsItStands, ..RowQuery::default() };
+    assert_eq!(ids(&database, "inbox", stands()), "");
+    assert_eq!(ids(&database, "inbox", RowQuery::default()), "b c a");
+    let b = get(&database, "b").unwrap();
+    put(&database, &json!({"_id": "b", "_rev": b["_rev"], "_deleted": true})).unwrap();
+    let mut a = get(&database, "a").unwrap();
+    a["Date"] = json!("2026-02-01");
+    put(&database, &a).unwrap();
+    assert_eq!(ids(&database, "inbox", stands()), "b c a");
+    let soon = RowQuery { freshness: Freshness::UpToDateSoon, ..RowQuery::default() };
+    assert_eq!(ids(&database, "inbox", soon), "b c a");
+    assert_eq!(database.take_wanted_views(), ["mail"]);
+    assert_eq!(ids(&database, "inbox", RowQuery::default()), "a c");
+    let info = database.view_info("mail").unwrap();
+    assert_eq!(info["view_index"]["pending_changes"], 0);
+    drop(database);
+    let server = server.reopen();
+    let database = server.databases.get("mail/ada").unwrap();
+    assert_eq!(ids(&database, "inbox", stands()), "a c", "an index is kept across a restart");
+}
+
+#[test]
+fn a_changed_design_builds_only_what_it_changed() {
+    let (_server, database) = filled();
+    assert_eq!(ids(&database, "inbox", RowQuery::default()), "b c a");
+    let mut changed = get(&database, "_design/mail").unwrap();
+    changed["views"]["by category"]["selection"] = json!("SELECT Form = \"Note\"");
+    put(&database, &changed).unwrap();
+    let stands = RowQuery { freshness: Freshness::AsItStands, ..RowQuery::default() };
+    assert_eq!(ids(&database, "inbox", stands.clone()), "b c a");
+    assert_eq!(ids(&database, "by category", stands), "");
+    assert_eq!(ids(&database, "by category", RowQuery::default()), "d");
+    assert_eq!(database.clean_up_views().unwrap(), 1);
+    assert_eq!(ids(&database, "by category", RowQuery::default()), "d");
+}
+
+#[test]
+fn a_formula_that_does_not_compile_says_where() {
+    let (_server, database) = filled();
+    let broken =
+        json!({"_id": "_design/x", "language": "formula", "views": {"v": {"selection": "SELECT Form ="}}});
+    let error = put(&database, &broken).unwrap_err();
+    assert_eq!(error.error(), "compilation_error");
+    assert!(error.reason().starts_with("view `v`, selection: line 1, column "), "{}", error.reason());
+}
+
+#[test]
+fn a_bulk_build_is_what_following_the_changes_gives() {
+    let server = Server::new();
+    let database = server.databases.create("mail/bulk").unwrap();
+    let documents = (0..3000_u32).map(|n| {
+        let category = json!([format!("c{}", n % 7), format!("c{}", n % 3)]);
+        memo(&format!("{:05}", n * 7919 % 3000), &format!("2026-01-{:02}", n % 28 + 1), "x", n, &category)
+    });
+    let edits: Vec<Edit> = documents.map(|document| common::edit(&document)).collect();
+    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    put(&database, &design()).unwrap();
+    let built = read(&database, "by category", RowQuery::default());
+    let followed = server.databases.create("mail/followed").unwrap();
+    put(&followed, &design()).unwrap();
+    let all = read_documents(&database);
+    for some in all.chunks(700) {
+        let edits = some.iter().map(common::edit).collect();
+        followed.update(edits, EditMode::Replicated).unwrap().wait().unwrap();
+        read(&followed, "inbox", RowQuery { limit: Some(1), ..RowQuery::default() });
+    }
+    assert_eq!(built.len(), 6000);
+    assert_eq!(built, read(&followed, "by category", RowQuery::default()));
+}
+
+fn read_documents(database: &Arc<Database>) -> Vec<Value> {
+    let mut rows =
+        database.all_documents(RowQuery { include_documents: true, ..RowQuery::default() }).unwrap();
+    let rows = rows.next_rows(usize::MAX).unwrap();
+    rows.into_iter()
+        .filter(|row| !row.id.as_ref().unwrap().starts_with('_'))
+        .map(|row| serde_json::from_str(&row.document.unwrap()).unwrap())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Random edits, with reads in between, against a sorted list of what is there.
+    #[test]
+    fn a_view_is_what_a_sorted_list_would_be(
+        steps in prop::collection::vec((0..12_u8, 0..40_u32, prop::bool::weighted(0.2), any::<bool>()), 1..120)
+    ) {
+        let server = Server::new();
+        let database = server.databases.create("mail/model").unwrap();
+        put(&database, &design()).unwrap();
+        let mut model = std::collections::BTreeMap::new();
+        for (id, size, delete, look) in steps {
+            let id = format!("n{id}");
+            let present = get(&database, &id).ok();
+            let mut document = memo(&id, &format!("{:02}", size % 5), "x", size, &json!(format!("c{}", size % 3)));
+            if let Some(present) = &present {
+                document["_rev"] = present["_rev"].clone();
+            }
+            if delete {
+                model.remove(&id);
+                if present.is_some() {
+                    document["_deleted"] = json!(true);
+                    put(&database, &document).unwrap();
+                }
+            } else {
+                model.insert(id.clone(), size);
+                put(&database, &document).unwrap();
+            }
+            if look {
+                check(&database, &model)?;
+            }
+        }
+        check(&database, &model)?;
+    }
+}
+
+fn check(
+    database: &Arc<Database>,
+    model: &std::collections::BTreeMap<String, u32>,
+) -> Result<(), TestCaseError> {
+    let mut expected: Vec<(&String, u32)> = model.iter().map(|(id, size)| (id, *size)).collect();
+    expected.sort_by_key(|(id, size)| (std::cmp::Reverse(size % 5), (*id).clone()));
+    let names: Vec<&str> = expected.iter().map(|(id, _)| id.as_str()).collect();
+    prop_assert_eq!(ids(database, "inbox", RowQuery::default()), names.join(" "));
+    for skip in 0..=expected.len() {
+        let query = RowQuery { skip: skip as u64, limit: Some(1), ..RowQuery::default() };
+        let found = ids(database, "inbox", query);
+        prop_assert_eq!(found.as_str(), names.get(skip).copied().unwrap_or(""));
+    }
+    prop_assert_eq!(read(database, "by category", RowQuery::default()).len(), model.len());
+    let groups = read(database, "by category", RowQuery { group_level: Some(1), ..RowQuery::default() });
+    for group in groups {
+        let category: Value = serde_json::from_str(&group.key).unwrap();
+        let value: Value = serde_json::from_str(&group.value.unwrap()).unwrap();
+        let sizes: Vec<u32> =
+            model.values().copied().filter(|size| json!([format!("c{}", size % 3)]) == category).collect();
+        prop_assert_eq!(&value["count"], &json!(sizes.len()));
+        prop_assert_eq!(value["totals"]["Size"].as_f64().unwrap(), f64::from(sizes.iter().sum::<u32>()));
+    }
+    Ok(())
+}

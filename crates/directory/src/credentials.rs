@@ -1,0 +1,130 @@
+//! Checking a name and a password, quickly when both were right a moment ago.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quick_cache::sync::Cache;
+
+use crate::hashing::HashingGate;
+use crate::lookup::{Found, NameLookup};
+use crate::password::{PasswordHashText, hash_password, verify_password};
+use crate::{DirectoryError, LoginError, Person};
+
+/// How credentials are kept and how many are checked at once.
+#[derive(Debug, Clone)]
+pub struct CredentialOptions {
+    /// How many right answers are remembered.
+    pub remembered: usize,
+    /// How long one is remembered.
+    pub remember_for: Duration,
+    /// How many passwords are hashed at once, each with 19 MiB.
+    pub hashing_at_once: usize,
+    /// How many more logins may wait for their turn.
+    pub waiting: usize,
+    /// The longest such wait.
+    pub longest_wait: Duration,
+}
+
+impl Default for CredentialOptions {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self {
+            remembered: 20_000,
+            remember_for: Duration::from_mins(10),
+            hashing_at_once: cores,
+            waiting: 1_000,
+            longest_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Checks names and passwords.
+///
+/// A right pair is remembered for a while under a keyed digest, so that a client that sends its password with
+/// every request pays for one hashing. A remembered answer holds only for the very hash that it was checked
+/// against: once the person's document has another, or none, the password is hashed again.
+pub struct Credentials {
+    lookup: Arc<dyn NameLookup>,
+    remembered: Cache<[u8; 32], Remembered>,
+    remember_for: Duration,
+    gate: HashingGate,
+    /// Random, of this process alone: a digest in a core dump tells nothing.
+    key: [u8; 32],
+    /// Checked when the name is unknown, so that an unknown name takes as long as a wrong password.
+    nobody: PasswordHashText,
+}
+
+#[derive(Clone)]
+struct Remembered {
+    hash: PasswordHashText,
+    until: Instant,
+}
+
+impl Credentials {
+    /// Checks against the people of `lookup`.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Hash`] where the system gives no random bytes.
+    pub fn new(lookup: Arc<dyn NameLookup>, options: &CredentialOptions) -> Result<Self, DirectoryError> {
+        Ok(Self {
+            lookup,
+            remembered: Cache::new(options.remembered.max(1)),
+            remember_for: options.remember_for,
+            gate: HashingGate::new(options.hashing_at_once, options.waiting, options.longest_wait),
+            key: rand::random(),
+            nobody: hash_password("nobody has this password")?,
+        })
+    }
+
+    /// The person of a name and password that were right a moment ago. Answers at once; `None` says only that
+    /// [`Credentials::check`] must be asked.
+    #[must_use]
+    pub fn recall(&self, name: &str, password: &str) -> Option<Arc<Person>> {
+        let Found::Person(person) = self.lookup.find(name) else { return None };
+        let hash = person.password_hash.as_ref()?;
+        self.remembers(&self.digest(&person.id, password), hash).then_some(person)
+    }
+
+    /// The person with this name (short name, full name or address) and password. Blocks for some 20 ms when
+    /// the pair is not remembered.
+    ///
+    /// # Errors
+    /// [`LoginError::Refused`], not telling whether name or password was wrong; [`LoginError::Busy`].
+    pub fn check(&self, name: &str, password: &str) -> Result<Arc<Person>, LoginError> {
+        let person = match self.lookup.find(name) {
+            Found::Person(person) => Some(person),
+            Found::Nobody | Found::Group(_) | Found::Several => None,
+        };
+        let hash = person.as_ref().and_then(|person| person.password_hash.clone());
+        let digest = self.digest(person.as_ref().map_or(name, |person| &person.id), password);
+        if let (Some(person), Some(hash)) = (&person, &hash)
+            && self.remembers(&digest, hash)
+        {
+            return Ok(Arc::clone(person));
+        }
+        let matches = self.gate.run(|| verify_password(password, hash.as_ref().unwrap_or(&self.nobody)))?;
+        match (person, hash) {
+            (Some(person), Some(hash)) if matches => {
+                let until = Instant::now() + self.remember_for;
+                self.remembered.insert(digest, Remembered { hash, until });
+                Ok(person)
+            }
+            _ => Err(LoginError::Refused),
+        }
+    }
+
+    fn remembers(&self, digest: &[u8; 32], hash: &PasswordHashText) -> bool {
+        let Some(remembered) = self.remembered.get(digest) else { return false };
+        let holds = remembered.hash == *hash && Instant::now() < remembered.until;
+        if !holds {
+            self.remembered.remove(digest);
+        }
+        holds
+    }
+
+    fn digest(&self, id: &str, password: &str) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(id.len() as u64).to_le_bytes()).update(id.as_bytes()).update(password.as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,168 @@
+//! The directory of a server: its database, and everybody in it by name.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use scrinium_database::{
+    ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, ReadOptions, Result, Since, Updated,
+};
+use serde_json::{Map, Value};
+
+use crate::lookup::{Found, NameIndex, NameLookup};
+use crate::{
+    ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, Person, first_administrator,
+};
+
+/// Changes taken over at a time, so that memory holds few documents beside the index.
+const CHANGES_AT_ONCE: usize = 500;
+
+/// The directory's database, and its people and groups by name.
+///
+/// Whoever asks gets an answer that holds every change that could be read when asking: the database's last
+/// change number is compared first, and what is new is taken over.
+pub struct Directory {
+    databases: Databases,
+    index: NameIndex,
+    /// The database that the index holds, and up to which change.
+    followed: Mutex<Followed>,
+    /// The change number of `followed`, to be compared without waiting.
+    reached: AtomicU64,
+}
+
+struct Followed {
+    database: Arc<Database>,
+    change_number: u64,
+}
+
+impl Directory {
+    /// Opens the directory of a server, making its database if there is none, and reads everybody in it.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn open(databases: &Databases) -> Result<Self> {
+        let database = match databases.get(DIRECTORY_DATABASE) {
+            Err(DatabaseError::NotFound { .. }) => databases.create(DIRECTORY_DATABASE)?,
+            found => found?,
+        };
+        let directory = Self {
+            databases: databases.clone(),
+            index: NameIndex::new(),
+            followed: Mutex::new(Followed { database, change_number: 0 }),
+            reached: AtomicU64::new(0),
+        };
+        directory.catch_up()?;
+        Ok(directory)
+    }
+
+    /// Takes over what changed in the database since the last time.
+    ///
+    /// # Errors
+    /// What the database reports; then what was known stays known.
+    pub fn catch_up(&self) -> Result<()> {
+        let mut followed = self.followed.lock();
+        let database = self.databases.get(DIRECTORY_DATABASE)?;
+        if database.number() != followed.database.number() {
+            self.index.clear();
+            *followed = Followed { database, change_number: 0 };
+        }
+        let since = followed.database.sequence_text(followed.change_number);
+        let query =
+            ChangesQuery { since: Since::At(since), include_documents: true, ..ChangesQuery::default() };
+        let mut changes = followed.database.changes(query)?;
+        loop {
+            let some = changes.next_changes(CHANGES_AT_ONCE)?;
+            let Some(last) = some.last() else { break };
+            followed.change_number = last.change_number;
+            for change in &some {
+                let document = change.document.as_deref().filter(|_| !change.deleted).and_then(parse);
+                self.index.apply(&change.id, document.as_ref());
+            }
+        }
+        self.reached.store(followed.change_number, Ordering::Release);
+        Ok(())
+    }
+
+    /// The person whose document has this id, as the database is at the moment.
+    #[must_use]
+    pub fn person(&self, id: &str) -> Option<Arc<Person>> {
+        self.refresh();
+        self.index.person(id)
+    }
+
+    /// Writes the first administrator if nobody administers the server, with the `given` password (the
+    /// environment's) or a made one, which the caller shows once.
+    ///
+    /// # Errors
+    /// What is wrong with the given password, or what the database reports.
+    pub fn ensure_administrator(
+        &self,
+        given: Option<&str>,
+    ) -> std::result::Result<Option<NewAdministrator>, EnsureError> {
+        self.catch_up()?;
+        if self.index.has_administrator() {
+            return Ok(None);
+        }
+        let mut administrator = first_administrator(given)?;
+        let database = Arc::clone(&self.followed.lock().database);
+        // A person of this id who lost the role gets a new revision, not a second document.
+        if let Ok(present) = database.read(ADMINISTRATOR_ID, &ReadOptions::default()) {
+            administrator.document.insert("_rev".to_owned(), Value::from(present.revision));
+        }
+        write(&database, &administrator.document)?;
+        self.catch_up()?;
+        Ok(Some(administrator))
+    }
+
+    /// How many people and groups there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there is nobody.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    fn refresh(&self) {
+        // A look without the lock first: nearly always nothing changed.
+        let is_behind = match self.databases.get(DIRECTORY_DATABASE) {
+            Ok(database) => database.visible_change_number() != self.reached.load(Ordering::Acquire),
+            Err(_) => true,
+        };
+        if is_behind && let Err(error) = self.catch_up() {
+            tracing::warn!(%error, "the directory cannot be read; people are known as they were");
+        }
+    }
+}
+
+impl NameLookup for Directory {
+    fn find(&self, name: &str) -> Found {
+        self.refresh();
+        self.index.find(name)
+    }
+}
+
+/// Why the first administrator could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsureError {
+    /// The given password cannot be one.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The database did not take the document.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+fn write(database: &Arc<Database>, document: &Map<String, Value>) -> Result<Updated> {
+    let json = Value::Object(document.clone()).to_string();
+    let edit = Edit { json: json.into(), ..Edit::default() };
+    let mut results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
+    results.pop().unwrap_or(Err(DatabaseError::Conflict))
+}
+
+fn parse(document: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(document).ok()
+}

@@ -1,0 +1,88 @@
+//! What can be wrong with a directory document or a login.
+
+use thiserror::Error;
+
+use crate::hashing::HashingError;
+
+/// Why a document cannot stand in the directory.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum DirectoryError {
+    /// The id lacks the prefix of its form.
+    #[error("the id {id:?} must start with {prefix:?}")]
+    Id {
+        /// The id that was given.
+        id: String,
+        /// What it must start with.
+        prefix: &'static str,
+    },
+    /// The form is not that of the id.
+    #[error("Form must be {expected:?}, not {found:?}")]
+    Form {
+        /// The form that the id asks for.
+        expected: &'static str,
+        /// The form that was given.
+        found: String,
+    },
+    /// A required field is absent or empty.
+    #[error("the field {field} is required")]
+    Missing {
+        /// Its name.
+        field: &'static str,
+    },
+    /// A field has a value of the wrong kind.
+    #[error("the field {field} must be {expected}")]
+    Type {
+        /// Its name.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A field's value breaks a rule.
+    #[error("the field {field} cannot be {value:?}: {rule}")]
+    Value {
+        /// Its name.
+        field: &'static str,
+        /// The value, cut to a readable length.
+        value: String,
+        /// The rule it breaks.
+        rule: &'static str,
+    },
+    /// A list is too long.
+    #[error("the field {field} has {count} values; at most {limit} are kept")]
+    TooMany {
+        /// Its name.
+        field: &'static str,
+        /// How many were given.
+        count: usize,
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// The password is empty or too long.
+    #[error("a password has between 1 and {limit} bytes")]
+    PasswordLength {
+        /// The greatest length, in bytes.
+        limit: usize,
+    },
+    /// The password could not be hashed.
+    #[error("the password could not be hashed: {0}")]
+    Hash(String),
+}
+
+/// Why a login was refused.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum LoginError {
+    /// Unknown name or wrong password; which of both is never told.
+    #[error("Name or password is incorrect.")]
+    Refused,
+    /// Too many logins are being checked at this moment.
+    #[error("too many logins are being checked; try again in a moment")]
+    Busy,
+}
+
+impl From<HashingError> for LoginError {
+    fn from(error: HashingError) -> Self {
+        match error {
+            HashingError::Busy => Self::Busy,
+        }
+    }
+}

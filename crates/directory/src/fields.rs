@@ -1,0 +1,100 @@
+//! Reading fields of a directory document, with errors that name the field.
+
+use serde_json::{Map, Value};
+
+use crate::DirectoryError;
+
+/// A document's fields by name.
+pub(crate) type Fields = Map<String, Value>;
+
+/// Longest text of a name, address or member, in bytes.
+pub(crate) const LONGEST_NAME: usize = 512;
+
+/// The text of a field; `None` where it is absent, null or blank.
+pub(crate) fn text(fields: &Fields, field: &'static str) -> Result<Option<String>, DirectoryError> {
+    match fields.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(value)) => checked(field, value),
+        Some(_) => Err(DirectoryError::Type { field, expected: "a text" }),
+    }
+}
+
+/// The texts of a field that may be one text or a list, blanks left out.
+pub(crate) fn texts(
+    fields: &Fields,
+    field: &'static str,
+    limit: usize,
+) -> Result<Vec<String>, DirectoryError> {
+    let wrong = || DirectoryError::Type { field, expected: "a text or a list of texts" };
+    let list = match fields.get(field) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::String(value)) => return Ok(checked(field, value)?.into_iter().collect()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(wrong()),
+    };
+    if list.len() > limit {
+        return Err(DirectoryError::TooMany { field, count: list.len(), limit });
+    }
+    let mut values = Vec::with_capacity(list.len());
+    for value in list {
+        let value = value.as_str().ok_or_else(wrong)?;
+        values.extend(checked(field, value)?);
+    }
+    Ok(values)
+}
+
+fn checked(field: &'static str, value: &str) -> Result<Option<String>, DirectoryError> {
+    let value = value.trim();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    if value.len() > LONGEST_NAME {
+        return Err(refuse(field, value, "it is longer than 512 bytes"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err(refuse(field, value, "it holds control characters"));
+    }
+    Ok(Some(value.to_owned()))
+}
+
+/// The error of a value that breaks `rule`, quoting no more of it than helps.
+pub(crate) fn refuse(field: &'static str, value: &str, rule: &'static str) -> DirectoryError {
+    const QUOTED: usize = 60;
+    let shown: String = value.chars().take(QUOTED).collect();
+    DirectoryError::Value { field, value: shown, rule }
+}
+
+/// Checks the id's prefix and fills in or checks the form.
+pub(crate) fn check_identity(
+    fields: &mut Fields,
+    prefix: &'static str,
+    form: &'static str,
+) -> Result<String, DirectoryError> {
+    let id = fields.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if !id.starts_with(prefix) || id.len() == prefix.len() {
+        return Err(DirectoryError::Id { id: id.chars().take(60).collect(), prefix });
+    }
+    match fields.get("Form") {
+        Some(Value::String(found)) if found == form => {}
+        None | Some(Value::Null) => drop(fields.insert("Form".to_owned(), Value::from(form))),
+        Some(other) => {
+            let found = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            return Err(DirectoryError::Form { expected: form, found: found.chars().take(60).collect() });
+        }
+    }
+    Ok(id)
+}
+
+/// Checks an Internet address as far as a directory must: one `@` with something on both sides, no spaces.
+pub(crate) fn check_address(field: &'static str, address: &str) -> Result<(), DirectoryError> {
+    let well_formed = address.rsplit_once('@').is_some_and(|(local, domain)| {
+        !local.is_empty()
+            && !domain.is_empty()
+            && !address.contains(|c: char| c.is_whitespace() || "<>,;\"".contains(c))
+    });
+    if well_formed {
+        Ok(())
+    } else {
+        Err(refuse(field, address, "an Internet address is of the form name@domain"))
+    }
+}

@@ -1,0 +1,197 @@
+//! CouchDB's order of JSON values as bytes: `sort_key(a) < sort_key(b)` exactly if CouchDB puts `a` before `b`.
+//!
+//! null < false < true < numbers < strings (Unicode collation, root locale, as ICU's default) < arrays (element by
+//! element, shorter first) < objects (member by member in their order: name, then value; shorter first).
+//!
+//! Every component ends itself (no key is the beginning of another), so keys can be joined: the joined keys sort by
+//! the first component, then the second. Layout, version 1:
+//!
+//! ```text
+//! null 02   false 03   true 04
+//! number    05, 8 bytes: IEEE 754 double, sign bit flipped, all bits if negative; from 2^53 on 2 bytes more: how far
+//!           the exact integer is from that double, plus 8000 (hexadecimal)
+//! string    06, collation key of the text, 00
+//! array     07, each element, 00
+//! object    08, each member's name as a string and its value, 00
+//! ```
+
+use std::sync::LazyLock;
+
+use icu_collator::options::CollatorOptions;
+use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
+use serde_json::{Number, Value};
+
+/// Changes with the layout and with the collation data (Unicode release of the `icu_collator` in use). An index that
+/// was built under another version must be rebuilt.
+pub const COLLATION_VERSION: u32 = 1;
+
+const END: u8 = 0;
+const NULL: u8 = 2;
+const FALSE: u8 = 3;
+const TRUE: u8 = 4;
+const NUMBER: u8 = 5;
+const STRING: u8 = 6;
+const ARRAY: u8 = 7;
+const OBJECT: u8 = 8;
+
+/// From here on not every integer is a double.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The root locale's data is compiled in, so this is never `None`; the bytes of the text would stand in.
+static COLLATOR: LazyLock<Option<CollatorBorrowed<'static>>> =
+    LazyLock::new(|| Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok());
+
+/// The key of a value.
+#[must_use]
+pub fn sort_key(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_sort_key(&mut out, value);
+    out
+}
+
+/// What remains to be written of an array or object that is open.
+enum Open<'a> {
+    Array(std::slice::Iter<'a, Value>),
+    Object(serde_json::map::Iter<'a>),
+}
+
+/// Appends the key of a value. A loop, so that no nesting overflows the stack.
+pub fn write_sort_key(out: &mut Vec<u8>, value: &Value) {
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut next = Some(value);
+    loop {
+        match next.take() {
+            Some(Value::Null) => write_null_key(out),
+            Some(Value::Bool(value)) => write_bool_key(out, *value),
+            Some(Value::Number(number)) => write_json_number_key(out, number),
+            Some(Value::String(text)) => write_text_key(out, text),
+            Some(Value::Array(elements)) => {
+                write_array_start(out);
+                open.push(Open::Array(elements.iter()));
+            }
+            Some(Value::Object(members)) => {
+                write_object_start(out);
+                open.push(Open::Object(members.iter()));
+            }
+            None => {}
+        }
+        match open.last_mut() {
+            None => return,
+            Some(Open::Array(elements)) => next = elements.next(),
+            Some(Open::Object(members)) => {
+                next = members.next().map(|(name, value)| {
+                    write_text_key(out, name);
+                    value
+                });
+            }
+        }
+        if next.is_none() {
+            write_end(out);
+            open.pop();
+        }
+    }
+}
+
+/// Appends the key of `null`, the lowest of all.
+pub fn write_null_key(out: &mut Vec<u8>) {
+    out.push(NULL);
+}
+
+/// Appends the key of `false` or `true`.
+pub fn write_bool_key(out: &mut Vec<u8>, value: bool) {
+    out.push(if value { TRUE } else { FALSE });
+}
+
+/// Appends the key of a number. Both zeros are one number; anything that is not a number sorts behind all numbers.
+pub fn write_number_key(out: &mut Vec<u8>, value: f64) {
+    write_double(out, value);
+    if value.abs() >= EXACT_MAX {
+        write_distance(out, 0);
+    }
+}
+
+/// Appends the key of an integer, exact where a double is not.
+pub fn write_integer_key(out: &mut Vec<u8>, value: i128) {
+    // The distance to the double is written behind it.
+    let double = value as f64;
+    write_double(out, double);
+    if double.abs() >= EXACT_MAX {
+        #[allow(clippy::cast_possible_truncation)]
+        // Integers of JSON are of 64 bits, so the double is below 2^65.
+        write_distance(out, value.saturating_sub(double as i128));
+    }
+}
+
+fn write_json_number_key(out: &mut Vec<u8>, number: &Number) {
+    if let Some(integer) = number.as_i64() {
+        write_integer_key(out, integer.into());
+    } else if let Some(integer) = number.as_u64() {
+        write_integer_key(out, integer.into());
+    } else {
+        write_number_key(out, number.as_f64().unwrap_or(f64::NAN));
+    }
+}
+
+fn write_double(out: &mut Vec<u8>, value: f64) {
+    let value = if value == 0.0 {
+        0.0
+    } else if value.is_nan() {
+        f64::NAN.abs()
+    } else {
+        value
+    };
+    let bits = value.to_bits();
+    let flipped = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    out.push(NUMBER);
+    out.extend_from_slice(&flipped.to_be_bytes());
+}
+
+fn write_distance(out: &mut Vec<u8>, distance: i128) {
+    // Doubles below 2^64 lie at most 2,048 apart, so the distance always fits.
+    let distance = i16::try_from(distance).unwrap_or_default();
+    out.extend_from_slice(&(distance as u16 ^ 0x8000).to_be_bytes());
+}
+
+/// Appends the key of a string. Strings that ICU holds equal (they differ in ignorable characters only, or in their
+/// normal form) have equal keys.
+pub fn write_text_key(out: &mut Vec<u8>, text: &str) {
+    out.push(STRING);
+    match &*COLLATOR {
+        Some(collator) => {
+            let Ok(()) = collator.write_sort_key_to(text, out);
+        }
+        None => out.extend(text.bytes().map(|byte| byte.saturating_add(1))),
+    }
+    out.push(END);
+}
+
+/// Begins an array; its elements' keys follow, then [`write_end`].
+pub fn write_array_start(out: &mut Vec<u8>) {
+    out.push(ARRAY);
+}
+
+/// Begins an object; of each member the name's [text key](write_text_key) and the value's key follow, then
+/// [`write_end`].
+pub fn write_object_start(out: &mut Vec<u8>) {
+    out.push(OBJECT);
+}
+
+/// Ends an array or object.
+pub fn write_end(out: &mut Vec<u8>) {
+    out.push(END);
+}
+
+/// Turns the order of whole components around, in place: what sorted first sorts last. The inverted component still
+/// ends itself.
+///
+/// ```
+/// use scrinium_document::collation;
+/// let mut key = Vec::new();
+/// collation::write_text_key(&mut key, "by name, then newest first");
+/// let from = key.len();
+/// collation::write_number_key(&mut key, 2026.0);
+/// collation::descending(&mut key[from..]);
+/// ```
+pub fn descending(component: &mut [u8]) {
+    component.iter_mut().for_each(|byte| *byte = !*byte);
+}

@@ -1,0 +1,171 @@
+//! One revision of a document: `generation-digest`.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Display, Write as _};
+use std::str::FromStr;
+
+use crate::{DocumentError, Fields};
+
+/// The longest digest, in bytes, that is not 32 hexadecimal digits. CouchDB has no limit.
+const TEXT_BYTES_MAX: usize = 128;
+
+/// The part of a revision behind the dash.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Digest {
+    /// Thirty-two hexadecimal digits, kept as the sixteen bytes they stand for.
+    Hash([u8; 16]),
+    /// Any other text, as clients give it to replicated edits; 1 to 128 bytes.
+    Text(Box<str>),
+}
+
+impl Digest {
+    /// The bytes that CouchDB compares.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Hash(hash) => hash,
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+
+    /// Reads the part behind the dash. CouchDB: thirty-two characters must be hexadecimal, any other
+    /// length is taken as it is.
+    ///
+    /// # Errors
+    /// [`DocumentError::BadRequest`] `Invalid rev format`.
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        match text.len() {
+            32 => parse_hash(text).map(Self::Hash).ok_or_else(invalid),
+            1..=TEXT_BYTES_MAX => Ok(Self::Text(text.into())),
+            _ => Err(invalid()),
+        }
+    }
+}
+
+impl Ord for Digest {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let kind = |digest: &Self| matches!(digest, Self::Text(_));
+        self.as_bytes().cmp(other.as_bytes()).then_with(|| kind(self).cmp(&kind(other)))
+    }
+}
+
+impl PartialOrd for Digest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Display for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hash(hash) => hash.iter().try_for_each(|byte| write!(out, "{byte:02x}")),
+            Self::Text(text) => out.write_str(text),
+        }
+    }
+}
+
+/// A revision, printed and parsed as CouchDB writes it: `3-917fa2381192822767f010b95b45325b`.
+///
+/// Revisions are ordered as CouchDB chooses winners: by generation, then by the digest's bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Revision {
+    generation: u64,
+    digest: Digest,
+}
+
+impl Revision {
+    /// A revision of the given generation (1 for a document's first) and digest.
+    #[must_use]
+    pub fn new(generation: u64, digest: Digest) -> Self {
+        Self { generation, digest }
+    }
+
+    /// How many edits lead to it, itself included.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The part behind the dash.
+    #[must_use]
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Reads `generation-digest`.
+    ///
+    /// # Errors
+    /// [`DocumentError::BadRequest`] `Invalid rev format`.
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let (generation, digest) = text.split_once('-').ok_or_else(invalid)?;
+        if generation.is_empty() || !generation.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(invalid());
+        }
+        let generation = generation.parse().map_err(|_| invalid())?;
+        Ok(Self { generation, digest: Digest::parse(digest)? })
+    }
+}
+
+impl FromStr for Revision {
+    type Err = DocumentError;
+
+    fn from_str(text: &str) -> Result<Self, DocumentError> {
+        Self::parse(text)
+    }
+}
+
+impl Display for Revision {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.generation)?;
+        out.write_char('-')?;
+        self.digest.fmt(out)
+    }
+}
+
+fn invalid() -> DocumentError {
+    DocumentError::BadRequest("Invalid rev format".into())
+}
+
+fn parse_hash(text: &str) -> Option<[u8; 16]> {
+    if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
+}
+
+/// The revision that an edit makes, the same on every server that makes the same edit.
+///
+/// `attachments` are names with digests (as `sha256-…` or any text that stands for the content), in any
+/// order. Whether a value is stored outside its record does not change the revision.
+/// The digest is the first half of a BLAKE3 hash over a versioned, unambiguous spelling of all this.
+#[must_use]
+pub fn new_revision(
+    parent: Option<&Revision>,
+    deleted: bool,
+    fields: Fields<'_>,
+    attachments: &[(&str, &str)],
+) -> Revision {
+    let mut hasher = blake3::Hasher::new();
+    let mut text = |text: &[u8]| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text);
+    };
+    text(b"scrinium revision 1");
+    text(parent.map(Revision::to_string).unwrap_or_default().as_bytes());
+    text(&[u8::from(deleted)]);
+    text(&(fields.len() as u64).to_le_bytes());
+    for (name, value) in fields.iter() {
+        text(name.as_bytes());
+        value.with_identity(|identity| text(identity));
+    }
+    let mut attachments = attachments.to_vec();
+    attachments.sort_unstable();
+    for (name, digest) in attachments {
+        text(name.as_bytes());
+        text(digest.as_bytes());
+    }
+    let mut hash = [0; 16];
+    hasher.finalize_xof().fill(&mut hash);
+    let generation = parent.map_or(0, Revision::generation).saturating_add(1);
+    Revision { generation, digest: Digest::Hash(hash) }
+}

@@ -1,0 +1,316 @@
+//! Names of people and servers, and Internet addresses.
+//!
+//! A hierarchical name is written with its components' labels, `CN=Ann Smith/OU=Sales/O=Acme/C=US`, or
+//! without, `Ann Smith/Sales/Acme/US`. Without labels the first component is the common name, a last one of
+//! two letters the country if something stands between, the one before it the organisation.
+
+use super::{Arguments, Body, Category, Function, flags, keyword};
+use crate::machine::{Machine, Outcome};
+use crate::value::{Text, Value};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "@Name",
+        category: Category::Name,
+        arguments: "part; name",
+        help: "A part or a form of each name: [CN], [OU1] to [OU4], [O], [C], [G], [S], [I], [Q], [Abbreviate], \
+               [Canonicalize], [HierarchyOnly], [ToKeyword]; of an Internet address [Address821], [LP] (what stands \
+               before the @) and [Phrase]. Empty if the name has no such part.",
+        examples: &[
+            (r#"@Name([CN]; "CN=Ann Smith/OU=Sales/O=Acme")"#, r#""Ann Smith""#),
+            (r#"@Name([Abbreviate]; "CN=Ann Smith/OU=Sales/O=Acme")"#, r#""Ann Smith/Sales/Acme""#),
+            (r#"@Name([Canonicalize]; "Ann Smith/Sales/Acme")"#, r#""CN=Ann Smith/OU=Sales/O=Acme""#),
+            (r#"@Name([O]:[OU1]; "Ann Smith/Sales/Acme")"#, r#""Acme""#),
+            (r#"@Name([ToKeyword]; "Ann Smith/Sales/Acme/US")"#, r#""US\\Acme\\Sales""#),
+            (r#"@Name([Address821]; "Ann Smith <ann@acme.com>")"#, r#""ann@acme.com""#),
+            (r#"@Name([Phrase]; "\"Ann Smith\" <ann@acme.com>")"#, r#""Ann Smith""#),
+        ],
+        flags: flags::PURE,
+        body: Body::Native(name),
+    },
+    Function {
+        name: "@Author",
+        category: Category::Name,
+        arguments: "",
+        help: "Who wrote the document: its field $UpdatedBy or, if it has none, From.",
+        examples: &[("@Author", r#""CN=Ben Brown/O=Acme""#)],
+        flags: flags::AUTHOR,
+        body: Body::Native(author),
+    },
+    Function {
+        name: "@V3UserName",
+        category: Category::Name,
+        arguments: "",
+        help: "The common name of the user for whom the formula runs.",
+        examples: &[("@V3UserName", r#""Ann Smith""#)],
+        flags: flags::USER,
+        body: Body::Native(v3_user_name),
+    },
+    Function {
+        name: "@ValidateInternetAddress",
+        category: Category::Name,
+        arguments: "form; address",
+        help: "Empty if an Internet address is well formed, else what is wrong: as [Address821] ann@acme.com, as \
+               [Address822] also \"Ann Smith\" <ann@acme.com>.",
+        examples: &[
+            (r#"@ValidateInternetAddress([Address821]; "ann@acme.com")"#, r#""""#),
+            (r#"@ValidateInternetAddress([Address822]; "Ann Smith <ann@acme.com>")"#, r#""""#),
+            (r#"@ValidateInternetAddress([Address821]; "ann acme.com") = """#, "0"),
+        ],
+        flags: flags::PURE,
+        body: Body::Native(validate),
+    },
+];
+
+/// A hierarchical name, taken apart.
+#[derive(Debug, Default)]
+struct Name<'n> {
+    /// Label in capitals, and value, from the common name to the country.
+    parts: Vec<(Label, &'n str)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Label {
+    Common,
+    Unit,
+    Organisation,
+    Country,
+    Given,
+    Surname,
+    Initials,
+    Generation,
+    Other,
+}
+
+impl Label {
+    fn read(label: &str) -> Self {
+        match label.to_ascii_uppercase().as_str() {
+            "CN" => Self::Common,
+            "OU" | "OU1" | "OU2" | "OU3" | "OU4" => Self::Unit,
+            "O" => Self::Organisation,
+            "C" => Self::Country,
+            "G" => Self::Given,
+            "S" => Self::Surname,
+            "I" => Self::Initials,
+            "Q" => Self::Generation,
+            _ => Self::Other,
+        }
+    }
+
+    const fn shown(self) -> &'static str {
+        match self {
+            Self::Common | Self::Other => "CN",
+            Self::Unit => "OU",
+            Self::Organisation => "O",
+            Self::Country => "C",
+            Self::Given => "G",
+            Self::Surname => "S",
+            Self::Initials => "I",
+            Self::Generation => "Q",
+        }
+    }
+}
+
+impl<'n> Name<'n> {
+    fn read(name: &'n str) -> Self {
+        let pieces: Vec<&str> = name.split('/').map(str::trim).collect();
+        if pieces.iter().any(|piece| piece.contains('=')) {
+            let part = |piece: &'n str| match piece.split_once('=') {
+                Some((label, value)) => (Label::read(label.trim()), value.trim()),
+                None => (Label::Other, piece),
+            };
+            return Self { parts: pieces.into_iter().map(part).collect() };
+        }
+        let last = pieces.len() - 1;
+        let country = last >= 2 && pieces.last().is_some_and(|piece| piece.chars().count() == 2);
+        let organisation = if country { last - 1 } else { last };
+        let label = |place: usize| match place {
+            0 => Label::Common,
+            _ if place == organisation => Label::Organisation,
+            _ if place > organisation => Label::Country,
+            _ => Label::Unit,
+        };
+        Self { parts: pieces.iter().enumerate().map(|(place, piece)| (label(place), *piece)).collect() }
+    }
+
+    fn part(&self, label: Label) -> &'n str {
+        self.parts.iter().find(|(found, _)| *found == label).map_or("", |(_, value)| value)
+    }
+
+    /// The units are numbered from the organisation downwards.
+    fn unit(&self, number: usize) -> &'n str {
+        self.parts
+            .iter()
+            .rev()
+            .filter(|(label, _)| *label == Label::Unit)
+            .nth(number)
+            .map_or("", |(_, value)| value)
+    }
+
+    fn abbreviated(&self) -> String {
+        self.parts.iter().map(|(_, value)| *value).collect::<Vec<_>>().join("/")
+    }
+
+    /// A name of one component stays as it is.
+    fn canonical(&self) -> String {
+        match self.parts.as_slice() {
+            [(Label::Common, value)] => (*value).to_owned(),
+            parts => {
+                let shown = parts.iter().map(|(label, value)| format!("{}={value}", label.shown()));
+                shown.collect::<Vec<_>>().join("/")
+            }
+        }
+    }
+
+    fn hierarchy(&self) -> impl DoubleEndedIterator<Item = &(Label, &'n str)> {
+        self.parts
+            .iter()
+            .filter(|(label, _)| matches!(label, Label::Unit | Label::Organisation | Label::Country))
+    }
+}
+
+/// The parts of `"Ann Smith" <ann@acme.com>` or `ann@acme.com`: the phrase and the address.
+fn address(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    if let Some((phrase, rest)) = text.rsplit_once('<') {
+        let address = rest.split_once('>')?.0.trim();
+        let phrase = phrase.trim();
+        let quoted = phrase.strip_prefix('"').and_then(|phrase| phrase.strip_suffix('"'));
+        return Some((quoted.unwrap_or(phrase), address));
+    }
+    (text.contains('@') && !text.contains(char::is_whitespace)).then_some(("", text))
+}
+
+fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let part = keyword(arguments.text(0)?).to_ascii_uppercase();
+    let names = match arguments.value(1)? {
+        Value::Text(names) => names,
+        other => return Err(arguments.wrong(1, "text", other).into()),
+    };
+    let mut results = Vec::with_capacity(names.len());
+    for text in names.iter() {
+        machine.charge_text(text.len())?;
+        let Some(result) = part_of(&part, text) else {
+            return Err(arguments
+                .message(format!("[{part}] is not a part of a name; use for example [CN]"))
+                .into());
+        };
+        results.push(result);
+    }
+    Ok(Value::texts(results))
+}
+
+fn part_of(part: &str, text: &Text) -> Option<Text> {
+    // By far the most frequent question, answered without taking the name apart.
+    if part == "CN"
+        && let Some(("CN=", rest)) = text.split_at_checked(3)
+    {
+        return Some(Text::new(rest.split('/').next().unwrap_or(rest).trim()));
+    }
+    let address = address(text);
+    match part {
+        "ADDRESS821" => return Some(Text::new(address.map_or("", |(_, address)| address))),
+        "PHRASE" => return Some(Text::new(address.map_or("", |(phrase, _)| phrase))),
+        "LP" | "LOCALPART" => {
+            let local =
+                address.and_then(|(_, address)| address.rsplit_once('@')).map_or("", |(local, _)| local);
+            return Some(Text::new(local));
+        }
+        _ => {}
+    }
+    // An Internet address has no hierarchy: its common name is the phrase, or else the address.
+    if let Some((phrase, address)) = address
+        && !text.contains('=')
+    {
+        return Some(match part {
+            "CN" => Text::new(if phrase.is_empty() { address } else { phrase }),
+            "ABBREVIATE" | "CANONICALIZE" => text.clone(),
+            _ if is_part(part) => Text::default(),
+            _ => return None,
+        });
+    }
+    let name = Name::read(text);
+    Some(match part {
+        "CN" if name.parts.len() == 1 => Text::new(name.parts.first().map_or("", |(_, value)| value)),
+        "ABBREVIATE" => Text::new(name.abbreviated()),
+        "CANONICALIZE" => Text::new(name.canonical()),
+        "HIERARCHYONLY" => {
+            let parts = name.hierarchy().map(|(label, value)| format!("{}={value}", label.shown()));
+            Text::new(parts.collect::<Vec<_>>().join("/"))
+        }
+        "TOKEYWORD" => {
+            Text::new(name.hierarchy().rev().map(|(_, value)| *value).collect::<Vec<_>>().join("\\"))
+        }
+        "OU1" | "OU" => Text::new(name.unit(0)),
+        "OU2" => Text::new(name.unit(1)),
+        "OU3" => Text::new(name.unit(2)),
+        "OU4" => Text::new(name.unit(3)),
+        _ if is_part(part) => Text::new(name.part(Label::read(part))),
+        _ => return None,
+    })
+}
+
+fn is_part(part: &str) -> bool {
+    matches!(
+        part,
+        "CN" | "O"
+            | "C"
+            | "G"
+            | "S"
+            | "I"
+            | "Q"
+            | "OU"
+            | "OU1"
+            | "OU2"
+            | "OU3"
+            | "OU4"
+            | "HIERARCHYONLY"
+            | "TOKEYWORD"
+    )
+}
+
+fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+    let document = machine.document()?;
+    Ok(document.field("$UpdatedBy").or_else(|| document.field("From")).unwrap_or_else(Value::empty))
+}
+
+fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let Some(user) = &machine.environment()?.user_name else {
+        return Err(arguments.message("the formula does not run for a user").into());
+    };
+    Ok(Value::text(part_of("CN", &Text::new(user)).unwrap_or_default()))
+}
+
+fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let with_phrase = arguments.has_keyword(0, "ADDRESS822");
+    if !with_phrase && !arguments.has_keyword(0, "ADDRESS821") {
+        return Err(arguments.message("its form is [Address821] or [Address822]").into());
+    }
+    let mut results = Vec::new();
+    for text in arguments.texts(1)?.iter() {
+        machine.charge_text(text.len())?;
+        let plain =
+            if with_phrase { address(text).map_or(text.as_str(), |(_, address)| address) } else { text };
+        results.push(Text::new(fault_of(plain)));
+    }
+    Ok(Value::texts(results))
+}
+
+/// What is wrong with an address; empty if nothing is.
+fn fault_of(address: &str) -> &'static str {
+    let Some((local, domain)) = address.rsplit_once('@') else {
+        return "An Internet address has an @ between the person and the domain.";
+    };
+    let dots = |text: &str| text.starts_with('.') || text.ends_with('.') || text.contains("..");
+    let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
+    let in_local = |character: char| !character.is_control() && !" ()<>[]:;@\\,\"".contains(character);
+    if local.is_empty() || (!quoted && (dots(local) || !local.chars().all(in_local))) {
+        return "What stands before the @ is not the name of a mailbox.";
+    }
+    let in_domain = |character: char| character.is_alphanumeric() || matches!(character, '-' | '.');
+    let literal = domain.starts_with('[') && domain.ends_with(']') && domain.len() > 2;
+    if domain.is_empty() || (!literal && (dots(domain) || !domain.chars().all(in_domain))) {
+        return "What stands behind the @ is not the name of a domain.";
+    }
+    ""
+}

@@ -1,0 +1,268 @@
+//! Parts of texts, and taking texts apart and together.
+
+use super::{Arguments, Body, Category, Function, Native, each_text, flags};
+use crate::machine::{Machine, Outcome};
+use crate::number::whole;
+use crate::value::{Text, Value};
+
+const fn text(
+    name: &'static str,
+    native: Native,
+    arguments: &'static str,
+    help: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> Function {
+    Function {
+        name,
+        category: Category::Text,
+        arguments,
+        help,
+        examples,
+        flags: flags::PURE,
+        body: Body::Native(native),
+    }
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    text(
+        "@Left",
+        |machine, arguments| {
+            part(machine, arguments, |text, cut| match cut {
+                Cut::Count(count) => text.get(..forward(text, *count)),
+                Cut::Text(part) => text.find(part.as_str()).and_then(|place| text.get(..place)),
+            })
+        },
+        "text; count or text",
+        "The first characters of a text, or what stands before the first occurrence of another text.",
+        &[
+            (r#"@Left("Lennard Wallace"; 3)"#, r#""Len""#),
+            (r#"@Left("Lennard Wallace"; " ")"#, r#""Lennard""#),
+            (r#"@Left("abc"; "x")"#, r#""""#),
+        ],
+    ),
+    text(
+        "@LeftBack",
+        |machine, arguments| {
+            part(machine, arguments, |text, cut| match cut {
+                Cut::Count(count) => text.get(..backward(text, *count)),
+                Cut::Text(part) => text.rfind(part.as_str()).and_then(|place| text.get(..place)),
+            })
+        },
+        "text; count or text",
+        "A text without its last characters, or what stands before the last occurrence of another text.",
+        &[
+            (r#"@LeftBack("report.tar.gz"; ".")"#, r#""report.tar""#),
+            (r#"@LeftBack("abcde"; 2)"#, r#""abc""#),
+        ],
+    ),
+    text(
+        "@Right",
+        |machine, arguments| {
+            part(machine, arguments, |text, cut| match cut {
+                Cut::Count(count) => text.get(backward(text, *count)..),
+                Cut::Text(part) => text.find(part.as_str()).and_then(|place| text.get(place + part.len()..)),
+            })
+        },
+        "text; count or text",
+        "The last characters of a text, or what stands behind the first occurrence of another text.",
+        &[(r#"@Right("abcde"; 2)"#, r#""de""#), (r#"@Right("a=b=c"; "=")"#, r#""b=c""#)],
+    ),
+    text(
+        "@RightBack",
+        |machine, arguments| {
+            part(machine, arguments, |text, cut| match cut {
+                Cut::Count(count) => text.get(forward(text, *count)..),
+                Cut::Text(part) => text.rfind(part.as_str()).and_then(|place| text.get(place + part.len()..)),
+            })
+        },
+        "text; count or text",
+        "A text without its first characters, or what stands behind the last occurrence of another text.",
+        &[(r#"@RightBack("report.tar.gz"; ".")"#, r#""gz""#), (r#"@RightBack("abcde"; 2)"#, r#""cde""#)],
+    ),
+    text(
+        "@Middle",
+        |machine, arguments| middle(machine, arguments, false),
+        "text; offset or text; count or text",
+        "Characters from the middle: behind an offset or the first occurrence of a text, a number of them \
+         (a negative one counts to the left) or up to another text.",
+        &[
+            (r#"@Middle("North Carolina"; 6; 3)"#, r#""Car""#),
+            (r#"@Middle("to [Ann] and [Ben]"; "["; "]")"#, r#""Ann""#),
+            (r#"@Middle("abcdef"; 4; -2)"#, r#""cd""#),
+        ],
+    ),
+    text(
+        "@MiddleBack",
+        |machine, arguments| middle(machine, arguments, true),
+        "text; offset or text; count or text",
+        "Characters from the middle, looked for from the end: before an offset from the end or the last \
+         occurrence of a text, a number of them or back to another text.",
+        &[
+            (r#"@MiddleBack("to [Ann] and [Ben]"; "]"; "[")"#, r#""Ben""#),
+            (r#"@MiddleBack("abcdef"; 1; 2)"#, r#""de""#),
+        ],
+    ),
+    text(
+        "@Word",
+        word,
+        "text; separator; number",
+        "The word at this place, counted from 1, or from the end if negative; empty if there is none.",
+        &[
+            (r#"@Word("Larson, Collins, and Jensen"; " "; 2)"#, r#""Collins,""#),
+            (r#"@Word("a~b~c"; "~"; -1)"#, r#""c""#),
+            (r#"@Word("a~b"; "~"; 5)"#, r#""""#),
+        ],
+    ),
+    text(
+        "@Explode",
+        explode,
+        "text; [separators]; [keep empty]; [at line ends]",
+        "The parts of a text between separators: any of the given characters, or blank, comma and semicolon. \
+         Empty parts are dropped unless kept; the end of a line separates unless told otherwise.",
+        &[
+            (r#"@Explode("a b,c;d")"#, r#""a":"b":"c":"d""#),
+            (r#"@Explode("a|b c|"; "|")"#, r#""a":"b c""#),
+            (r#"@Explode("a||b"; "|"; @True)"#, r#""a":"":"b""#),
+        ],
+    ),
+    text(
+        "@Implode",
+        implode,
+        "list; [separator]",
+        "The elements of a list in one text, with a blank or the given text between them.",
+        &[(r#"@Implode("a":"b":"c")"#, r#""a b c""#), (r#"@Implode("a":"b"; ", ")"#, r#""a, b""#)],
+    ),
+];
+
+/// Where a text is cut.
+enum Cut {
+    Count(usize),
+    Text(Text),
+}
+
+fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Cut> {
+    match arguments.value(index)? {
+        Value::Text(_) => Ok(Cut::Text(arguments.text(index)?.clone())),
+        Value::Number(_) => Ok(Cut::Count(arguments.count_of(index)?)),
+        other => Err(arguments.wrong(index, "a number or text", other).into()),
+    }
+}
+
+/// The byte behind so many characters.
+fn forward(text: &str, count: usize) -> usize {
+    text.char_indices().nth(count).map_or(text.len(), |(place, _)| place)
+}
+
+/// The byte before so many characters at the end.
+fn backward(text: &str, count: usize) -> usize {
+    match count.checked_sub(1) {
+        None => text.len(),
+        Some(before) => text.char_indices().rev().nth(before).map_or(0, |(place, _)| place),
+    }
+}
+
+fn part(
+    machine: &mut Machine<'_>,
+    arguments: &Arguments<'_>,
+    take: for<'t> fn(&'t str, &Cut) -> Option<&'t str>,
+) -> Outcome {
+    let cut = cut_at(arguments, 1)?;
+    each_text(machine, arguments.texts(0)?, |text| Text::new(take(text, &cut).unwrap_or("")))
+}
+
+fn middle(machine: &mut Machine<'_>, arguments: &Arguments<'_>, back: bool) -> Outcome {
+    let start = cut_at(arguments, 1)?;
+    let length = match arguments.value(2)? {
+        Value::Text(_) => Err(arguments.text(2)?.clone()),
+        _ => Ok(arguments.whole(2)?),
+    };
+    each_text(machine, arguments.texts(0)?, |text| {
+        // The place where the part begins or, looking from the end, where it ends.
+        let from = match (&start, back) {
+            (Cut::Count(count), false) => Some(forward(text, *count)),
+            (Cut::Count(count), true) => Some(backward(text, *count)),
+            (Cut::Text(start), false) => text.find(start.as_str()).map(|place| place + start.len()),
+            (Cut::Text(start), true) => text.rfind(start.as_str()),
+        };
+        let Some((before, behind)) = from.and_then(|from| text.split_at_checked(from)) else {
+            return Text::default();
+        };
+        let (count, leftwards) = match &length {
+            Ok(count) => (usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), (*count < 0) != back),
+            Err(end) if back => {
+                return Text::new(
+                    before
+                        .rfind(end.as_str())
+                        .and_then(|end_at| before.get(end_at + end.len()..))
+                        .unwrap_or(before),
+                );
+            }
+            Err(end) => {
+                return Text::new(
+                    behind.find(end.as_str()).and_then(|end_at| behind.get(..end_at)).unwrap_or(behind),
+                );
+            }
+        };
+        let found = if leftwards {
+            before.get(backward(before, count)..)
+        } else {
+            behind.get(..forward(behind, count))
+        };
+        Text::new(found.unwrap_or(""))
+    })
+}
+
+fn word(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let separator = arguments.text(1)?.clone();
+    let number = whole(arguments.number(2)?);
+    let place = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX).checked_sub(1);
+    each_text(machine, arguments.texts(0)?, |text| {
+        let Some(place) = place else { return Text::default() };
+        if separator.is_empty() {
+            return if place == 0 { Text::new(text) } else { Text::default() };
+        }
+        let found = if number > 0 {
+            text.split(separator.as_str()).nth(place)
+        } else {
+            text.rsplit(separator.as_str()).nth(place)
+        };
+        Text::new(found.unwrap_or(""))
+    })
+}
+
+fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let separators = if arguments.count() > 1 { arguments.text(1)?.clone() } else { Text::new_static(" ,;") };
+    let keep_empty = arguments.count() > 2 && arguments.number(2)? != 0.0;
+    let at_lines = arguments.count() <= 3 || arguments.number(3)? != 0.0;
+    let separates =
+        |character: char| separators.contains(character) || (at_lines && matches!(character, '\n' | '\r'));
+    let mut parts = Vec::new();
+    for text in arguments.texts(0)?.iter() {
+        machine.charge(text.len().saturating_mul(1 + separators.len() / 16) / 16)?;
+        for part in text.split(separates) {
+            if keep_empty || !part.is_empty() {
+                parts.push(Text::new(part));
+            }
+        }
+        machine.charge_list(parts.len())?;
+    }
+    Ok(Value::texts(parts))
+}
+
+fn implode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let separator = if arguments.count() > 1 { arguments.text(1)?.clone() } else { Text::new_static(" ") };
+    let texts = arguments.texts(0)?;
+    if let Some(text) = texts.single() {
+        return Ok(Value::text(text.clone()));
+    }
+    let bytes = texts.iter().map(|text| text.len().saturating_add(separator.len())).sum();
+    machine.charge_text(bytes)?;
+    let mut result = String::with_capacity(bytes);
+    for (number, text) in texts.iter().enumerate() {
+        if number > 0 {
+            result.push_str(&separator);
+        }
+        result.push_str(text);
+    }
+    Ok(Value::text(result))
+}

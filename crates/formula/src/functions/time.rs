@@ -1,0 +1,363 @@
+//! Dates and times.
+
+use jiff::civil::{Date, Time, Weekday};
+use jiff::{Timestamp, ToSpan};
+
+use super::{Arguments, Body, Category, Function, Native, flags};
+use crate::datetime::{Adjustment, DateTime, moment_of};
+use crate::machine::{Machine, Outcome};
+use crate::number::from_count;
+use crate::value::Value;
+
+const fn time(
+    name: &'static str,
+    native: Native,
+    arguments: &'static str,
+    help: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+    flags: u16,
+) -> Function {
+    Function { name, category: Category::Time, arguments, help, examples, flags, body: Body::Native(native) }
+}
+
+// The examples are evaluated at 2026-11-21 10:00 in UTC.
+pub(super) const FUNCTIONS: &[Function] = &[
+    time(
+        "@Now",
+        |machine, _| Ok(Value::time(machine.now()?)),
+        "",
+        "The date and time.",
+        &[("@Now", "[2026-11-21 10:00]")],
+        flags::TIME_VARIANT,
+    ),
+    time(
+        "@Today",
+        |machine, _| day(machine, 0),
+        "",
+        "The date.",
+        &[("@Today", "[2026-11-21]")],
+        flags::TIME_VARIANT,
+    ),
+    time(
+        "@Tomorrow",
+        |machine, _| day(machine, 1),
+        "",
+        "The date of tomorrow.",
+        &[("@Tomorrow", "[2026-11-22]")],
+        flags::TIME_VARIANT,
+    ),
+    time(
+        "@Yesterday",
+        |machine, _| day(machine, -1),
+        "",
+        "The date of yesterday.",
+        &[("@Yesterday", "[2026-11-20]")],
+        flags::TIME_VARIANT,
+    ),
+    time(
+        "@Date",
+        date,
+        "date-time or year; [month]; [day]; [hour]; [minute]; [second]",
+        "The date of a date-time, or the date or moment made of these numbers.",
+        &[
+            ("@Date([2026-11-21 10:00])", "[2026-11-21]"),
+            (r#"@Date("2026-11-21T10:00:00Z")"#, "[2026-11-21]"),
+            ("@Date(2026; 2; 28)", "[2026-02-28]"),
+            ("@Date(2026; 2; 28; 23; 59; 0)", "[2026-02-28 23:59]"),
+        ],
+        flags::PURE,
+    ),
+    time(
+        "@Time",
+        time_of_day,
+        "date-time or hour or year; [minute or month]; [second or day]; [hour]; [minute]; [second]",
+        "The time of day of a date-time, or the one made of hour, minute and second.",
+        &[
+            ("@Time([2026-11-21 10:30])", "[10:30]"),
+            ("@Time(17; 5; 9)", "[17:05:09]"),
+            ("@Time(2026; 2; 28; 23; 59; 0)", "[2026-02-28 23:59]"),
+        ],
+        flags::PURE,
+    ),
+    time(
+        "@Year",
+        |machine, arguments| part(machine, arguments, |date, _| date.map(|date| i32::from(date.year()))),
+        "date-time",
+        "The year; -1 for a time of day.",
+        &[
+            ("@Year([2026-11-21])", "2026"),
+            (r#"@Year("2026-01-31T23:59:59Z")"#, "2026"),
+            ("@Year([10:00])", "-1"),
+        ],
+        flags::PURE,
+    ),
+    time(
+        "@Month",
+        |machine, arguments| part(machine, arguments, |date, _| date.map(|date| i32::from(date.month()))),
+        "date-time",
+        "The month, 1 to 12; -1 for a time of day.",
+        &[("@Month([2026-11-21]:[2025-02-01])", "11:2")],
+        flags::PURE,
+    ),
+    time(
+        "@Day",
+        |machine, arguments| part(machine, arguments, |date, _| date.map(|date| i32::from(date.day()))),
+        "date-time",
+        "The day of the month; -1 for a time of day.",
+        &[("@Day([2026-11-21])", "21")],
+        flags::PURE,
+    ),
+    time(
+        "@Weekday",
+        |machine, arguments| {
+            part(machine, arguments, |date, _| {
+                date.map(|date| i32::from(date.weekday().to_sunday_one_offset()))
+            })
+        },
+        "date-time",
+        "The day of the week, 1 for Sunday to 7 for Saturday; -1 for a time of day.",
+        &[("@Weekday([2026-11-21])", "7"), ("@Weekday([2026-11-22])", "1")],
+        flags::PURE,
+    ),
+    time(
+        "@Hour",
+        |machine, arguments| part(machine, arguments, |_, time| time.map(|time| i32::from(time.hour()))),
+        "date-time",
+        "The hour, 0 to 23; -1 for a date.",
+        &[("@Hour([5:30 PM])", "17"), ("@Hour([2026-11-21])", "-1")],
+        flags::PURE,
+    ),
+    time(
+        "@Minute",
+        |machine, arguments| part(machine, arguments, |_, time| time.map(|time| i32::from(time.minute()))),
+        "date-time",
+        "The minute, 0 to 59; -1 for a date.",
+        &[("@Minute([5:30 PM])", "30")],
+        flags::PURE,
+    ),
+    time(
+        "@Second",
+        |machine, arguments| part(machine, arguments, |_, time| time.map(|time| i32::from(time.second()))),
+        "date-time",
+        "The second, 0 to 59; -1 for a date.",
+        &[("@Second([10:20:30])", "30")],
+        flags::PURE,
+    ),
+    time(
+        "@Adjust",
+        adjust,
+        "date-time; years; months; days; hours; minutes; seconds; [zone]",
+        "The date-time moved by so much, from the seconds to the years; a day that a month lacks becomes its \
+         last. Days, months and years keep the time of day.",
+        &[
+            ("@Adjust([2006-02-02]; 0; 2; 28; 0; 0; 0)", "[2006-05-02]"),
+            ("@Adjust([2026-01-31]; 0; 1; 0; 0; 0; 0)", "[2026-02-28]"),
+            ("@Adjust([2026-11-21 10:00]; 0; 0; -1; 0; 30; 0)", "[2026-11-20 10:30]"),
+        ],
+        flags::PURE,
+    ),
+    time(
+        "@TimeMerge",
+        time_merge,
+        "date; time of day",
+        "The moment made of a date and a time of day.",
+        &[("@TimeMerge([2026-11-21]; [10:00])", "[2026-11-21 10:00]")],
+        flags::PURE,
+    ),
+    time(
+        "@BusinessDays",
+        business_days,
+        "start; end; [days of the week]; [dates]",
+        "How many days lie from start to end, both included, without these days of the week (1 is Sunday) and \
+         these dates; -1 if the end is before the start.",
+        &[
+            ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7)", "21"),
+            ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7; [2026-11-26])", "20"),
+            ("@BusinessDays([2026-11-02]; [2026-11-01])", "-1"),
+        ],
+        flags::PURE,
+    ),
+];
+
+fn day(machine: &Machine<'_>, offset: i64) -> Outcome {
+    let today = machine.zone()?.to_datetime(machine.now()?).date();
+    Ok(Value::time(today.saturating_add(offset.days())))
+}
+
+/// The date and time of day of a time, asking for the time zone only where they depend on it.
+fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Date>, Option<Time>)> {
+    Ok(match time {
+        DateTime::Date(date) => (Some(date), None),
+        DateTime::Time(time) => (None, Some(time)),
+        DateTime::Moment(moment) => {
+            let local = machine.zone()?.to_datetime(moment);
+            (Some(local.date()), Some(local.time()))
+        }
+    })
+}
+
+fn part(
+    machine: &mut Machine<'_>,
+    arguments: &Arguments<'_>,
+    take: fn(Option<Date>, Option<Time>) -> Option<i32>,
+) -> Outcome {
+    let times = arguments.times(machine, 0)?;
+    machine.charge(times.len())?;
+    let number = |time: DateTime| {
+        let (date, time) = parts(machine, time)?;
+        Ok(f64::from(take(date, time).unwrap_or(-1)))
+    };
+    match times.single() {
+        Some(time) => number(*time).map(Value::number),
+        None => times.iter().map(|time| number(*time)).collect::<Outcome<Vec<f64>>>().map(Value::numbers),
+    }
+}
+
+fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    match arguments.count() {
+        1 => {
+            let times = arguments.times(machine, 0)?;
+            machine.charge(times.len())?;
+            let mut dates = Vec::with_capacity(times.len());
+            for time in times.iter() {
+                let Some(date) = parts(machine, *time)?.0 else {
+                    return Err(arguments.message("a time of day has no date").into());
+                };
+                dates.push(DateTime::Date(date));
+            }
+            Ok(Value::times(dates))
+        }
+        3 => Ok(Value::time(date_of(arguments)?)),
+        6 => moment(machine, arguments).map(Value::time),
+        _ => Err(arguments.message("it takes a date-time, or 3 or 6 numbers").into()),
+    }
+}
+
+fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    match arguments.count() {
+        1 => {
+            let times = arguments.times(machine, 0)?;
+            machine.charge(times.len())?;
+            let mut results = Vec::with_capacity(times.len());
+            for time in times.iter() {
+                let Some(time) = parts(machine, *time)?.1 else {
+                    return Err(arguments.message("a date has no time of day").into());
+                };
+                results.push(DateTime::Time(time));
+            }
+            Ok(Value::times(results))
+        }
+        3 => Ok(Value::time(clock_of(arguments, 0)?)),
+        6 => moment(machine, arguments).map(Value::time),
+        _ => Err(arguments.message("it takes a date-time, or 3 or 6 numbers").into()),
+    }
+}
+
+fn small<N: TryFrom<i64>>(arguments: &Arguments<'_>, index: usize) -> Outcome<N> {
+    let number = arguments.whole(index)?;
+    N::try_from(number).map_err(|_| arguments.message(format!("{number} is outside the calendar")).into())
+}
+
+fn date_of(arguments: &Arguments<'_>) -> Outcome<Date> {
+    let (year, month, day): (i16, i8, i8) =
+        (small(arguments, 0)?, small(arguments, 1)?, small(arguments, 2)?);
+    Date::new(year, month, day)
+        .map_err(|_| arguments.message(format!("there is no date {year:04}-{month:02}-{day:02}")).into())
+}
+
+fn clock_of(arguments: &Arguments<'_>, from: usize) -> Outcome<Time> {
+    let (hour, minute, second): (i8, i8, i8) =
+        (small(arguments, from)?, small(arguments, from + 1)?, small(arguments, from + 2)?);
+    Time::new(hour, minute, second, 0).map_err(|_| {
+        arguments.message(format!("there is no time of day {hour:02}:{minute:02}:{second:02}")).into()
+    })
+}
+
+fn moment(machine: &Machine<'_>, arguments: &Arguments<'_>) -> Outcome<Timestamp> {
+    let local = date_of(arguments)?.to_datetime(clock_of(arguments, 3)?);
+    moment_of(local, machine.zone()?)
+        .ok_or_else(|| arguments.message("the date is outside the calendar").into())
+}
+
+fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let times = arguments.times(machine, 0)?;
+    machine.charge(times.len())?;
+    let adjustment = Adjustment {
+        years: arguments.whole(1)?,
+        months: arguments.whole(2)?,
+        days: arguments.whole(3)?,
+        hours: arguments.whole(4)?,
+        minutes: arguments.whole(5)?,
+        seconds: arguments.whole(6)?,
+    };
+    let mut results = Vec::with_capacity(times.len());
+    for time in times.iter() {
+        let moved = match *time {
+            // Needs no zone, and can therefore be reckoned when the formula is compiled.
+            DateTime::Date(_) if adjustment.is_whole_days() => {
+                adjustment.apply(*time, &jiff::tz::TimeZone::UTC)
+            }
+            _ => adjustment.apply(*time, machine.zone()?),
+        };
+        results.push(moved.ok_or_else(|| arguments.message("the result is outside the calendar"))?);
+    }
+    Ok(Value::times(results))
+}
+
+fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let (date, clock) = (arguments.time(machine, 0)?, arguments.time(machine, 1)?);
+    let (Some(date), Some(clock)) = (parts(machine, date)?.0, parts(machine, clock)?.1) else {
+        return Err(arguments.message("it takes a date and a time of day").into());
+    };
+    moment_of(date.to_datetime(clock), machine.zone()?)
+        .map(Value::time)
+        .ok_or_else(|| arguments.message("the date is outside the calendar").into())
+}
+
+fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let (start, end) = (arguments.time(machine, 0)?, arguments.time(machine, 1)?);
+    let (Some(start), Some(end)) = (parts(machine, start)?.0, parts(machine, end)?.0) else {
+        return Err(arguments.message("a time of day is not a day").into());
+    };
+    if end < start {
+        return Ok(Value::number(-1.0));
+    }
+    let mut free = [false; 8];
+    if arguments.get(2).is_some_and(|days| !days.is_empty_text()) {
+        for number in arguments.numbers(2)?.iter() {
+            let day = usize::try_from(crate::number::whole(*number)).ok().filter(|day| *day > 0);
+            let Some(day) = day.and_then(|day| free.get_mut(day)) else {
+                return Err(arguments
+                    .message(format!("{number} is not a day of the week; 1 is Sunday"))
+                    .into());
+            };
+            *day = true;
+        }
+    }
+    let is_free = |weekday: Weekday| {
+        let number = usize::try_from(weekday.to_sunday_one_offset()).unwrap_or(0);
+        free.get(number).copied().unwrap_or(false)
+    };
+    let days = i64::from(start.until(end).map_or(0, |span| span.get_days())) + 1;
+    let mut count = days / 7 * i64::try_from(free.iter().skip(1).filter(|free| !**free).count()).unwrap_or(0);
+    let mut weekday = start.weekday();
+    for _ in 0..days % 7 {
+        count += i64::from(!is_free(weekday));
+        weekday = weekday.next();
+    }
+    let mut holidays = Vec::new();
+    if arguments.get(3).is_some_and(|dates| !dates.is_empty_text()) {
+        let dates = arguments.times(machine, 3)?;
+        machine.charge(dates.len())?;
+        for date in dates.iter() {
+            holidays.extend(
+                parts(machine, *date)?
+                    .0
+                    .filter(|date| (start..=end).contains(date) && !is_free(date.weekday())),
+            );
+        }
+        holidays.sort_unstable();
+        holidays.dedup();
+    }
+    Ok(Value::number(from_count(usize::try_from(count).unwrap_or(0)) - from_count(holidays.len())))
+}

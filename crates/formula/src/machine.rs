@@ -1,0 +1,477 @@
+//! Evaluates a program for one document.
+
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::datetime::moment_of;
+use crate::environment::{Environment, Fields};
+use crate::error::{ErrorValue, EvaluationError, Reason};
+use crate::functions::{Arguments, Function, Native};
+use crate::lexer::position;
+use crate::number::whole;
+use crate::operators;
+use crate::program::{Node, Program, Step};
+use crate::syntax::{Binary, Operator};
+use crate::value::{Text, Value};
+
+/// Steps that one evaluation may take: about one for every operation, element, and 16 bytes of text.
+/// That is some tens of milliseconds; ordinary formulas take less than a hundred.
+pub const MAX_STEPS: u32 = 2_000_000;
+
+/// The longest text that a formula may make. A document is at most 8 MB by default.
+pub const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The longest list that a formula may make.
+pub const MAX_ELEMENTS: usize = 100_000;
+
+/// Why an evaluation does not simply go on.
+pub(crate) enum Fault {
+    /// An error value: everything it is given to answers with it, except what asks for errors.
+    Error(Arc<ErrorValue>),
+    /// `@Return`.
+    Return(Box<Value>),
+    /// `@Nothing`: this element of `@Transform` is left out.
+    Nothing,
+    Limit(EvaluationError),
+    /// What is being reckoned as a constant depends on the document or the environment.
+    NotConstant,
+}
+
+impl From<Arc<ErrorValue>> for Fault {
+    fn from(error: Arc<ErrorValue>) -> Self {
+        Self::Error(error)
+    }
+}
+
+pub(crate) type Outcome<T = Value> = Result<T, Fault>;
+
+/// A value, borrowed where it is a constant of the program.
+pub(crate) enum Operand<'p> {
+    Constant(&'p Value),
+    Owned(Value),
+}
+
+impl Operand<'_> {
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Self::Constant(value) => value.clone(),
+            Self::Owned(value) => value,
+        }
+    }
+}
+
+impl Deref for Operand<'_> {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        match self {
+            Self::Constant(value) => value,
+            Self::Owned(value) => value,
+        }
+    }
+}
+
+/// What is known of a variable, or of a field that is read more than once.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    /// Not asked for yet, or never assigned.
+    Unknown,
+    /// The document does not have the field.
+    Missing,
+    Known(Value),
+}
+
+/// What the statements of a formula came to.
+pub(crate) struct Finished {
+    pub(crate) value: Value,
+    /// The condition of the last SELECT.
+    pub(crate) selected: Option<bool>,
+}
+
+pub(crate) struct Machine<'e> {
+    program: &'e Program,
+    surroundings: Option<(&'e dyn Fields, &'e Environment)>,
+    pub(crate) slots: Vec<Slot>,
+    steps_left: u32,
+    step_limit: u32,
+    selected: Option<bool>,
+    pub(crate) random_numbers: u64,
+}
+
+impl<'e> Machine<'e> {
+    pub(crate) fn run(
+        program: &'e Program,
+        document: &'e dyn Fields,
+        environment: &'e Environment,
+    ) -> Result<Finished, EvaluationError> {
+        let mut machine = Self {
+            program,
+            surroundings: Some((document, environment)),
+            slots: vec![Slot::Unknown; program.slots],
+            steps_left: MAX_STEPS,
+            step_limit: MAX_STEPS,
+            selected: None,
+            random_numbers: 0,
+        };
+        let value = machine.statements()?;
+        Ok(Finished { value, selected: machine.selected })
+    }
+
+    /// Reckons a node whose operands are constants; none if it has no constant value. Also the steps
+    /// that this took.
+    pub(crate) fn fold(node: &Node, step_limit: u32) -> (Option<Value>, u32) {
+        static EMPTY: LazyLock<Program> = LazyLock::new(|| Program {
+            source: "".into(),
+            statements: [].into(),
+            fields: [].into(),
+            slots: 0,
+        });
+        let mut machine = Machine {
+            program: &EMPTY,
+            surroundings: None,
+            slots: Vec::new(),
+            steps_left: step_limit,
+            step_limit,
+            selected: None,
+            random_numbers: 0,
+        };
+        let value = machine.evaluate(node).ok();
+        (value, step_limit - machine.steps_left)
+    }
+
+    fn statements(&mut self) -> Result<Value, EvaluationError> {
+        let program = self.program;
+        let mut last = Value::empty();
+        for statement in &program.statements {
+            last = match self.evaluate(statement) {
+                Ok(value) => value,
+                Err(Fault::Error(error)) => {
+                    // A condition that is an error selects nothing, whatever an earlier one said.
+                    if matches!(statement, Node::Select { .. }) {
+                        self.selected = Some(false);
+                    }
+                    Value::Error(error)
+                }
+                Err(Fault::Return(value)) => return Ok(*value),
+                Err(Fault::Limit(error)) => return Err(error),
+                Err(Fault::Nothing) => {
+                    Value::Error(ErrorValue::message("@Nothing", "it has a meaning only inside @Transform"))
+                }
+                Err(Fault::NotConstant) => Value::empty(),
+            };
+        }
+        Ok(last)
+    }
+
+    /// Counts work, and stops the evaluation when it was too much.
+    pub(crate) fn charge(&mut self, steps: usize) -> Outcome<()> {
+        let left = u32::try_from(steps).ok().and_then(|steps| self.steps_left.checked_sub(steps));
+        match left {
+            Some(left) => {
+                self.steps_left = left;
+                Ok(())
+            }
+            None => {
+                self.steps_left = 0;
+                Err(Fault::Limit(EvaluationError::TooMuchWork { limit: self.step_limit }))
+            }
+        }
+    }
+
+    /// Counts the making of a text of so many bytes.
+    pub(crate) fn charge_text(&mut self, bytes: usize) -> Outcome<()> {
+        if bytes > MAX_TEXT_BYTES {
+            return Err(Fault::Limit(EvaluationError::TextTooLong { limit_bytes: MAX_TEXT_BYTES }));
+        }
+        self.charge(1 + bytes / 16)
+    }
+
+    /// Counts the making of a list of so many elements.
+    pub(crate) fn charge_list(&mut self, elements: usize) -> Outcome<()> {
+        if elements > MAX_ELEMENTS {
+            return Err(Fault::Limit(EvaluationError::ListTooLong { limit: MAX_ELEMENTS }));
+        }
+        self.charge(elements)
+    }
+
+    pub(crate) fn document(&self) -> Outcome<&'e dyn Fields> {
+        self.surroundings.map(|(document, _)| document).ok_or(Fault::NotConstant)
+    }
+
+    pub(crate) fn environment(&self) -> Outcome<&'e Environment> {
+        self.surroundings.map(|(_, environment)| environment).ok_or(Fault::NotConstant)
+    }
+
+    pub(crate) fn zone(&self) -> Outcome<&'e TimeZone> {
+        self.environment().map(|environment| &environment.time_zone)
+    }
+
+    pub(crate) fn now(&self) -> Outcome<Timestamp> {
+        self.environment().map(|environment| environment.now)
+    }
+
+    /// Notes on an error where it arose.
+    #[inline]
+    pub(crate) fn located<T>(&self, outcome: Outcome<T>, at: u32) -> Outcome<T> {
+        outcome.map_err(|fault| self.locate(fault, at))
+    }
+
+    #[cold]
+    fn locate(&self, fault: Fault, at: u32) -> Fault {
+        match fault {
+            Fault::Error(error) if error.position().is_none() => {
+                let (line, column) =
+                    position(&self.program.source, usize::try_from(at).unwrap_or(usize::MAX));
+                Fault::Error(error.located(line, column))
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn operand<'p>(&mut self, node: &'p Node) -> Outcome<Operand<'p>> {
+        match node {
+            Node::Constant(value) => Ok(Operand::Constant(value)),
+            _ => self.evaluate(node).map(Operand::Owned),
+        }
+    }
+
+    pub(crate) fn evaluate(&mut self, node: &Node) -> Outcome {
+        self.charge(1)?;
+        match node {
+            Node::Constant(value) => Ok(value.clone()),
+            Node::LocalTime(local) => moment_of(*local, self.zone()?)
+                .map(Value::time)
+                .ok_or_else(|| ErrorValue::message("", "the date is outside the calendar").into()),
+            Node::Field(number) => self.field(*number),
+            Node::Variable { slot, field } => match self.slots.get(usize::from(*slot)) {
+                Some(Slot::Known(value)) => usable(value.clone()),
+                _ => self.field(*field),
+            },
+            Node::SetVariable { slot, value } | Node::SetField { slot, value } => self.assign(*slot, value),
+            Node::DefaultField { field, slot, value } => {
+                if self.has_field(*field)? {
+                    self.field(*field)
+                } else {
+                    self.assign(*slot, value)
+                }
+            }
+            Node::Select { condition, at } => {
+                let outcome = self.condition("SELECT", condition);
+                let selected = self.located(outcome, *at)?;
+                self.selected = Some(selected);
+                Ok(Value::truth(selected))
+            }
+            Node::List { elements, at } => {
+                let outcome = self.list(elements);
+                self.located(outcome, *at)
+            }
+            Node::Negate { operand, at } => {
+                let value = self.operand(operand)?;
+                let outcome = operators::negate(self, &value);
+                self.located(outcome, *at)
+            }
+            Node::Plus { operand, at } => {
+                let value = self.operand(operand)?.into_value();
+                self.located(operators::plus(value), *at)
+            }
+            Node::Not { operand, at } => {
+                let outcome = self.condition("'!'", operand);
+                self.located(outcome, *at).map(|truth| Value::truth(!truth))
+            }
+            Node::Compare { left, right, binary, at } => {
+                self.comparison(left, right, *binary, *at).map(Value::truth)
+            }
+            Node::Chain { first, rest } => self.chain(first, rest),
+            Node::Logic { first, rest } => self.logic(first, rest).map(Value::truth),
+            Node::Subscript { list, index, at } => {
+                let (list, index) = (self.operand(list)?, self.operand(index)?);
+                self.located(subscript(&list, &index), *at)
+            }
+            Node::Call { function, native, arguments, at } => {
+                let outcome = self.call(function, *native, arguments);
+                self.located(outcome, *at)
+            }
+            Node::Form { form, at } => {
+                let outcome = self.form(form);
+                self.located(outcome, *at)
+            }
+        }
+    }
+
+    fn list(&mut self, nodes: &[Node]) -> Outcome {
+        let mut values = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            values.push(self.operand(node)?);
+        }
+        operators::concatenate(self, &values)
+    }
+
+    fn chain(&mut self, first: &Node, rest: &[Step]) -> Outcome {
+        let mut left = self.operand(first)?;
+        for Step { binary, operand, at } in rest {
+            let right = self.operand(operand)?;
+            let outcome = operators::binary(self, *binary, &left, &right);
+            left = Operand::Owned(self.located(outcome, *at)?);
+        }
+        Ok(left.into_value())
+    }
+
+    /// Whether a condition holds, without making a value of it where that is not needed.
+    pub(crate) fn condition(&mut self, origin: &'static str, node: &Node) -> Outcome<bool> {
+        match node {
+            Node::Compare { left, right, binary, at } => {
+                self.charge(1)?;
+                self.comparison(left, right, *binary, *at)
+            }
+            Node::Logic { first, rest } => {
+                self.charge(1)?;
+                self.logic(first, rest)
+            }
+            _ => truth(origin, &*self.operand(node)?),
+        }
+    }
+
+    fn comparison(&mut self, left: &Node, right: &Node, binary: Binary, at: u32) -> Outcome<bool> {
+        let (left, right) = (self.operand(left)?, self.operand(right)?);
+        let outcome = operators::compare(self, binary, &left, &right);
+        self.located(outcome, at)
+    }
+
+    /// AND and OR from left to right; an operand that cannot change the outcome is not evaluated.
+    fn logic(&mut self, first: &Node, rest: &[Step]) -> Outcome<bool> {
+        let (symbol, at) = rest.first().map_or(("'&'", 0), |step| (step.binary.symbol(), step.at));
+        let outcome = self.condition(symbol, first);
+        let mut result = self.located(outcome, at)?;
+        for Step { binary, operand, at } in rest {
+            if result == (binary.operator == Operator::Or) {
+                continue;
+            }
+            let outcome = self.condition(binary.symbol(), operand);
+            result = self.located(outcome, *at)?;
+        }
+        Ok(result)
+    }
+
+    fn call(&mut self, function: &'static Function, native: Native, arguments: &[Node]) -> Outcome {
+        let call = |machine: &mut Self, values: &[Value]| native(machine, &Arguments { function, values });
+        // The usual numbers of arguments need no allocation.
+        match arguments {
+            [] => call(self, &[]),
+            [first] => {
+                let values = [self.evaluate(first)?];
+                call(self, &values)
+            }
+            [first, second] => {
+                let values = [self.evaluate(first)?, self.evaluate(second)?];
+                call(self, &values)
+            }
+            [first, second, third] => {
+                let values = [self.evaluate(first)?, self.evaluate(second)?, self.evaluate(third)?];
+                call(self, &values)
+            }
+            more => {
+                let mut values = Vec::with_capacity(more.len());
+                for node in more {
+                    values.push(self.evaluate(node)?);
+                }
+                call(self, &values)
+            }
+        }
+    }
+
+    /// Stores a value, an error too; the statement itself then answers with it.
+    fn assign(&mut self, slot: u16, node: &Node) -> Outcome {
+        let value = match self.evaluate(node) {
+            Ok(value) => value,
+            Err(Fault::Error(error)) => Value::Error(error),
+            Err(fault) => return Err(fault),
+        };
+        self.set(slot, Slot::Known(value.clone()));
+        usable(value)
+    }
+
+    pub(crate) fn set(&mut self, slot: u16, to: Slot) -> Slot {
+        match self.slots.get_mut(usize::from(slot)) {
+            Some(place) => std::mem::replace(place, to),
+            None => Slot::Unknown,
+        }
+    }
+
+    fn field(&mut self, number: u16) -> Outcome {
+        let Some(field) = self.program.fields.get(usize::from(number)) else { return Ok(Value::empty()) };
+        let Some(slot) = field.slot else {
+            return usable(self.document()?.field(&field.name).unwrap_or_else(Value::empty));
+        };
+        match self.look_up(slot, &field.name)? {
+            Slot::Known(value) => usable(value.clone()),
+            _ => Ok(Value::empty()),
+        }
+    }
+
+    pub(crate) fn has_field(&mut self, number: u16) -> Outcome<bool> {
+        let Some(field) = self.program.fields.get(usize::from(number)) else { return Ok(false) };
+        match field.slot {
+            None => Ok(self.document()?.field(&field.name).is_some()),
+            Some(slot) => Ok(matches!(self.look_up(slot, &field.name)?, Slot::Known(_))),
+        }
+    }
+
+    /// A field by a name that was not known when the formula was compiled.
+    pub(crate) fn field_named(&mut self, name: &Text) -> Outcome {
+        let key = name.to_lowercase();
+        let number = self.program.fields.iter().position(|field| field.name.to_lowercase() == key);
+        match number.and_then(|number| u16::try_from(number).ok()) {
+            Some(number) => self.field(number),
+            None => usable(self.document()?.field(name).unwrap_or_else(Value::empty)),
+        }
+    }
+
+    /// Asks the document for a field, once.
+    fn look_up(&mut self, slot: u16, name: &str) -> Outcome<&Slot> {
+        let slot = usize::from(slot);
+        if matches!(self.slots.get(slot), Some(Slot::Unknown)) {
+            let found = self.document()?.field(name).map_or(Slot::Missing, Slot::Known);
+            if let Some(place) = self.slots.get_mut(slot) {
+                *place = found;
+            }
+        }
+        Ok(self.slots.get(slot).unwrap_or(&Slot::Missing))
+    }
+}
+
+fn usable(value: Value) -> Outcome {
+    match value {
+        Value::Error(error) => Err(Fault::Error(error)),
+        value => Ok(value),
+    }
+}
+
+/// Whether a condition holds: a number other than 0, or a list with one. The empty text, which is what a
+/// missing field reads as, does not.
+pub(crate) fn truth(origin: &'static str, value: &Value) -> Outcome<bool> {
+    match value {
+        Value::Number(_) => Ok(value.is_true()),
+        _ if value.is_empty_text() => Ok(false),
+        _ => {
+            let reason = Reason::Operand { expected: "true or false (1 or 0)", found: value.kind() };
+            Err(ErrorValue::new(origin, reason).into())
+        }
+    }
+}
+
+fn subscript(list: &Value, index: &Value) -> Outcome {
+    const ORIGIN: &str = "a subscript";
+    let Value::Number(numbers) = index else {
+        let reason = Reason::Operand { expected: "a number", found: index.kind() };
+        return Err(ErrorValue::new(ORIGIN, reason).into());
+    };
+    let number = whole(numbers.first().copied().unwrap_or(0.0));
+    let element = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    element.and_then(|place| list.element(place)).ok_or_else(|| {
+        let message = format!("there is no element {number} in a list of {}; the first is 1", list.len());
+        ErrorValue::message(ORIGIN, message).into()
+    })
+}

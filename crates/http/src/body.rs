@@ -1,0 +1,163 @@
+//! Request bodies: read in bounded pieces, within a time and a budget.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::{HttpError, Result};
+use crate::port::PortOptions;
+
+/// Bodies up to this length do not count against the budget: connections are bounded anyway.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+
+/// How much of the budget a body of unknown length takes at a time.
+const STEP_BYTES: usize = 1 << 20;
+
+/// A body must come at least this fast on average, once it has taken longer than the read timeout.
+const LEAST_BYTES_PER_SECOND: u64 = 256;
+
+/// The body of a request, not read yet.
+pub(crate) struct RequestBody {
+    incoming: Incoming,
+    port: Arc<PortOptions>,
+    budget: Arc<Semaphore>,
+    /// What `Content-Length` says.
+    declared: Option<u64>,
+    received: u64,
+    started: Instant,
+}
+
+/// A whole body, with its share of the budget as long as it is held.
+pub(crate) struct Collected {
+    pub(crate) bytes: Bytes,
+    _share: Option<OwnedSemaphorePermit>,
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Incoming, port: Arc<PortOptions>, budget: Arc<Semaphore>) -> Self {
+        let declared = http_body::Body::size_hint(&incoming).exact();
+        Self { incoming, port, budget, declared, received: 0, started: Instant::now() }
+    }
+
+    /// The next piece, or `None` at the end; it may be of any length that the network gave.
+    ///
+    /// # Errors
+    /// 408 where it comes too slowly, 400 where it breaks off.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
+        let patience = Duration::from_millis(self.port.read_timeout_ms);
+        loop {
+            let frame = tokio::time::timeout(patience, self.incoming.frame());
+            let Some(frame) = frame.await.map_err(|_| HttpError::timed_out())? else { return Ok(None) };
+            let frame = frame.map_err(|_| HttpError::bad_request("The request's body broke off."))?;
+            let Ok(bytes) = frame.into_data() else { continue };
+            self.received += bytes.len() as u64;
+            let elapsed = self.started.elapsed();
+            if elapsed > patience && self.received < LEAST_BYTES_PER_SECOND * elapsed.as_secs() {
+                return Err(HttpError::timed_out());
+            }
+            return Ok(Some(bytes));
+        }
+    }
+
+    /// The whole body, no longer than the port's `max_request_bytes`.
+    ///
+    /// # Errors
+    /// 413 where it is longer, 503 where the budget of all bodies is used up, and those of [`Self::next`].
+    pub(crate) async fn collect(mut self) -> Result<Collected> {
+        let most = self.port.max_request_bytes;
+        let declared = usize::try_from(self.declared.unwrap_or(0)).unwrap_or(usize::MAX);
+        if declared > most {
+            return Err(HttpError::too_large());
+        }
+        let budget = Arc::clone(&self.budget);
+        let mut share = Share::new(&budget);
+        share.cover(declared)?;
+        let Some(first) = self.next().await? else { return Ok(share.collected(Bytes::new())) };
+        if self.declared == Some(first.len() as u64) {
+            return Ok(share.collected(first));
+        }
+        let mut whole = BytesMut::with_capacity(declared.max(first.len()).min(STEP_BYTES));
+        whole.extend_from_slice(&first);
+        while let Some(piece) = self.next().await? {
+            if whole.len() + piece.len() > most {
+                return Err(HttpError::too_large());
+            }
+            share.cover(whole.len() + piece.len())?;
+            whole.extend_from_slice(&piece);
+        }
+        Ok(share.collected(whole.freeze()))
+    }
+
+    /// The whole body as a JSON value of type `T`.
+    pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T> {
+        parse_json(&self.collect().await?.bytes)
+    }
+
+    /// The whole body as a JSON object.
+    pub(crate) async fn object(self) -> Result<Map<String, Value>> {
+        match self.json().await? {
+            Value::Object(members) => Ok(members),
+            _ => Err(HttpError::not_object()),
+        }
+    }
+
+    /// The whole body as a JSON object; none at all is an empty one.
+    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>> {
+        let collected = self.collect().await?;
+        if collected.bytes.is_empty() {
+            return Ok(Map::new());
+        }
+        match parse_json(&collected.bytes)? {
+            Value::Object(members) => Ok(members),
+            _ => Err(HttpError::not_object()),
+        }
+    }
+}
+
+/// `bytes` as a JSON value of type `T`, or CouchDB's complaint.
+pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|_| HttpError::invalid_json())
+}
+
+/// A growing share of the budget.
+struct Share<'a> {
+    budget: &'a Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+    covered: usize,
+}
+
+impl<'a> Share<'a> {
+    fn new(budget: &'a Arc<Semaphore>) -> Self {
+        Self { budget, permit: None, covered: UNCOUNTED_BYTES }
+    }
+
+    /// Makes the share large enough for `bytes`. It never waits: two half-read bodies that wait for each
+    /// other's share would wait for ever.
+    fn cover(&mut self, bytes: usize) -> Result<()> {
+        if bytes <= self.covered {
+            return Ok(());
+        }
+        let more = (bytes - self.covered).max(STEP_BYTES);
+        let kibibytes = u32::try_from(more.div_ceil(1024)).map_err(|_| HttpError::too_large())?;
+        let permit = Arc::clone(self.budget)
+            .try_acquire_many_owned(kibibytes)
+            .map_err(|_| HttpError::unavailable("Too many large requests at the same time; try again."))?;
+        match &mut self.permit {
+            Some(held) => held.merge(permit),
+            None => self.permit = Some(permit),
+        }
+        self.covered += more;
+        Ok(())
+    }
+
+    fn collected(self, bytes: Bytes) -> Collected {
+        Collected { bytes, _share: self.permit }
+    }
+}

@@ -1,0 +1,345 @@
+//! Many documents in one request: `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use scrinium_database::{
+    Database, DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, Update, Updated,
+};
+use scrinium_document::json;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::access::{self, Need};
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::query;
+use crate::response::{self, Body, push_error_members, push_string};
+use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::write;
+
+/// A request's documents are stored in batches of at most so many, and about so many bytes, so that one
+/// large request neither fills the log's queue nor keeps the database's lock.
+const BATCH_EDITS: usize = 500;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// A document may be nested as deep as by itself, within an object and an array.
+const NESTING_MAX: usize = json::NESTING_MAX + 2;
+
+/// `POST /{db}/_bulk_docs`.
+pub(crate) async fn documents(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let _timer = context.state.operations.update_note.start();
+    let collected = body.collect().await?;
+    let (documents, mode) = parse_documents(&collected.bytes)?;
+    let databases = context.state.databases.clone();
+    let (identity, name) = (context.identity.clone(), database.to_owned());
+    let admission = context.state.workers.admit().await?;
+    let submitted = admission
+        .run(move || {
+            let database = access::open(&databases, &name, &identity, Need::Member)?;
+            let may_design = access::may_design(&database, &identity)?;
+            submit(&database, documents, mode, may_design)
+        })
+        .await??;
+    let mut text = String::with_capacity(64);
+    text.push('[');
+    for part in submitted {
+        match part {
+            Submitted::Stored { ids, update } => {
+                for (id, result) in ids.iter().zip(update.durable().await?) {
+                    push_result(&mut text, id, result.map_err(HttpError::from), mode);
+                }
+            }
+            Submitted::Refused { id, error } => push_result(&mut text, &id, Err(error), mode),
+        }
+    }
+    drop(admission);
+    text.push_str("]\n");
+    Ok(response::json(StatusCode::CREATED, text))
+}
+
+fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
+    let text = std::str::from_utf8(bytes).map_err(|_| HttpError::invalid_json())?;
+    let members = json::members(text, NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
+    let member = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+    let mode = match member("new_edits") {
+        None | Some("true") => EditMode::Interactive,
+        Some("false") => EditMode::Replicated,
+        Some(_) => return Err(HttpError::bad_request("`new_edits` parameter must be a boolean.")),
+    };
+    let documents =
+        member("docs").ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
+    let documents = json::elements(documents, NESTING_MAX)?
+        .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
+    if documents.iter().any(|document| !document.starts_with('{')) {
+        return Err(HttpError::bad_request("Document must be a JSON object"));
+    }
+    // Slices of the body: nothing is copied until the documents are encoded.
+    let slices = documents.iter().map(|document| bytes.slice_ref(document.as_bytes())).collect();
+    Ok((slices, mode))
+}
+
+/// What became of a run of documents, in their order.
+enum Submitted {
+    Stored { ids: Vec<Bytes>, update: Update },
+    Refused { id: Bytes, error: HttpError },
+}
+
+/// Submits all documents, in several batches where they are many. Blocks.
+fn submit(
+    database: &Arc<Database>,
+    documents: Vec<Bytes>,
+    mode: EditMode,
+    may_design: bool,
+) -> Result<Vec<Submitted>> {
+    let mut submitted = Vec::new();
+    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch_bytes = 0;
+    for document in documents {
+        if !may_design && id_of(&document).is_some_and(|id| write::need_for(&id) != Need::Member) {
+            flush(database, &mut batch, mode, &mut submitted)?;
+            submitted.push(Submitted::Refused { id: document, error: access::not_designer() });
+            continue;
+        }
+        batch_bytes += document.len();
+        batch.push(document);
+        if batch.len() >= BATCH_EDITS || batch_bytes >= BATCH_BYTES {
+            flush(database, &mut batch, mode, &mut submitted)?;
+            batch_bytes = 0;
+        }
+    }
+    flush(database, &mut batch, mode, &mut submitted)?;
+    Ok(submitted)
+}
+
+fn flush(
+    database: &Arc<Database>,
+    batch: &mut Vec<Bytes>,
+    mode: EditMode,
+    submitted: &mut Vec<Submitted>,
+) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let ids = std::mem::take(batch);
+    let edits = ids.iter().map(|json| Edit { json: json.clone(), ..Edit::default() }).collect();
+    let update = database.update(edits, mode)?;
+    submitted.push(Submitted::Stored { ids, update });
+    Ok(())
+}
+
+/// One document's row. A replicated one has a row only where it was refused.
+fn push_result(text: &mut String, json: &[u8], result: Result<Updated>, mode: EditMode) {
+    if mode == EditMode::Replicated && result.is_ok() {
+        return;
+    }
+    if text.len() > 1 {
+        text.push(',');
+    }
+    match result {
+        Ok(updated) => {
+            text.push_str("{\"ok\":true,\"id\":");
+            push_string(text, &updated.id);
+            text.push_str(",\"rev\":");
+            push_string(text, &updated.revision);
+        }
+        Err(error) => {
+            text.push_str("{\"id\":");
+            push_string(text, &id_of(json).unwrap_or_default());
+            text.push(',');
+            push_error_members(text, &error.error, &error.reason);
+        }
+    }
+    text.push('}');
+}
+
+/// The `_id` in a document's JSON.
+fn id_of(json: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "_id")]
+        id: Option<String>,
+    }
+    serde_json::from_slice::<Named>(json).ok()?.id
+}
+
+/// One document that `_bulk_get` is asked for.
+struct Wanted {
+    id: String,
+    revision: Option<String>,
+    attachments_since: Option<Vec<String>>,
+}
+
+/// `POST /{db}/_bulk_get`.
+pub(crate) async fn get(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+    context.require_json()?;
+    let _timer = context.state.operations.open_note.start();
+    let mut members = body.object().await?;
+    let wanted = match members.remove("docs") {
+        Some(Value::Array(documents)) => documents.into_iter().map(parse_wanted).collect::<Result<_>>()?,
+        Some(_) => return Err(HttpError::bad_request("`docs` member must be an array.")),
+        None => return Err(HttpError::bad_request("Missing JSON list of 'docs'.")),
+    };
+    let options = query::read_options(&context.query)?;
+    let begun = context
+        .with_database(database, Need::Member, move |database| {
+            stream::begin(Gathered { database, options, wanted, begun: false, separate: false })
+        })
+        .await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+fn parse_wanted(document: Value) -> Result<Wanted> {
+    #[derive(Deserialize)]
+    struct Asked {
+        id: String,
+        rev: Option<String>,
+        atts_since: Option<Vec<String>>,
+    }
+    let asked: Asked = serde_json::from_value(document)
+        .map_err(|_| HttpError::bad_request("Each of `docs` must be an object with an `id`."))?;
+    Ok(Wanted { id: asked.id, revision: asked.rev, attachments_since: asked.atts_since })
+}
+
+/// Documents one after the other, as `_bulk_get` gives them.
+struct Gathered {
+    database: Arc<Database>,
+    options: ReadOptions,
+    wanted: VecDeque<Wanted>,
+    begun: bool,
+    separate: bool,
+}
+
+impl Source for Gathered {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut text = String::with_capacity(1024);
+        if !std::mem::replace(&mut self.begun, true) {
+            text.push_str("{\"results\":[");
+        }
+        while text.len() < PIECE_BYTES {
+            let Some(wanted) = self.wanted.pop_front() else {
+                text.push_str("]}\n");
+                return Ok(Piece { bytes: Bytes::from(text), last: true });
+            };
+            text.push_str(if std::mem::replace(&mut self.separate, true) {
+                ",\n{\"id\":"
+            } else {
+                "{\"id\":"
+            });
+            push_string(&mut text, &wanted.id);
+            text.push_str(",\"docs\":[");
+            self.push_revisions(&mut text, &wanted);
+            text.push_str("]}");
+        }
+        Ok(Piece { bytes: Bytes::from(text), last: false })
+    }
+}
+
+impl Gathered {
+    fn push_revisions(&self, text: &mut String, wanted: &Wanted) {
+        let options =
+            ReadOptions { attachments_since: wanted.attachments_since.clone(), ..self.options.clone() };
+        let which = match &wanted.revision {
+            Some(revision) => OpenRevisions::These(vec![revision.clone()]),
+            None => OpenRevisions::All,
+        };
+        let named = wanted.revision.as_deref().unwrap_or("undefined");
+        match self.database.open_revisions(&wanted.id, &which, &options) {
+            Ok(revisions) => {
+                for (number, revision) in revisions.iter().enumerate() {
+                    text.push_str(if number > 0 { "," } else { "" });
+                    match revision {
+                        OpenRevision::Found(document) => {
+                            text.push_str("{\"ok\":");
+                            text.push_str(&document.json);
+                            text.push('}');
+                        }
+                        OpenRevision::Missing(revision) => {
+                            let missing = DatabaseError::NotFound { reason: "missing".to_owned() };
+                            push_missing(text, &wanted.id, revision, &missing);
+                        }
+                    }
+                }
+            }
+            Err(error) => push_missing(text, &wanted.id, named, &error),
+        }
+    }
+}
+
+fn push_missing(text: &mut String, id: &str, revision: &str, error: &DatabaseError) {
+    text.push_str("{\"error\":{\"id\":");
+    push_string(text, id);
+    text.push_str(",\"rev\":");
+    push_string(text, revision);
+    text.push(',');
+    push_error_members(text, error.error(), &error.reason());
+    text.push_str("}}");
+}
+
+/// `POST /{db}/_revs_diff`.
+pub(crate) async fn revisions_difference(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let wanted = parse_revisions(body.object().await?)?;
+    let differences = context
+        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
+        .await?;
+    let mut text = String::from("{");
+    for (number, (id, difference)) in differences.iter().enumerate() {
+        text.push_str(if number > 0 { "," } else { "" });
+        push_string(&mut text, id);
+        text.push_str(":{\"missing\":");
+        text.push_str(&response::to_json(&difference.missing));
+        if !difference.possible_ancestors.is_empty() {
+            text.push_str(",\"possible_ancestors\":");
+            text.push_str(&response::to_json(&difference.possible_ancestors));
+        }
+        text.push('}');
+    }
+    text.push_str("}\n");
+    Ok(response::json(StatusCode::OK, text))
+}
+
+/// `POST /{db}/_missing_revs`.
+pub(crate) async fn missing_revisions(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let wanted = parse_revisions(body.object().await?)?;
+    let differences = context
+        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
+        .await?;
+    let mut text = String::from("{\"missing_revs\":{");
+    for (number, (id, difference)) in differences.iter().enumerate() {
+        text.push_str(if number > 0 { "," } else { "" });
+        push_string(&mut text, id);
+        text.push(':');
+        text.push_str(&response::to_json(&difference.missing));
+    }
+    text.push_str("}}\n");
+    Ok(response::json(StatusCode::OK, text))
+}
+
+fn parse_revisions(members: Map<String, Value>) -> Result<Vec<(String, Vec<String>)>> {
+    members
+        .into_iter()
+        .map(|(id, revisions)| {
+            let revisions = serde_json::from_value(revisions)
+                .map_err(|_| HttpError::bad_request("Request body must map ids to lists of revisions."))?;
+            Ok((id, revisions))
+        })
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! COPY: a document under another id, on the server.
+
+use std::sync::Arc;
+
+use http::{HeaderName, Response};
+use percent_encoding::percent_decode_str;
+use scrinium_database::{Database, Edit, EditMode, NewAttachment, ReadOptions};
+use serde_json::{Map, Value};
+
+use crate::body::parse_json;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::{Body, push_string};
+use crate::{related, write};
+
+/// Read of an attachment at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+const DESTINATION: HeaderName = HeaderName::from_static("destination");
+
+/// `COPY /{db}/{id}` with the header `Destination: other?rev=…`.
+pub(crate) async fn copy(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.update_note.start();
+    let (target, target_revision) = destination(context)?;
+    let source = id.to_owned();
+    let source_revision = context.query.get("rev").map(str::to_owned);
+    let need = write::need_for(&target);
+    let updated = write::store(context, database, need, EditMode::Interactive, move |database| {
+        let edit = edit(database, &source, source_revision)?;
+        Ok(Edit { id: Some(target), revision: target_revision, ..edit })
+    })
+    .await?;
+    Ok(write::created(context, database, &updated))
+}
+
+/// The edit that makes what `source` is. Blocks.
+fn edit(database: &Arc<Database>, source: &str, revision: Option<String>) -> Result<Edit> {
+    let named = revision.is_some();
+    let document = database.read(source, &ReadOptions { revision, ..ReadOptions::default() })?;
+    let mut json = String::with_capacity(document.json.len());
+    let mut attachments = Vec::new();
+    for (name, value) in related::document_members(&document.json)? {
+        if name == "_attachments" {
+            for name in parse_json::<Map<String, Value>>(value.as_bytes())?.keys() {
+                let revision = Some(document.revision.as_str()).filter(|_| named);
+                attachments.push(attachment(database, source, name, revision)?);
+            }
+        } else if !name.starts_with('_') {
+            json.push(if json.is_empty() { '{' } else { ',' });
+            push_string(&mut json, &name);
+            json.push(':');
+            json.push_str(value);
+        }
+    }
+    json.push_str(if json.is_empty() { "{}" } else { "}" });
+    Ok(Edit { json: json.into(), attachments, ..Edit::default() })
+}
+
+/// An attachment of the winner is shared; that of another revision is read and stored again, which finds
+/// the same content.
+fn attachment(database: &Database, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
+    if revision.is_none() {
+        return Ok(database.share_attachment(id, name)?);
+    }
+    let reader = database.open_attachment(id, name, revision)?;
+    let mut upload = database.upload(&reader.content_type);
+    let mut offset = 0;
+    while offset < reader.length {
+        let bytes = reader.read(offset, PIECE_BYTES)?;
+        if bytes.is_empty() {
+            return Err(HttpError::internal("An attachment is shorter than its document says."));
+        }
+        upload.write(&bytes)?;
+        offset += bytes.len() as u64;
+    }
+    Ok(NewAttachment { name: reader.name, content_type: reader.content_type, content: upload.finish()? })
+}
+
+/// The id and revision that the document is copied to.
+fn destination(context: &Context) -> Result<(String, Option<String>)> {
+    let header = context
+        .header(&DESTINATION)
+        .ok_or_else(|| HttpError::bad_request("Destination header is mandatory for COPY."))?;
+    if header.starts_with("http://") || header.starts_with("https://") {
+        return Err(HttpError::bad_request("Destination URL must be relative."));
+    }
+    let (path, query) = header.split_once('?').map_or((header, None), |(path, query)| (path, Some(query)));
+    let decoded = percent_decode_str(path.trim_start_matches('/')).decode_utf8();
+    let id = decoded.map_err(|_| HttpError::bad_request("The destination is not UTF-8 once decoded."))?;
+    if id.is_empty() {
+        return Err(HttpError::bad_request("Destination header is mandatory for COPY."));
+    }
+    let revision = query.and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("rev=")));
+    Ok((id.into_owned(), revision.map(str::to_owned)))
+}

@@ -1,0 +1,227 @@
+//! Databases as wholes: made, described, listed and dropped.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use scrinium_database::{DatabaseError, DatabaseInfo, Databases, NameRange};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::access::{self, Need};
+use crate::authority::Identity;
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::query::{Given, Query};
+use crate::response::{self, Body};
+use crate::stream::{self, Piece, Source};
+
+/// Names read from the catalog at a time.
+const NAMES_AT_ONCE: usize = 512;
+
+/// Descriptions asked for at once, as CouchDB has it by default.
+const MOST_INFOS: usize = 100;
+
+/// `GET /{db}`.
+pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.open_database.start();
+    let info = context.with_database(name, Need::Member, |database| Ok(database.info()?)).await?;
+    Ok(response::json_value(StatusCode::OK, &describe(&info)))
+}
+
+/// What CouchDB says of a database.
+fn describe(info: &DatabaseInfo) -> Value {
+    json!({
+        "instance_start_time": info.instance_start_time_us.to_string(),
+        "db_name": info.name,
+        "uuid": info.uuid,
+        "purge_seq": "0",
+        "update_seq": info.update_sequence,
+        "sizes": {"file": info.file_bytes, "external": info.external_bytes, "active": info.file_bytes},
+        "props": {},
+        "doc_del_count": info.deleted_count,
+        "doc_count": info.document_count,
+        "disk_format_version": 8,
+        "compact_running": false,
+        "cluster": {"q": 1, "n": 1, "w": 1, "r": 1},
+    })
+}
+
+/// `PUT /{db}`.
+pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let _timer = context.state.operations.create_database.start();
+    let databases = context.state.databases.clone();
+    let owned = name.to_owned();
+    context.state.run(move || Ok(databases.create(&owned).map(drop)?)).await?;
+    let mut response = response::ok(StatusCode::CREATED);
+    context.locate(&mut response, &[name]);
+    Ok(response)
+}
+
+/// `DELETE /{db}`.
+pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    if context.query.get("rev").is_some() {
+        return Err(HttpError::bad_request(
+            "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?",
+        ));
+    }
+    let _timer = context.state.operations.delete_database.start();
+    let databases = context.state.databases.clone();
+    let name = name.to_owned();
+    context.state.run(move || Ok(databases.delete(&name)?)).await?;
+    Ok(response::ok(StatusCode::OK))
+}
+
+/// `GET /_all_dbs`.
+pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let names = Names {
+        databases: context.state.databases.clone(),
+        range: name_range(&context.query)?,
+        text: String::from("["),
+        first: true,
+    };
+    let begun = context.state.run(move || stream::begin(names)).await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+fn name_range(query: &Query) -> Result<NameRange> {
+    let name = |names: [&str; 2]| {
+        let text = names.iter().find_map(|name| query.get(name));
+        text.map(|text| serde_json::from_str::<String>(text).map_err(|_| HttpError::invalid_json()))
+            .transpose()
+    };
+    let count = |name: &str| query.get(name).map(|text| Given::Text(text).count()).transpose();
+    let within = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let mut range = NameRange {
+        start: name(["startkey", "start_key"])?,
+        end: name(["endkey", "end_key"])?,
+        inclusive_end: query.get("inclusive_end") != Some("false"),
+        descending: query.is_true("descending"),
+        skip: within(count("skip")?.unwrap_or(0)),
+        limit: count("limit")?.map_or(usize::MAX, within),
+    };
+    if let Some(text) = query.get("key") {
+        let key: String = serde_json::from_str(text).map_err(|_| HttpError::invalid_json())?;
+        (range.start, range.end, range.inclusive_end) = (Some(key.clone()), Some(key), true);
+    }
+    Ok(range)
+}
+
+/// The names of databases as a JSON array.
+struct Names {
+    databases: Databases,
+    range: NameRange,
+    text: String,
+    first: bool,
+}
+
+impl Source for Names {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let wanted = self.range.limit.min(NAMES_AT_ONCE);
+        let names = self.databases.names(&NameRange { limit: wanted, ..self.range.clone() })?;
+        let mut text = std::mem::take(&mut self.text);
+        for name in &names {
+            if !std::mem::take(&mut self.first) {
+                text.push(',');
+            }
+            response::push_string(&mut text, name);
+        }
+        self.range.limit -= names.len();
+        let last = names.len() < wanted || self.range.limit == 0;
+        if last {
+            text.push_str("]\n");
+        } else if let Some(name) = names.last() {
+            // The next names begin behind this one.
+            self.range.start = Some(name.clone());
+            self.range.skip = 1;
+        }
+        Ok(Piece { bytes: Bytes::from(text), last })
+    }
+}
+
+#[derive(Deserialize)]
+struct Keys {
+    keys: Option<Value>,
+}
+
+/// `GET /_dbs_info` (all, for administrators) and `POST` with `{"keys":[…]}`.
+pub(crate) async fn infos(context: &Context, body: Option<RequestBody>) -> Result<Response<Body>> {
+    let databases = context.state.databases.clone();
+    let names = match body {
+        Some(body) => {
+            context.require_json()?;
+            keys_of(body.json::<Keys>().await?)?
+        }
+        None => {
+            context.require_administrator()?;
+            let (databases, range) = (databases.clone(), name_range(&context.query)?);
+            context.state.run(move || Ok(databases.names(&range)?)).await?
+        }
+    };
+    let infos = Infos {
+        databases,
+        identity: context.identity.clone(),
+        names: names.into(),
+        text: String::from("["),
+        first: true,
+    };
+    let begun = context.state.run(move || stream::begin(infos)).await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+fn keys_of(keys: Keys) -> Result<Vec<String>> {
+    let missing = "`keys` member must exist.";
+    let Some(Value::Array(keys)) = keys.keys else { return Err(HttpError::bad_request(missing)) };
+    if keys.len() > MOST_INFOS {
+        return Err(HttpError::bad_request("`keys` array is too long."));
+    }
+    keys.into_iter()
+        .map(|key| match key {
+            Value::String(name) => Ok(name),
+            _ => Err(HttpError::bad_request("`keys` must be an array of strings.")),
+        })
+        .collect()
+}
+
+/// Descriptions of databases as a JSON array.
+struct Infos {
+    databases: Databases,
+    identity: Identity,
+    names: VecDeque<String>,
+    text: String,
+    first: bool,
+}
+
+impl Source for Infos {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut text = std::mem::take(&mut self.text);
+        while let Some(name) = self.names.pop_front() {
+            if !std::mem::take(&mut self.first) {
+                text.push(',');
+            }
+            let opened = access::open(&self.databases, &name, &self.identity, Need::Member);
+            let row = match opened.and_then(|database| Ok(database.info()?)) {
+                Ok(info) => json!({"key": name, "info": describe(&info)}),
+                Err(error) => json!({"key": name, "error": error.error}),
+            };
+            text.push_str(&row.to_string());
+            if text.len() >= stream::PIECE_BYTES {
+                break;
+            }
+        }
+        let last = self.names.is_empty();
+        if last {
+            text.push_str("]\n");
+        }
+        Ok(Piece { bytes: Bytes::from(text), last })
+    }
+}
+
+/// Whether an error says that the database itself is gone.
+pub(crate) fn is_gone(error: &DatabaseError) -> bool {
+    matches!(error, DatabaseError::NotFound { .. })
+}

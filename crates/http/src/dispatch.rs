@@ -1,0 +1,162 @@
+//! From what is asked for, and the method, to the one who answers.
+
+use http::{Method, Response};
+
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::Body;
+use crate::router::{ServerPage, Special, Target};
+use crate::view::Listing;
+use crate::{
+    attachment, bulk, changes, copy, databases, design, document, server_pages, session, settings, view,
+    write,
+};
+
+type Answer = Result<Response<Body>>;
+
+/// Answers. `context.method` is GET for HEAD too.
+pub(crate) async fn dispatch(context: &Context, target: Target<'_>, body: RequestBody) -> Answer {
+    match target {
+        // The two that are asked most are not boxed.
+        Target::Document { database, id } => match context.method {
+            Method::GET => document::get(context, &database, &id).await,
+            Method::PUT => write::put(context, &database, &id, body).await,
+            _ => Box::pin(other_document(context, &database, &id)).await,
+        },
+        other => Box::pin(dispatch_other(context, other, body)).await,
+    }
+}
+
+async fn other_document(context: &Context, database: &str, id: &str) -> Answer {
+    match context.method.as_str() {
+        "DELETE" => write::delete(context, database, id).await,
+        "COPY" => copy::copy(context, database, id).await,
+        _ => Err(HttpError::method_not_allowed("DELETE,GET,HEAD,POST,PUT,COPY")),
+    }
+}
+
+async fn dispatch_other(context: &Context, target: Target<'_>, body: RequestBody) -> Answer {
+    match target {
+        Target::Root => match context.method {
+            Method::GET => Ok(server_pages::welcome(context)),
+            _ => Err(HttpError::method_not_allowed("GET,HEAD")),
+        },
+        Target::Server(page) => server_page(context, page, body).await,
+        Target::Database(name) => match context.method {
+            Method::GET => databases::info(context, &name).await,
+            Method::PUT => databases::create(context, &name).await,
+            Method::DELETE => databases::delete(context, &name).await,
+            Method::POST => write::post(context, &name, body).await,
+            _ => Err(HttpError::method_not_allowed("DELETE,GET,HEAD,POST,PUT")),
+        },
+        Target::Special(database, special) => special_page(context, &database, special, body).await,
+        Target::Document { .. } => Err(HttpError::not_found("missing")),
+        Target::Attachment { database, id, name } => match context.method {
+            Method::GET => attachment::get(context, &database, &id, &name).await,
+            Method::PUT => attachment::put(context, &database, &id, &name, body).await,
+            Method::DELETE => attachment::delete(context, &database, &id, &name).await,
+            _ => Err(HttpError::method_not_allowed("DELETE,GET,HEAD,PUT")),
+        },
+        Target::Local { database, id } => match context.method.as_str() {
+            "GET" => document::get_local(context, &database, &id).await,
+            "PUT" => write::put_local(context, &database, &id, body).await,
+            "DELETE" => write::delete_local(context, &database, &id).await,
+            "COPY" => copy::copy(context, &database, &id).await,
+            _ => Err(HttpError::method_not_allowed("DELETE,GET,HEAD,POST,PUT,COPY")),
+        },
+        Target::View { database, design, view, queries } => {
+            let listing = Listing::View { design: design.into_owned(), view: view.into_owned() };
+            rows(context, &database, listing, queries, body).await
+        }
+        Target::DesignInfo { database, design } => match context.method {
+            Method::GET => design::info(context, &database, &design).await,
+            _ => Err(HttpError::method_not_allowed("GET")),
+        },
+        Target::DesignFunction(name) => design::unknown_function(&name),
+        Target::UnknownSpecial(_) => Err(HttpError::not_found("missing")),
+    }
+}
+
+async fn server_page(context: &Context, page: ServerPage, body: RequestBody) -> Answer {
+    let allow = match page {
+        ServerPage::DatabasesInfo => "GET,HEAD,POST",
+        ServerPage::Session => "GET,HEAD,POST,DELETE",
+        ServerPage::Console | ServerPage::Replicate => "POST",
+        _ => "GET,HEAD",
+    };
+    match (page, context.method.as_str()) {
+        (ServerPage::Up, "GET") => Ok(server_pages::up()),
+        (ServerPage::AllDatabases, "GET") => databases::all(context).await,
+        (ServerPage::DatabasesInfo, "GET") => databases::infos(context, None).await,
+        (ServerPage::DatabasesInfo, "POST") => databases::infos(context, Some(body)).await,
+        (ServerPage::Uuids, "GET") => server_pages::uuids(context),
+        (ServerPage::Session, "GET") => Ok(session::show(context)),
+        (ServerPage::Session, "POST") => session::open(context, body).await,
+        (ServerPage::Session, "DELETE") => session::close(context),
+        (ServerPage::Statistics, "GET") => server_pages::statistics(context).await,
+        (ServerPage::Prometheus, "GET") => server_pages::prometheus(context).await,
+        (ServerPage::ActiveTasks, "GET") => server_pages::active_tasks(context).await,
+        (ServerPage::Membership, "GET") => server_pages::membership(context),
+        (ServerPage::Console, "POST") => server_pages::console(context, body).await,
+        (ServerPage::Replicate, "POST") => Err(HttpError::not_implemented(
+            "This server does not start replications itself; a client or another server can replicate with it.",
+        )),
+        _ => Err(HttpError::method_not_allowed(allow)),
+    }
+}
+
+async fn special_page(context: &Context, database: &str, special: Special, body: RequestBody) -> Answer {
+    let allow = match special {
+        Special::Changes => "GET,POST,HEAD",
+        Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
+        Special::Index => "GET,POST,DELETE",
+        _ => "POST",
+    };
+    match (special, context.method.as_str()) {
+        (Special::AllDocuments { queries }, _) => rows(context, database, Listing::All, queries, body).await,
+        (Special::DesignDocuments { queries }, _) => {
+            rows(context, database, Listing::Design, queries, body).await
+        }
+        (Special::LocalDocuments { queries }, _) => {
+            rows(context, database, Listing::Local, queries, body).await
+        }
+        (Special::BulkDocuments, "POST") => bulk::documents(context, database, body).await,
+        (Special::BulkGet, "POST") => bulk::get(context, database, body).await,
+        (Special::RevisionsDifference, "POST") => bulk::revisions_difference(context, database, body).await,
+        (Special::MissingRevisions, "POST") => bulk::missing_revisions(context, database, body).await,
+        (Special::Changes, "GET") => changes::changes(context, database, None).await,
+        (Special::Changes, "POST") => changes::changes(context, database, Some(body)).await,
+        (Special::RevisionLimit, "GET") => settings::revision_limit(context, database).await,
+        (Special::RevisionLimit, "PUT") => settings::set_revision_limit(context, database, body).await,
+        (Special::Security, "GET") => settings::security(context, database).await,
+        (Special::Security, "PUT") => settings::set_security(context, database, body).await,
+        (Special::Compact, "POST") => settings::compact(context, database).await,
+        (Special::ViewCleanup, "POST") => settings::view_cleanup(context, database).await,
+        (Special::EnsureFullCommit, "POST") => settings::ensure_full_commit(context, database).await,
+        (Special::PurgedInfosLimit, "GET") => settings::purged_infos_limit(context, database).await,
+        (Special::Purge, "POST") => Err(HttpError::not_implemented(
+            "Purging is not offered: a superseded body is not kept, and tombstones stay for replication.",
+        )),
+        (Special::Find | Special::Explain, "POST") | (Special::Index, "GET" | "POST") => {
+            Err(HttpError::not_implemented("Mango queries are not offered; use a view."))
+        }
+        _ => Err(HttpError::method_not_allowed(allow)),
+    }
+}
+
+async fn rows(
+    context: &Context,
+    database: &str,
+    listing: Listing,
+    queries: bool,
+    body: RequestBody,
+) -> Answer {
+    match (context.method.as_str(), queries) {
+        ("GET", false) => view::rows(context, database, listing, None).await,
+        ("POST", false) => view::rows(context, database, listing, Some(body)).await,
+        ("POST", true) => view::queries(context, database, listing, body).await,
+        (_, false) => Err(HttpError::method_not_allowed("GET,HEAD,POST")),
+        (_, true) => Err(HttpError::method_not_allowed("POST")),
+    }
+}

@@ -1,0 +1,58 @@
+//! Reading a document.
+
+use http::{Response, StatusCode};
+use scrinium_database::{Document, ReadOptions};
+
+use crate::access::Need;
+use crate::context::Context;
+use crate::error::Result;
+use crate::response::{self, Body};
+use crate::{open_revisions, query, related};
+
+/// `GET /{db}/{id}` in all its forms.
+pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.open_note.start();
+    if context.query.get("open_revs").is_some() {
+        return Box::pin(open_revisions::get(context, database, id)).await;
+    }
+    let options = query::read_options(&context.query)?;
+    let with_contents = options.attachments || options.attachments_since.is_some();
+    if with_contents && context.accepts_explicitly("multipart/related") {
+        return Box::pin(related::get(context, database, id, options)).await;
+    }
+    let tagged = is_plain(&options);
+    let wanted = id.to_owned();
+    let document = context
+        .with_database(database, Need::Member, move |database| Ok(database.read(&wanted, &options)?))
+        .await?;
+    Ok(whole(context, document, tagged))
+}
+
+/// `GET /{db}/_local/{id}`.
+pub(crate) async fn get_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+    let wanted = id.to_owned();
+    let document = context
+        .with_database(database, Need::Member, move |database| Ok(database.read_local(&wanted)?))
+        .await?;
+    Ok(whole(context, document, true))
+}
+
+/// The document as the whole body; its revision is the ETag unless it comes with what may change while
+/// the revision stays (as CouchDB has it).
+fn whole(context: &Context, document: Document, tagged: bool) -> Response<Body> {
+    if tagged && context.knows(&document.revision) {
+        return response::not_modified(&document.revision);
+    }
+    let mut text = document.json;
+    text.push('\n');
+    let mut response = response::json(StatusCode::OK, text);
+    if tagged {
+        response::insert_etag(response.headers_mut(), &document.revision);
+    }
+    response
+}
+
+/// Whether the revision alone says what the answer is.
+pub(crate) const fn is_plain(options: &ReadOptions) -> bool {
+    !(options.revisions_info || options.conflicts || options.deleted_conflicts || options.local_sequence)
+}

@@ -1,0 +1,152 @@
+//! Errors as CouchDB words them: a status, a short name and a reason.
+
+use std::borrow::Cow;
+
+use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use scrinium_database::DatabaseError;
+use scrinium_document::DocumentError;
+use scrinium_worker::WorkerError;
+
+use crate::response::{self, Body};
+
+/// A refusal, on its way to becoming `{"error":…,"reason":…}`.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}: {reason}")]
+pub struct HttpError {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// CouchDB's short name of what went wrong.
+    pub error: Cow<'static, str>,
+    /// CouchDB's sentence.
+    pub reason: Cow<'static, str>,
+    /// Boxed, because few have one and all are moved about.
+    header: Option<Box<(HeaderName, HeaderValue)>>,
+}
+
+type Words = Cow<'static, str>;
+
+impl HttpError {
+    pub(crate) fn new(status: StatusCode, error: impl Into<Words>, reason: impl Into<Words>) -> Self {
+        Self { status, error: error.into(), reason: reason.into(), header: None }
+    }
+
+    pub(crate) fn bad_request(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", reason)
+    }
+
+    pub(crate) fn query_parse(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "query_parse_error", reason)
+    }
+
+    pub(crate) fn invalid_json() -> Self {
+        Self::bad_request("invalid UTF-8 JSON")
+    }
+
+    pub(crate) fn not_object() -> Self {
+        Self::bad_request("Request body must be a JSON object")
+    }
+
+    pub(crate) fn not_found(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", reason)
+    }
+
+    pub(crate) fn unauthorized(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", reason)
+    }
+
+    pub(crate) fn forbidden(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", reason)
+    }
+
+    /// `allow` as in the header: `GET,HEAD`.
+    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+        let reason = format!("Only {allow} allowed");
+        let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", reason);
+        error.header = Some(Box::new((ALLOW, HeaderValue::from_static(allow))));
+        error
+    }
+
+    pub(crate) fn not_json() -> Self {
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "bad_content_type",
+            "Content-Type must be application/json",
+        )
+    }
+
+    pub(crate) fn not_implemented(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", reason)
+    }
+
+    pub(crate) fn too_large() -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the request entity is too large")
+    }
+
+    pub(crate) fn unavailable(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+    }
+
+    pub(crate) fn internal(reason: impl Into<Words>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error", reason)
+    }
+
+    pub(crate) fn timed_out() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "timeout", "The request came too slowly.")
+    }
+
+    /// RFC 9110 §15.5.17: the answer says how long the content is.
+    pub(crate) fn range_not_satisfiable(length: u64) -> Self {
+        let mut error = Self::new(
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            "requested_range_not_satisfiable",
+            "Requested range not satisfiable",
+        );
+        let text = format!("bytes */{length}");
+        error.header = HeaderValue::try_from(text).ok().map(|value| Box::new((CONTENT_RANGE, value)));
+        error
+    }
+
+    /// The answer: CouchDB's JSON object and a newline.
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let mut text = String::with_capacity(self.error.len() + self.reason.len() + 32);
+        response::push_error_members(&mut text, &self.error, &self.reason);
+        text.insert(0, '{');
+        text.push_str("}\n");
+        let mut response = response::json(self.status, text);
+        if let Some((name, value)) = self.header.map(|header| *header) {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+impl From<DatabaseError> for HttpError {
+    fn from(error: DatabaseError) -> Self {
+        let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::new(status, error.error(), error.reason())
+    }
+}
+
+impl From<DocumentError> for HttpError {
+    fn from(error: DocumentError) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+impl From<WorkerError> for HttpError {
+    fn from(error: WorkerError) -> Self {
+        let reason = error.to_string();
+        match error {
+            WorkerError::Busy { retry_after, .. } => {
+                let mut refusal = Self::unavailable(reason);
+                refusal.header = Some(Box::new((RETRY_AFTER, HeaderValue::from(retry_after.as_secs()))));
+                refusal
+            }
+            WorkerError::Closed => Self::unavailable(reason),
+            WorkerError::Panicked { .. } => Self::internal(reason),
+        }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, HttpError>;

@@ -1,0 +1,268 @@
+//! Change feeds that stay open: longpoll, continuous and eventsource.
+//!
+//! A feed that waits holds no thread and no snapshot, only its place: the sequence that it has reached and
+//! a watch on the database. It ends by itself when its limit or time is reached, when the database is
+//! dropped and when the server stops, each time with the sequence where the client may go on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use scrinium_database::{ChangesQuery, Database, Since};
+use scrinium_worker::WorkerPool;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::access::Need;
+use crate::changes::{self, ChangeReader, Waiting};
+use crate::compress::Uncompressed;
+use crate::context::Context;
+use crate::databases;
+use crate::error::{HttpError, Result};
+use crate::port::raised;
+use crate::response::{self, Body, push_string};
+use crate::stream::admit_again;
+
+/// How the changes of a feed are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// One JSON object, sent when there is a change.
+    LongPoll,
+    /// A JSON object a line.
+    Continuous,
+    /// Server-sent events.
+    EventSource,
+}
+
+/// Opens a feed: the first changes are looked for before the answer begins, so that errors have a status.
+pub(crate) async fn open(
+    context: &Context,
+    database: &str,
+    query: ChangesQuery,
+    style: Style,
+    waiting: Waiting,
+) -> Result<Response<Body>> {
+    let (opened, visible) = context
+        .with_database(database, Need::Member, |database| {
+            let visible = database.watch();
+            Ok((database, visible))
+        })
+        .await?;
+    let mut feed = Feed {
+        database: opened,
+        workers: context.state.workers.clone(),
+        visible,
+        stopping: context.state.stopping(),
+        left: query.limit,
+        query,
+        since: String::new(),
+        style,
+        waiting,
+        wait_until: Instant::now() + waiting.timeout,
+        reader: None,
+        begun: false,
+        any: false,
+        ended: false,
+    };
+    feed.begin().await?;
+    let pieces = stream::try_unfold(feed, |mut feed| async move {
+        let piece = feed.next().await?;
+        Ok(piece.map(|piece| (piece, feed)))
+    });
+    let mut response = response::json_body(StatusCode::OK, Body::pieces(pieces));
+    if style == Style::EventSource {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    }
+    response.extensions_mut().insert(Uncompressed);
+    Ok(response)
+}
+
+struct Feed {
+    database: Arc<Database>,
+    workers: WorkerPool,
+    visible: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    query: ChangesQuery,
+    /// The sequence that was reached.
+    since: String,
+    /// Changes still to give, where there is a limit.
+    left: Option<u64>,
+    style: Style,
+    waiting: Waiting,
+    wait_until: Instant,
+    /// Changes being read; `None` while the feed waits for more.
+    reader: Option<ChangeReader>,
+    begun: bool,
+    any: bool,
+    ended: bool,
+}
+
+/// What one hand-off to the worker pool brought.
+struct Pulled {
+    text: String,
+    given: u64,
+    since: String,
+    pending: u64,
+    /// `None` once all changes there are have been read.
+    reader: Option<ChangeReader>,
+}
+
+enum Woken {
+    Changed,
+    Heartbeat,
+    Over,
+}
+
+impl Feed {
+    /// Opens the first reader.
+    async fn begin(&mut self) -> Result<()> {
+        self.visible.borrow_and_update();
+        let (database, query) = (Arc::clone(&self.database), self.query.clone());
+        let reader = self.workers.run(move || database.changes(query)).await?;
+        let reader = ChangeReader::new(reader.map_err(HttpError::from)?);
+        self.since = reader.changes.last_sequence();
+        self.query.since = Since::Beginning;
+        self.reader = Some(reader);
+        Ok(())
+    }
+
+    /// The next piece, or `None` after the last.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if self.ended {
+                return Ok(None);
+            }
+            let mut text = String::new();
+            if !std::mem::replace(&mut self.begun, true) && self.style == Style::LongPoll {
+                text.push_str("{\"results\":[\n");
+            }
+            if self.left == Some(0) {
+                return Ok(Some(self.end(text, 0)));
+            }
+            let Some(reader) = self.reader.take() else {
+                match self.wait().await {
+                    Woken::Heartbeat => return Ok(Some(Bytes::from_static(self.heartbeat()))),
+                    Woken::Over => return Ok(Some(self.end(text, 0))),
+                    Woken::Changed => {
+                        if !self.reopen().await? {
+                            return Ok(Some(self.end(text, 0)));
+                        }
+                        continue;
+                    }
+                }
+            };
+            let pulled = self.pull(reader, text).await?;
+            self.since = pulled.since;
+            self.reader = pulled.reader;
+            if pulled.given > 0 {
+                self.any = true;
+                self.wait_until = Instant::now() + self.waiting.timeout;
+                self.left = self.left.map(|left| left.saturating_sub(pulled.given));
+            }
+            if self.is_complete() {
+                return Ok(Some(self.end(pulled.text, pulled.pending)));
+            }
+            if !pulled.text.is_empty() {
+                return Ok(Some(Bytes::from(pulled.text)));
+            }
+        }
+    }
+
+    /// Whether nothing more is to be waited for: a long poll with changes, or a feed that goes backwards.
+    fn is_complete(&self) -> bool {
+        self.reader.is_none() && (self.query.descending || self.style == Style::LongPoll && self.any)
+    }
+
+    /// Reads about a piece of changes on the worker pool.
+    async fn pull(&self, mut reader: ChangeReader, mut text: String) -> Result<Pulled> {
+        let (style, any) = (self.style, self.any);
+        let admission = admit_again(&self.workers).await?;
+        let pulled = admission.run(move || {
+            let mut given = 0;
+            let last = reader.write(&mut text, |text, change| {
+                if style == Style::LongPoll && (any || given > 0) {
+                    text.push_str(",\n");
+                }
+                given += 1;
+                push(text, style, change);
+            })?;
+            let (since, pending) = (reader.changes.last_sequence(), reader.changes.pending());
+            Ok(Pulled { text, given, since, pending, reader: (!last).then_some(reader) })
+        });
+        pulled.await?
+    }
+
+    /// Opens a reader for what came meanwhile; false if the database is gone.
+    async fn reopen(&mut self) -> Result<bool> {
+        // Seen before it is read, so that a change in between wakes the next wait.
+        self.visible.borrow_and_update();
+        let (database, query) = (Arc::clone(&self.database), self.query.clone());
+        let (since, left) = (self.since.clone(), self.left);
+        let admission = admit_again(&self.workers).await?;
+        match admission.run(move || changes::reopen(&database, &query, &since, left)).await? {
+            Ok(reader) => {
+                self.reader = Some(reader);
+                Ok(true)
+            }
+            Err(error) if databases::is_gone(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let until = match self.waiting.heartbeat {
+            Some(interval) => Instant::now() + interval,
+            None => self.wait_until,
+        };
+        tokio::select! {
+            biased;
+            () = raised(&mut self.stopping) => Woken::Over,
+            changed = self.visible.changed() => if changed.is_ok() { Woken::Changed } else { Woken::Over },
+            () = tokio::time::sleep_until(until) => {
+                if self.waiting.heartbeat.is_some() { Woken::Heartbeat } else { Woken::Over }
+            }
+        }
+    }
+
+    fn heartbeat(&self) -> &'static [u8] {
+        match self.style {
+            Style::EventSource => b"event: heartbeat\ndata: \n\n",
+            Style::LongPoll | Style::Continuous => b"\n",
+        }
+    }
+
+    fn end(&mut self, mut text: String, pending: u64) -> Bytes {
+        self.ended = true;
+        match self.style {
+            Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
+            Style::Continuous => {
+                text.push_str("{\"last_seq\":");
+                push_string(&mut text, &self.since);
+                text.push_str(",\"pending\":");
+                text.push_str(&pending.to_string());
+                text.push_str("}\n");
+            }
+            Style::EventSource => {}
+        }
+        Bytes::from(text)
+    }
+}
+
+fn push(text: &mut String, style: Style, change: &scrinium_database::Change) {
+    match style {
+        Style::LongPoll => changes::push_change(text, change),
+        Style::Continuous => {
+            changes::push_change(text, change);
+            text.push('\n');
+        }
+        Style::EventSource => {
+            text.push_str("data: ");
+            changes::push_change(text, change);
+            text.push_str("\nid: ");
+            text.push_str(&change.sequence);
+            text.push_str("\n\n");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A connection's stream that loses patience: with an idle client, with one who sends a request's head
+//! drop by drop, and with one who does not take the answer.
+//!
+//! Hyper's own timer for heads runs between requests as well, so that it could not tell an idle reader,
+//! who may stay for minutes, from a slow attacker, who may not.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// Every HTTP/2 connection begins with these bytes (RFC 9113 §3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2";
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) idle: Duration,
+    pub(crate) head: Duration,
+    pub(crate) write: Duration,
+}
+
+/// What the requests of one connection tell its stream.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    in_flight: AtomicU32,
+    requests: AtomicU64,
+}
+
+/// A request being answered; dropped with the last of its body.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Clock>);
+
+impl InFlight {
+    pub(crate) fn begin(clock: &Arc<Clock>) -> Self {
+        clock.requests.fetch_add(1, Ordering::Relaxed);
+        clock.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(clock))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+enum Reading {
+    Idle(Instant),
+    Head(Instant),
+    Busy,
+}
+
+/// The stream with its patience.
+pub(crate) struct Patient<S> {
+    stream: S,
+    clock: Arc<Clock>,
+    times: Times,
+    reading: Reading,
+    requests_seen: u64,
+    http2: Option<bool>,
+    read_alarm: Alarm,
+    blocked_since: Option<Instant>,
+    write_alarm: Alarm,
+}
+
+impl<S> Patient<S> {
+    pub(crate) fn new(stream: S, clock: Arc<Clock>, times: Times) -> Self {
+        Self {
+            stream,
+            clock,
+            times,
+            // The first request's head is waited for no longer than any other's.
+            reading: Reading::Head(Instant::now()),
+            requests_seen: 0,
+            http2: None,
+            read_alarm: Alarm::default(),
+            blocked_since: None,
+            write_alarm: Alarm::default(),
+        }
+    }
+
+    fn follow_requests(&mut self) {
+        let requests = self.clock.requests.load(Ordering::Relaxed);
+        if self.clock.in_flight.load(Ordering::Relaxed) > 0 {
+            self.reading = Reading::Busy;
+        } else if requests != self.requests_seen || matches!(self.reading, Reading::Busy) {
+            self.reading = Reading::Idle(Instant::now());
+        }
+        self.requests_seen = requests;
+    }
+
+    fn received(&mut self, bytes: &[u8]) {
+        let http2 = *self.http2.get_or_insert_with(|| bytes.starts_with(HTTP2_PREFACE));
+        self.follow_requests();
+        if http2 {
+            // Its frames are not heads: a ping is as good a sign of life as a request.
+            self.reading = Reading::Idle(Instant::now());
+        } else if matches!(self.reading, Reading::Idle(_)) {
+            self.reading = Reading::Head(Instant::now());
+        }
+    }
+
+    fn wait_to_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.follow_requests();
+        let deadline = match self.reading {
+            // Hyper may look here for the last time before it drops the answer's body, so that the end of
+            // the request is seen only when the alarm rings: an idle client may get up to twice its time.
+            Reading::Busy => Instant::now() + self.times.idle,
+            Reading::Idle(since) => since + self.times.idle,
+            Reading::Head(since) => since + self.times.head,
+        };
+        self.read_alarm.poll(deadline, context)
+    }
+
+    fn watch_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.blocked_since = None;
+            return written;
+        }
+        let since = *self.blocked_since.get_or_insert_with(Instant::now);
+        match self.write_alarm.poll::<()>(since + self.times.write, context) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+/// A timer that is moved as seldom as possible: it may ring early, and is then set again.
+#[derive(Default)]
+struct Alarm(Option<Pin<Box<Sleep>>>);
+
+impl Alarm {
+    fn poll<T>(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if sleep.deadline() > deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        while sleep.as_mut().poll(context).is_ready() {
+            if Instant::now() >= deadline {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            sleep.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+            Poll::Ready(Ok(())) => {
+                let new = buffer.filled().get(before..).unwrap_or_default();
+                if !new.is_empty() {
+                    self.received(new);
+                }
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.wait_to_read(context),
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch_write(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch_write(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.watch_write(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.watch_write(context, shut)
+    }
+}

@@ -1,0 +1,198 @@
+//! Ports: where the server listens, with which switches, and how it stops.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+
+use crate::connection;
+use crate::state::HttpState;
+
+/// Connections that the system may hold for us before we accept them.
+const BACKLOG: u32 = 4096;
+
+/// How long to rest when the system cannot give another connection (out of file handles).
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// One port's switches.
+#[derive(Clone, Debug)]
+pub struct PortOptions {
+    /// Address and number; number 0 takes a free one.
+    pub listen: SocketAddr,
+    /// TLS, where it is on. Protocols `h2` and `http/1.1` are offered unless the configuration names its own.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Compress answers for clients that take gzip or zstd.
+    pub compression: bool,
+    /// Origins whose pages may ask (`https://app.example`); `*` is everyone. Empty: CORS is off.
+    pub cors_origins: Vec<String>,
+    /// Whether pages of those origins may send cookies and passwords.
+    pub cors_credentials: bool,
+    /// The longest body held in memory; attachments are streamed and have the database's limit.
+    pub max_request_bytes: usize,
+    /// The longest head of a request; at least 8,192.
+    pub max_header_bytes: usize,
+    /// Connections at the same time; more wait in the system's queue.
+    pub max_connections: usize,
+    /// How long a request's head may take, and the pause between two pieces of its body.
+    pub read_timeout_ms: u64,
+    /// How long a client may take nothing of an answer that is ready.
+    pub write_timeout_ms: u64,
+    /// How long a connection may stay without a request.
+    pub idle_timeout_ms: u64,
+}
+
+impl Default for PortOptions {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 5984)),
+            tls: None,
+            compression: false,
+            cors_origins: Vec::new(),
+            cors_credentials: false,
+            max_request_bytes: 64 << 20,
+            max_header_bytes: 64 << 10,
+            max_connections: 20_000,
+            read_timeout_ms: 30_000,
+            write_timeout_ms: 60_000,
+            idle_timeout_ms: 300_000,
+        }
+    }
+}
+
+/// Ports that are bound, and take connections once [`Server::run`] is called.
+pub struct Server {
+    state: HttpState,
+    ports: Vec<(TcpListener, Arc<PortOptions>)>,
+    addresses: Vec<SocketAddr>,
+}
+
+/// What a connection needs to know of the server's end.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    /// True: finish what is under way.
+    pub(crate) stopping: watch::Receiver<bool>,
+    /// True: drop what is still under way.
+    pub(crate) aborting: watch::Receiver<bool>,
+    /// Dropped with the connection, so that the server knows when the last has gone.
+    _alive: mpsc::Sender<()>,
+}
+
+/// Completes when `signal` is true, or nobody can make it so any more.
+pub(crate) async fn raised(signal: &mut watch::Receiver<bool>) {
+    // The guard that it gives may not be held across a wait.
+    drop(signal.wait_for(|raised| *raised).await);
+}
+
+impl Server {
+    /// Binds all ports, or none.
+    ///
+    /// # Errors
+    /// The system's, with the address that could not be bound.
+    pub fn bind(ports: Vec<PortOptions>, state: HttpState) -> io::Result<Self> {
+        let mut bound = Vec::with_capacity(ports.len());
+        let mut addresses = Vec::with_capacity(ports.len());
+        for mut options in ports {
+            let listener = listen(options.listen).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {}: {error}", options.listen))
+            })?;
+            addresses.push(listener.local_addr()?);
+            options.tls = options.tls.map(offer_protocols);
+            bound.push((listener, Arc::new(options)));
+        }
+        Ok(Self { state, ports: bound, addresses })
+    }
+
+    /// Where the ports listen, in the order they were given.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Answers requests until `shutdown` completes, then lets requests under way finish for at most
+    /// `grace`; feeds end at once.
+    pub async fn run(self, shutdown: impl Future<Output = ()>, grace: Duration) {
+        let aborting = watch::Sender::new(false);
+        let (alive, mut last_gone) = mpsc::channel(1);
+        let ending =
+            Ending { stopping: self.state.stopping(), aborting: aborting.subscribe(), _alive: alive };
+        for (listener, options) in self.ports {
+            tokio::spawn(accept(listener, options, self.state.clone(), ending.clone()));
+        }
+        drop(ending);
+        shutdown.await;
+        self.state.stop();
+        if tokio::time::timeout(grace, last_gone.recv()).await.is_err() {
+            tracing::warn!(grace_ms = grace.as_millis(), "requests were still under way and are cut off");
+            aborting.send_replace(true);
+            last_gone.recv().await;
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn offer_protocols(tls: Arc<rustls::ServerConfig>) -> Arc<rustls::ServerConfig> {
+    if !tls.alpn_protocols.is_empty() {
+        return tls;
+    }
+    let mut tls = rustls::ServerConfig::clone(&tls);
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Arc::new(tls)
+}
+
+/// Takes connections of one port until the server stops.
+async fn accept(listener: TcpListener, options: Arc<PortOptions>, state: HttpState, mut ending: Ending) {
+    let places = Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = raised(&mut ending.stopping) => return,
+            accepted = accept_one(&listener, &places) => accepted,
+        };
+        match accepted {
+            Ok((stream, place)) => {
+                let connection = serve(stream, place, Arc::clone(&options), state.clone(), ending.clone());
+                tokio::spawn(connection);
+            }
+            Err(error) => {
+                tracing::warn!(listen = %options.listen, %error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+}
+
+async fn accept_one(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, place))
+}
+
+async fn serve(
+    stream: TcpStream,
+    place: OwnedSemaphorePermit,
+    options: Arc<PortOptions>,
+    state: HttpState,
+    ending: Ending,
+) {
+    // Answers are written whole, so that waiting for more to send only delays them.
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    state.connections.fetch_add(1, Ordering::Relaxed);
+    connection::serve(stream, options, &state, ending).await;
+    state.connections.fetch_sub(1, Ordering::Relaxed);
+    drop(place);
+}

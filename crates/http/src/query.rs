@@ -1,0 +1,236 @@
+//! Parameters, from the address or from a POST body, read as CouchDB reads them.
+
+use std::borrow::Cow;
+
+use scrinium_database::{Freshness, ReadOptions, RowQuery};
+use serde_json::{Map, Value};
+
+use crate::encoding::decode;
+use crate::error::{HttpError, Result};
+
+/// More parameters than any client has; the rest of a longer query is refused.
+const MOST_PARAMETERS: usize = 256;
+
+/// The parameters of an address, decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands behind the `?`.
+    ///
+    /// # Errors
+    /// 400 where it is not UTF-8 once decoded, or holds more than 256 parameters.
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self> {
+        let mut parameters = Vec::new();
+        for pair in text.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
+            if parameters.len() == MOST_PARAMETERS {
+                return Err(HttpError::query_parse("Too many parameters."));
+            }
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            parameters.push((decode(name)?.into_owned(), decode(value)?.into_owned()));
+        }
+        Ok(Self(parameters))
+    }
+
+    /// The value of the first parameter called `name`.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `name=true` stands there; CouchDB takes every other value for no.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    /// All parameters in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Given<'_>)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), Given::Text(value)))
+    }
+}
+
+/// A parameter's value: text of the address, or JSON of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'a> {
+    Text(&'a str),
+    Json(&'a Value),
+}
+
+impl Given<'_> {
+    /// A value that is JSON in the address too (`key="a"`).
+    fn json(self) -> Result<Value> {
+        match self {
+            Self::Text(text) => serde_json::from_str(text).map_err(|_| HttpError::invalid_json()),
+            Self::Json(value) => Ok(value.clone()),
+        }
+    }
+
+    fn text(self) -> Cow<'static, str> {
+        match self {
+            Self::Text(text) => Cow::Owned(text.to_owned()),
+            Self::Json(Value::String(text)) => Cow::Owned(text.clone()),
+            Self::Json(other) => Cow::Owned(other.to_string()),
+        }
+    }
+
+    fn boolean(self) -> Result<bool> {
+        match self.text().as_ref() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            other => Err(HttpError::query_parse(format!("Invalid boolean parameter: {}", quoted(other)))),
+        }
+    }
+
+    /// A whole number not below zero. Numbers past 64 bits count as the largest.
+    pub(crate) fn count(self) -> Result<u64> {
+        let text = self.text();
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        let negative = digits.len() < text.len();
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(HttpError::query_parse(format!("Invalid value for integer: {}", quoted(&text))));
+        }
+        let value = digits.parse().unwrap_or(u64::MAX);
+        if negative && value > 0 {
+            let reason = format!("Invalid value for positive integer: {}", quoted(&text));
+            return Err(HttpError::query_parse(reason));
+        }
+        Ok(value)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+/// A query that names nothing: all rows, up to date.
+pub(crate) fn all_rows() -> RowQuery {
+    RowQuery {
+        start_key: None,
+        start_id: None,
+        end_key: None,
+        end_id: None,
+        inclusive_end: true,
+        keys: None,
+        descending: false,
+        skip: 0,
+        limit: None,
+        include_documents: false,
+        conflicts: false,
+        attachments: false,
+        update_sequence: false,
+        reduce: None,
+        group: false,
+        group_level: None,
+        freshness: Freshness::UpToDate,
+    }
+}
+
+/// What to read of `_all_docs` or a view: from the address first, then from the body's members, which win.
+pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Result<RowQuery> {
+    let mut rows = all_rows();
+    let mut range_given = false;
+    let members = body.into_iter().flatten().map(|(name, value)| (name.as_str(), Given::Json(value)));
+    for (name, value) in query.iter().chain(members) {
+        range_given |= apply(&mut rows, name, value)?;
+    }
+    if range_given && rows.keys.is_some() {
+        let reason = "`keys` is incompatible with `key`, `start_key` and `end_key`";
+        return Err(HttpError::query_parse(reason));
+    }
+    Ok(rows)
+}
+
+/// Sets one parameter; true if it is a bound of the range of keys.
+fn apply(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<bool> {
+    match name {
+        "key" => {
+            let key = value.json()?;
+            rows.start_key = Some(key.clone());
+            rows.end_key = Some(key);
+            return Ok(true);
+        }
+        "startkey" | "start_key" => {
+            rows.start_key = Some(value.json()?);
+            return Ok(true);
+        }
+        "endkey" | "end_key" => {
+            rows.end_key = Some(value.json()?);
+            return Ok(true);
+        }
+        "startkey_docid" | "start_key_doc_id" => rows.start_id = Some(value.text().into_owned()),
+        "endkey_docid" | "end_key_doc_id" => rows.end_id = Some(value.text().into_owned()),
+        "keys" => match value.json()? {
+            Value::Array(keys) => rows.keys = Some(keys),
+            _ => return Err(HttpError::bad_request("`keys` member must be an array.")),
+        },
+        "limit" => rows.limit = Some(value.count()?),
+        "skip" => rows.skip = value.count()?,
+        "descending" => rows.descending = value.boolean()?,
+        "inclusive_end" => rows.inclusive_end = value.boolean()?,
+        "include_docs" => rows.include_documents = value.boolean()?,
+        "conflicts" => rows.conflicts = value.boolean()?,
+        "attachments" => rows.attachments = value.boolean()?,
+        "update_seq" => rows.update_sequence = value.boolean()?,
+        "reduce" => rows.reduce = Some(value.boolean()?),
+        "group" => rows.group = value.boolean()?,
+        "group_level" => {
+            rows.group_level = Some(u32::try_from(value.count()?).unwrap_or(u32::MAX));
+        }
+        "update" | "stale" => rows.freshness = freshness(name, &value.text())?,
+        "sorted" | "stable" | "att_encoding_info" => drop(value.boolean()?),
+        _ => {}
+    }
+    Ok(false)
+}
+
+fn freshness(name: &str, value: &str) -> Result<Freshness> {
+    match (name, value) {
+        ("update", "true") => Ok(Freshness::UpToDate),
+        ("update", "false") | ("stale", "ok") => Ok(Freshness::AsItStands),
+        ("update", "lazy") | ("stale", "update_after") => Ok(Freshness::UpToDateSoon),
+        _ => Err(HttpError::query_parse(format!("Invalid value for `{name}`."))),
+    }
+}
+
+/// What to say of a document beside its fields.
+pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
+    let meta = query.is_true("meta");
+    Ok(ReadOptions {
+        revision: query.get("rev").map(str::to_owned),
+        revisions: query.is_true("revs"),
+        revisions_info: meta || query.is_true("revs_info"),
+        conflicts: meta || query.is_true("conflicts"),
+        deleted_conflicts: meta || query.is_true("deleted_conflicts"),
+        local_sequence: query.is_true("local_seq"),
+        latest: query.is_true("latest"),
+        attachments: query.is_true("attachments"),
+        attachments_since: query.get("atts_since").map(revision_list).transpose()?,
+    })
+}
+
+/// A JSON array of revisions, as `open_revs` and `atts_since` take it.
+pub(crate) fn revision_list(text: &str) -> Result<Vec<String>> {
+    serde_json::from_str(text).map_err(|_| HttpError::bad_request("invalid UTF-8 JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        row_query(&Query::parse(Some(text)).unwrap(), None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn parameters_are_read_with_couchdbs_words_for_bad_ones() {
+        let query =
+            Query::parse(Some("startkey=%22a+b%22&limit=99999999999999999999&descending=true")).unwrap();
+        let rows = row_query(&query, None).unwrap();
+        assert_eq!(rows.start_key, Some(Value::from("a b")));
+        assert_eq!(rows.limit, Some(u64::MAX));
+        assert!(rows.descending && rows.inclusive_end);
+        assert_eq!(refused("limit=x"), "query_parse_error: Invalid value for integer: \"x\"");
+        assert_eq!(refused("skip=-1"), "query_parse_error: Invalid value for positive integer: \"-1\"");
+        assert_eq!(refused("descending=1"), "query_parse_error: Invalid boolean parameter: \"1\"");
+        assert_eq!(refused("key=a"), "bad_request: invalid UTF-8 JSON");
+    }
+}

@@ -1,0 +1,361 @@
+//! A document and its attachments in one multipart body, in and out, as replicators send them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
+use scrinium_document::json;
+use serde_json::{Map, Value};
+
+use crate::access::Need;
+use crate::attachment::AttachmentPart;
+use crate::body::{RequestBody, parse_json};
+use crate::context::Context;
+use crate::document;
+use crate::error::{HttpError, Result};
+use crate::multipart::{Event, Parser, PartHead};
+use crate::response::{self, Body, push_string};
+use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::upload::Inlet;
+use crate::write;
+
+/// `PUT /{db}/{id}` with `Content-Type: multipart/related`: the document, then the attachments that its
+/// stubs say follow, in their order or named by `Content-Disposition`.
+pub(crate) async fn put(
+    context: &Context,
+    database: &str,
+    id: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let _timer = context.state.operations.update_note.start();
+    let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
+    let revision = context.revision()?;
+    let need = write::need_for(id);
+    let opened = context.with_database(database, need, Ok).await?;
+    let mut parts = Parts { parser: Parser::new(&boundary), body };
+    let json = parts.document(context.port.max_request_bytes).await?;
+    let mut expected = following(&json)?;
+    let mut inlets = Vec::new();
+    while let Some(head) = parts.next_part().await? {
+        let (name, content_type) = take_expected(&mut expected, &head)?;
+        let mut inlet = Inlet::new(Arc::clone(&opened), &content_type);
+        while let Some(bytes) = parts.data().await? {
+            inlet.push(context, &bytes).await?;
+        }
+        inlets.push((name, content_type, inlet));
+    }
+    if let Some((name, _)) = expected.first() {
+        return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
+    }
+    drop(opened);
+    let wanted = id.to_owned();
+    let updated = write::store(context, database, need, write::mode(context), move |_| {
+        let mut attachments = Vec::with_capacity(inlets.len());
+        for (name, content_type, inlet) in inlets {
+            attachments.push(NewAttachment { name, content_type, content: inlet.finish()? });
+        }
+        Ok(Edit { id: Some(wanted), json, revision, attachments, ..Edit::default() })
+    })
+    .await?;
+    Ok(write::created(context, database, &updated))
+}
+
+/// The parts of a request's body.
+struct Parts {
+    parser: Parser,
+    body: RequestBody,
+}
+
+impl Parts {
+    async fn next_event(&mut self) -> Result<Event> {
+        loop {
+            match self.parser.next()? {
+                Event::Starved => match self.body.next().await? {
+                    Some(bytes) => self.parser.push(&bytes),
+                    None => return Err(HttpError::bad_request("The multipart body ends too early.")),
+                },
+                event => return Ok(event),
+            }
+        }
+    }
+
+    /// The first part: the document's JSON.
+    async fn document(&mut self, most: usize) -> Result<Bytes> {
+        if self.next_part().await?.is_none() {
+            return Err(HttpError::bad_request("The multipart body has no parts."));
+        }
+        let mut json = Vec::new();
+        while let Some(bytes) = self.data().await? {
+            if json.len() + bytes.len() > most {
+                return Err(HttpError::too_large());
+            }
+            json.extend_from_slice(&bytes);
+        }
+        Ok(Bytes::from(json))
+    }
+
+    async fn next_part(&mut self) -> Result<Option<PartHead>> {
+        match self.next_event().await? {
+            Event::Part(head) => Ok(Some(head)),
+            Event::End => {
+                // What stands behind the last boundary is read too, or the connection could not be kept.
+                while self.body.next().await?.is_some() {}
+                Ok(None)
+            }
+            _ => Err(HttpError::bad_request("The multipart body is malformed.")),
+        }
+    }
+
+    async fn data(&mut self) -> Result<Option<Bytes>> {
+        match self.next_event().await? {
+            Event::Data(bytes) => Ok(Some(bytes)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Names and types of the attachments that the document says follow, in their order.
+fn following(json: &[u8]) -> Result<Vec<(String, String)>> {
+    #[derive(serde::Deserialize)]
+    struct Outline {
+        #[serde(rename = "_attachments")]
+        attachments: Option<Map<String, Value>>,
+    }
+    let outline: Outline = parse_json(json)?;
+    let follows = |stub: &Value| stub.get("follows") == Some(&Value::Bool(true));
+    let stubs = outline.attachments.into_iter().flatten().filter(|(_, stub)| follows(stub));
+    stubs
+        .map(|(name, stub)| {
+            if stub.get("encoding").is_some_and(|encoding| encoding != "identity") {
+                return Err(HttpError::new(
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "bad_ctype",
+                    "Only the identity encoding is supported for attachments; send them uncompressed.",
+                ));
+            }
+            let kind = stub.get("content_type").and_then(Value::as_str).unwrap_or("application/octet-stream");
+            Ok((name, kind.to_owned()))
+        })
+        .collect()
+}
+
+/// Which attachment a part is: the one that its head names, else the next one.
+fn take_expected(expected: &mut Vec<(String, String)>, head: &PartHead) -> Result<(String, String)> {
+    let named = head.file_name.as_ref();
+    let at = named.and_then(|named| expected.iter().position(|(name, _)| name == named)).unwrap_or(0);
+    if at >= expected.len() {
+        return Err(HttpError::bad_request("More attachments follow than the document says."));
+    }
+    Ok(expected.remove(at))
+}
+
+/// `GET /{db}/{id}?attachments=true` (or `atts_since`) with `Accept: multipart/related`.
+pub(crate) async fn get(
+    context: &Context,
+    database: &str,
+    id: &str,
+    options: ReadOptions,
+) -> Result<Response<Body>> {
+    let wanted = id.to_owned();
+    let boundary = context.state.uuids.next();
+    let delimiter = boundary.clone();
+    let tagged = document::is_plain(&options);
+    let (revision, parts) = context
+        .with_database(database, Need::Member, move |database| {
+            let bundle = Bundle::read(&database, &wanted, &options)?;
+            let revision = bundle.revision.clone();
+            if bundle.attachments.is_empty() {
+                return Ok((revision, Err(bundle.json)));
+            }
+            let mut segments = Segments::default();
+            bundle.push(&mut segments, &delimiter);
+            let length = segments.length();
+            Ok((revision, Ok((length, stream::begin(segments)?))))
+        })
+        .await?;
+    if tagged && context.knows(&revision) {
+        return Ok(response::not_modified(&revision));
+    }
+    let mut response = match parts {
+        Err(json) => response::json(StatusCode::OK, json + "\n"),
+        Ok((length, begun)) => {
+            let body = begun.into_body(&context.state.workers, Some(length));
+            let mut response = response::json_body(StatusCode::OK, body);
+            if let Ok(kind) = HeaderValue::try_from(format!("multipart/related; boundary=\"{boundary}\"")) {
+                response.headers_mut().insert(CONTENT_TYPE, kind);
+            }
+            response
+        }
+    };
+    if tagged {
+        response::insert_etag(response.headers_mut(), &revision);
+    }
+    Ok(response)
+}
+
+/// A document whose attachments' contents go beside its JSON.
+pub(crate) struct Bundle {
+    revision: String,
+    json: String,
+    attachments: Vec<AttachmentReader>,
+}
+
+impl Bundle {
+    /// Reads a document, with the contents that `options` ask for. Blocks.
+    pub(crate) fn read(database: &Arc<Database>, id: &str, options: &ReadOptions) -> Result<Self> {
+        let plain = ReadOptions {
+            attachments: false,
+            attachments_since: None,
+            revisions: options.revisions || options.attachments_since.is_some(),
+            ..options.clone()
+        };
+        Self::of(database, database.read(id, &plain)?, options)
+    }
+
+    /// The same of a document that was read with stubs, and with its history where `attachments_since` is
+    /// asked for.
+    pub(crate) fn of(database: &Arc<Database>, document: Document, options: &ReadOptions) -> Result<Self> {
+        let members = document_members(&document.json)?;
+        let known = known_generation(&members, options.attachments_since.as_deref())?;
+        let mut attachments = Vec::new();
+        let mut json = String::with_capacity(document.json.len());
+        for (name, value) in &members {
+            if name == "_revisions" && !options.revisions {
+                continue;
+            }
+            json.push(if json.is_empty() { '{' } else { ',' });
+            push_string(&mut json, name);
+            json.push(':');
+            if name != "_attachments" {
+                json.push_str(value);
+                continue;
+            }
+            let mut stubs: Map<String, Value> = parse_json(value.as_bytes())?;
+            for (name, stub) in &mut stubs {
+                let Some(stub) = stub.as_object_mut() else { continue };
+                if stub.get("revpos").and_then(Value::as_u64).is_some_and(|revpos| revpos <= known) {
+                    continue;
+                }
+                stub.remove("stub");
+                stub.insert("follows".to_owned(), Value::Bool(true));
+                attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
+            }
+            json.push_str(&response::to_json(&stubs));
+        }
+        json.push('}');
+        Ok(Self { revision: document.revision, json, attachments })
+    }
+
+    /// Whether no content goes beside the JSON.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.attachments.is_empty()
+    }
+
+    /// The JSON.
+    pub(crate) fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// Appends the parts and the closing boundary.
+    pub(crate) fn push(self, segments: &mut Segments, boundary: &str) {
+        segments.text(&format!("--{boundary}\r\nContent-Type: application/json\r\n\r\n{}", self.json));
+        for reader in self.attachments {
+            segments.text(&format!(
+                "\r\n--{boundary}\r\nContent-Disposition: attachment; filename={}\r\nContent-Type: {}\r\n\
+                 Content-Length: {}\r\n\r\n",
+                quoted(&reader.name),
+                reader.content_type,
+                reader.length
+            ));
+            segments.attachment(reader);
+        }
+        segments.text(&format!("\r\n--{boundary}--"));
+    }
+}
+
+/// The generation up to which a client that has `revisions` knows the document's attachments: that of the
+/// latest of them in the document's history.
+fn known_generation(members: &[json::Member<'_>], revisions: Option<&[String]>) -> Result<u64> {
+    #[derive(serde::Deserialize)]
+    struct History {
+        start: u64,
+        ids: Vec<String>,
+    }
+    let Some(revisions) = revisions else { return Ok(0) };
+    let history = members.iter().find(|(name, _)| name == "_revisions");
+    let Some((_, history)) = history else { return Ok(0) };
+    let History { start, ids } = parse_json(history.as_bytes())?;
+    let mut ancestors = (0..=start).rev().zip(ids);
+    let known = ancestors.find(|(generation, id)| revisions.contains(&format!("{generation}-{id}")));
+    Ok(known.map_or(0, |(generation, _)| generation))
+}
+
+/// The members of a document that the database gave.
+pub(crate) fn document_members(text: &str) -> Result<Vec<json::Member<'_>>> {
+    json::members(text, json::NESTING_MAX)?.ok_or_else(HttpError::not_object)
+}
+
+/// A quoted string of a header (RFC 9110 §5.6.4); line ends cannot stand in one.
+fn quoted(name: &str) -> String {
+    let mut text = String::from("\"");
+    for character in name.chars().filter(|character| !character.is_control()) {
+        if matches!(character, '"' | '\\') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text.push('"');
+    text
+}
+
+/// Texts and attachments, one after the other.
+#[derive(Default)]
+pub(crate) struct Segments(VecDeque<Segment>);
+
+enum Segment {
+    Text(Bytes),
+    Attachment(AttachmentPart),
+}
+
+impl Segments {
+    pub(crate) fn text(&mut self, text: &str) {
+        self.0.push_back(Segment::Text(Bytes::copy_from_slice(text.as_bytes())));
+    }
+
+    fn attachment(&mut self, reader: AttachmentReader) {
+        let end = reader.length;
+        self.0.push_back(Segment::Attachment(AttachmentPart { reader, offset: 0, end }));
+    }
+
+    /// The bytes of all.
+    pub(crate) fn length(&self) -> u64 {
+        let length = |segment: &Segment| match segment {
+            Segment::Text(text) => text.len() as u64,
+            Segment::Attachment(part) => part.end - part.offset,
+        };
+        self.0.iter().map(length).sum()
+    }
+}
+
+impl Source for Segments {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut bytes = BytesMut::new();
+        while bytes.len() < PIECE_BYTES {
+            match self.0.pop_front() {
+                None => break,
+                Some(Segment::Text(text)) => bytes.extend_from_slice(&text),
+                Some(Segment::Attachment(mut part)) => {
+                    let piece = part.next_piece()?;
+                    if !piece.last {
+                        self.0.push_front(Segment::Attachment(part));
+                    }
+                    bytes.extend_from_slice(&piece.bytes);
+                }
+            }
+        }
+        Ok(Piece { bytes: bytes.freeze(), last: self.0.is_empty() })
+    }
+}

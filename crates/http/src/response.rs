@@ -1,0 +1,192 @@
+//! Answers: their bodies, and JSON text written by hand where that saves a copy.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Response, StatusCode};
+use http_body::{Frame, SizeHint};
+use serde::Serialize;
+
+use crate::error::HttpError;
+use crate::patience::InFlight;
+
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const MUST_REVALIDATE: HeaderValue = HeaderValue::from_static("must-revalidate");
+
+/// Pieces of a body. An error ends the connection, so that a client never takes half an answer for whole.
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, HttpError>> + Send>>;
+
+/// The body of an answer: whole, or made piece by piece as fast as the client takes it.
+pub struct Body {
+    kind: Kind,
+    /// Dropped with the body, which tells the connection that the request is answered.
+    guard: Option<InFlight>,
+}
+
+enum Kind {
+    Whole(Bytes),
+    Pieces { pieces: Pieces, length: Option<u64> },
+}
+
+impl Body {
+    fn of(kind: Kind) -> Self {
+        Self { kind, guard: None }
+    }
+
+    /// The same, with something that is dropped when all of it is on its way.
+    pub(crate) fn with_guard(mut self, guard: InFlight) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// No bytes at all.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::of(Kind::Whole(Bytes::new()))
+    }
+
+    /// All of `bytes`.
+    #[must_use]
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::of(Kind::Whole(bytes.into()))
+    }
+
+    /// Pieces whose number nobody knows beforehand.
+    pub(crate) fn pieces(pieces: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Self {
+        Self::of(Kind::Pieces { pieces: Box::pin(pieces), length: None })
+    }
+
+    /// Pieces that are `length` bytes together.
+    pub(crate) fn pieces_of_length(
+        pieces: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static,
+        length: u64,
+    ) -> Self {
+        Self::of(Kind::Pieces { pieces: Box::pin(pieces), length: Some(length) })
+    }
+
+    /// How many bytes there are, where that is known.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Whole(bytes) => Some(bytes.len() as u64),
+            Kind::Pieces { length, .. } => *length,
+        }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Body").field("length", &self.length()).finish()
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        match &mut self.kind {
+            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Kind::Pieces { pieces, .. } => {
+                pieces.as_mut().poll_next(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.kind, Kind::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+/// An answer of JSON text, complete with its closing newline.
+pub(crate) fn json(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    json_body(status, Body::whole(text))
+}
+
+/// An answer whose body is JSON, whole or in pieces.
+pub(crate) fn json_body(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response.headers_mut().insert(CACHE_CONTROL, MUST_REVALIDATE);
+    response
+}
+
+/// A value as JSON and a newline.
+pub(crate) fn json_value(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+    json(status, to_json(value) + "\n")
+}
+
+/// `{"ok":true}` with `status`.
+pub(crate) fn ok(status: StatusCode) -> Response<Body> {
+    json(status, "{\"ok\":true}\n")
+}
+
+/// `{"ok":true,"id":…,"rev":…}` with `status`, and the revision as ETag.
+pub(crate) fn updated(status: StatusCode, id: &str, revision: &str) -> Response<Body> {
+    let mut text = String::with_capacity(id.len() + revision.len() + 40);
+    text.push_str("{\"ok\":true,\"id\":");
+    push_string(&mut text, id);
+    text.push_str(",\"rev\":");
+    push_string(&mut text, revision);
+    text.push_str("}\n");
+    let mut response = json(status, text);
+    insert_etag(response.headers_mut(), revision);
+    response
+}
+
+/// Sets the ETag to `tag` in quotes.
+pub(crate) fn insert_etag(headers: &mut HeaderMap, tag: &str) {
+    let mut quoted = String::with_capacity(tag.len() + 2);
+    quoted.push('"');
+    quoted.push_str(tag);
+    quoted.push('"');
+    if let Ok(value) = HeaderValue::try_from(quoted) {
+        headers.insert(http::header::ETAG, value);
+    }
+}
+
+/// 304 with the ETag that the client knows already.
+pub(crate) fn not_modified(tag: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response.headers_mut().insert(CACHE_CONTROL, MUST_REVALIDATE);
+    insert_etag(response.headers_mut(), tag);
+    response
+}
+
+/// A value as JSON text. What this crate serialises has text keys only, so that it cannot fail.
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| String::from("null"))
+}
+
+/// Appends `value` as a JSON string.
+pub(crate) fn push_string(text: &mut String, value: &str) {
+    let plain = value.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+    if plain {
+        text.push('"');
+        text.push_str(value);
+        text.push('"');
+    } else {
+        text.push_str(&to_json(&value));
+    }
+}
+
+/// Appends `"error":…,"reason":…`.
+pub(crate) fn push_error_members(text: &mut String, error: &str, reason: &str) {
+    text.push_str("\"error\":");
+    push_string(text, error);
+    text.push_str(",\"reason\":");
+    push_string(text, reason);
+}

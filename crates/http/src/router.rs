@@ -1,0 +1,233 @@
+//! From a path to what it names.
+
+use std::borrow::Cow;
+
+use crate::encoding::decode;
+use crate::error::Result;
+
+/// What a path names. Texts are decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    Root,
+    Server(ServerPage),
+    Database(Cow<'a, str>),
+    Special(Cow<'a, str>, Special),
+    Document {
+        database: Cow<'a, str>,
+        id: String,
+    },
+    Attachment {
+        database: Cow<'a, str>,
+        id: String,
+        name: String,
+    },
+    Local {
+        database: Cow<'a, str>,
+        id: String,
+    },
+    View {
+        database: Cow<'a, str>,
+        design: Cow<'a, str>,
+        view: Cow<'a, str>,
+        queries: bool,
+    },
+    DesignInfo {
+        database: Cow<'a, str>,
+        design: Cow<'a, str>,
+    },
+    /// `_show`, `_list`, `_update`, `_rewrite` and the like below a design document.
+    DesignFunction(Cow<'a, str>),
+    /// Something below a database that begins with an underscore and is nothing we know.
+    UnknownSpecial(Cow<'a, str>),
+}
+
+/// The pages of the server itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerPage {
+    Up,
+    AllDatabases,
+    DatabasesInfo,
+    Uuids,
+    Session,
+    Statistics,
+    Prometheus,
+    ActiveTasks,
+    Console,
+    Membership,
+    Replicate,
+}
+
+/// What a database has beside documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    AllDocuments { queries: bool },
+    DesignDocuments { queries: bool },
+    LocalDocuments { queries: bool },
+    BulkDocuments,
+    BulkGet,
+    RevisionsDifference,
+    MissingRevisions,
+    Changes,
+    RevisionLimit,
+    Security,
+    Compact,
+    ViewCleanup,
+    EnsureFullCommit,
+    Purge,
+    PurgedInfosLimit,
+    Find,
+    Index,
+    Explain,
+}
+
+/// Takes a path apart. Empty segments do not count, as in CouchDB.
+///
+/// # Errors
+/// 400 where a segment is not UTF-8 once decoded.
+pub(crate) fn parse(path: &str) -> Result<Target<'_>> {
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+    let Some(first) = segments.next() else { return Ok(Target::Root) };
+    let first = decode(first)?;
+    if first.starts_with('_') || first == "metrics" {
+        let rest: Vec<&str> = segments.clone().collect();
+        if let Some(page) = server_page(&first, &rest) {
+            return Ok(Target::Server(page));
+        }
+    }
+    let rest = segments.map(decode).collect::<Result<Vec<_>>>()?;
+    Ok(below_database(first, &rest))
+}
+
+fn server_page(first: &str, rest: &[&str]) -> Option<ServerPage> {
+    let alone = match first {
+        "_up" => Some(ServerPage::Up),
+        "_all_dbs" => Some(ServerPage::AllDatabases),
+        "_dbs_info" => Some(ServerPage::DatabasesInfo),
+        "_uuids" => Some(ServerPage::Uuids),
+        "_session" => Some(ServerPage::Session),
+        "_stats" => Some(ServerPage::Statistics),
+        "metrics" => Some(ServerPage::Prometheus),
+        "_active_tasks" => Some(ServerPage::ActiveTasks),
+        "_console" => Some(ServerPage::Console),
+        "_membership" => Some(ServerPage::Membership),
+        "_replicate" => Some(ServerPage::Replicate),
+        _ => None,
+    };
+    match (first, rest) {
+        ("_node", [_, "_stats"]) => Some(ServerPage::Statistics),
+        ("_node", [_, "_prometheus"]) => Some(ServerPage::Prometheus),
+        (_, []) => alone,
+        _ => None,
+    }
+}
+
+fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'a> {
+    let Some((first, after)) = rest.split_first() else { return Target::Database(database) };
+    match first.as_ref() {
+        "_local" => local(database, after),
+        "_design" => match after.split_first() {
+            Some((name, below)) => below_design(database, name, below),
+            None => Target::UnknownSpecial(first.clone()),
+        },
+        name if name.starts_with("_local/") && after.is_empty() => {
+            Target::Local { database, id: name.to_owned() }
+        }
+        name if name.starts_with("_design/") => {
+            let design = Cow::Owned(name.trim_start_matches("_design/").to_owned());
+            below_design(database, &design, after)
+        }
+        name if name.starts_with('_') => match special(name, after) {
+            Some(special) => Target::Special(database, special),
+            None => Target::UnknownSpecial(first.clone()),
+        },
+        id if after.is_empty() => Target::Document { database, id: id.to_owned() },
+        id => Target::Attachment { database, id: id.to_owned(), name: after.join("/") },
+    }
+}
+
+fn local<'a>(database: Cow<'a, str>, after: &[Cow<'a, str>]) -> Target<'a> {
+    if after.is_empty() {
+        return Target::UnknownSpecial(Cow::Borrowed("_local"));
+    }
+    Target::Local { database, id: format!("_local/{}", after.join("/")) }
+}
+
+fn below_design<'a>(database: Cow<'a, str>, name: &Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
+    let words: Vec<&str> = below.iter().map(AsRef::as_ref).collect();
+    let view = |queries| Target::View {
+        database: database.clone(),
+        design: name.clone(),
+        view: below.get(1).cloned().unwrap_or_default(),
+        queries,
+    };
+    match words.as_slice() {
+        [] => Target::Document { database, id: format!("_design/{name}") },
+        ["_view", _] => view(false),
+        ["_view", _, "queries"] => view(true),
+        ["_info"] => Target::DesignInfo { database, design: name.clone() },
+        [function, ..] if function.starts_with('_') => {
+            Target::DesignFunction(Cow::Owned((*function).to_owned()))
+        }
+        _ => Target::Attachment { database, id: format!("_design/{name}"), name: below.join("/") },
+    }
+}
+
+fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
+    let queries = match after {
+        [] => false,
+        [only] if only == "queries" => true,
+        // One design document's indexes; those that nobody uses are looked for in all.
+        [_] if name == "_compact" => return Some(Special::ViewCleanup),
+        _ => return None,
+    };
+    let rows = match name {
+        "_all_docs" => Some(Special::AllDocuments { queries }),
+        "_design_docs" => Some(Special::DesignDocuments { queries }),
+        "_local_docs" => Some(Special::LocalDocuments { queries }),
+        _ => None,
+    };
+    if rows.is_some() || queries {
+        return rows;
+    }
+    Some(match name {
+        "_bulk_docs" => Special::BulkDocuments,
+        "_bulk_get" => Special::BulkGet,
+        "_revs_diff" => Special::RevisionsDifference,
+        "_missing_revs" => Special::MissingRevisions,
+        "_changes" => Special::Changes,
+        "_revs_limit" => Special::RevisionLimit,
+        "_security" => Special::Security,
+        "_compact" => Special::Compact,
+        "_view_cleanup" => Special::ViewCleanup,
+        "_ensure_full_commit" => Special::EnsureFullCommit,
+        "_purge" => Special::Purge,
+        "_purged_infos_limit" => Special::PurgedInfosLimit,
+        "_find" => Special::Find,
+        "_index" => Special::Index,
+        "_explain" => Special::Explain,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_decoded_after_the_path_is_cut() {
+        let target = parse("/mail%2Fuser/a%2Fb").unwrap();
+        assert_eq!(target, Target::Document { database: "mail/user".into(), id: "a/b".into() });
+        let target = parse("//db/id/folder/picture%20one.png").unwrap();
+        let expected = Target::Attachment {
+            database: "db".into(),
+            id: "id".into(),
+            name: "folder/picture one.png".into(),
+        };
+        assert_eq!(target, expected);
+        let design = Target::Document { database: "db".into(), id: "_design/x".into() };
+        assert_eq!(parse("/db/_design%2Fx").unwrap(), design);
+        assert_eq!(parse("/db/_design/x/").unwrap(), design);
+        assert_eq!(parse("/../x").unwrap(), Target::Document { database: "..".into(), id: "x".into() });
+        assert!(parse("/db/%ff").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! Pages about the server as a whole.
+
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA};
+use http::{Response, StatusCode};
+use scrinium_statistics::PROMETHEUS_CONTENT_TYPE;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::{self, Body};
+
+/// The version of CouchDB whose interface this is; clients decide by it what they may ask for.
+const INTERFACE_VERSION: &str = "3.5.0";
+
+/// More than this many identifiers at once are refused, as CouchDB does by default.
+const MOST_UUIDS: u64 = 1000;
+
+/// A console command is a line, not a document.
+const COMMAND_BYTES: usize = 4096;
+
+/// `GET /`.
+pub(crate) fn welcome(context: &Context) -> Response<Body> {
+    let text = json!({
+        "couchdb": "Welcome",
+        "version": INTERFACE_VERSION,
+        "uuid": context.state.databases.server_uuid(),
+        "features": ["formula"],
+        "vendor": {"name": "Scrinium", "version": env!("CARGO_PKG_VERSION")},
+    });
+    response::json_value(StatusCode::OK, &text)
+}
+
+/// `GET /_up`.
+pub(crate) fn up() -> Response<Body> {
+    response::json(StatusCode::OK, "{\"status\":\"ok\",\"seeds\":{}}\n")
+}
+
+/// `GET /_uuids?count=`.
+pub(crate) fn uuids(context: &Context) -> Result<Response<Body>> {
+    let count = match context.query.get("count") {
+        None => 1,
+        Some(text) => crate::query::Given::Text(text).count()?,
+    };
+    if count > MOST_UUIDS {
+        return Err(HttpError::bad_request("count parameter too large"));
+    }
+    let uuids: Vec<String> = (0..count).map(|_| context.state.uuids.next()).collect();
+    let mut response = response::json_value(StatusCode::OK, &json!({"uuids": uuids}));
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("must-revalidate, no-cache"));
+    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    Ok(response)
+}
+
+/// `GET /_membership`: this server alone.
+pub(crate) fn membership(context: &Context) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let nodes = [&context.state.options.node_name];
+    Ok(response::json_value(StatusCode::OK, &json!({"all_nodes": nodes, "cluster_nodes": nodes})))
+}
+
+/// `GET /_stats` and `/_node/_local/_stats`.
+pub(crate) async fn statistics(context: &Context) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let administration = Arc::clone(&context.state.administration);
+    let statistics = context.state.run(move || Ok(administration.statistics())).await?;
+    Ok(response::json_value(StatusCode::OK, &statistics))
+}
+
+/// `GET /metrics` and `/_node/_local/_prometheus`.
+pub(crate) async fn prometheus(context: &Context) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let administration = Arc::clone(&context.state.administration);
+    let text = context.state.run(move || Ok(administration.prometheus())).await?;
+    let mut response = Response::new(Body::whole(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROMETHEUS_CONTENT_TYPE));
+    response.headers_mut().insert(CACHE_CONTROL, response::MUST_REVALIDATE);
+    Ok(response)
+}
+
+/// `GET /_active_tasks`.
+pub(crate) async fn active_tasks(context: &Context) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let administration = Arc::clone(&context.state.administration);
+    let tasks = context.state.run(move || Ok(administration.active_tasks())).await?;
+    Ok(response::json_value(StatusCode::OK, &tasks))
+}
+
+#[derive(Deserialize)]
+struct Command {
+    command: String,
+}
+
+/// `POST /_console` with `{"command":"show stat"}`; answers `{"ok":true,"text":…,"data":…}`.
+pub(crate) async fn console(context: &Context, body: RequestBody) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    context.require_json()?;
+    let Command { command } = body.json().await?;
+    if command.len() > COMMAND_BYTES {
+        return Err(HttpError::bad_request("The command is too long."));
+    }
+    let administration = Arc::clone(&context.state.administration);
+    let by = context.identity.clone();
+    let answer = context
+        .state
+        .run(move || administration.console(&command, &by).map_err(HttpError::bad_request))
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "text": answer.text, "data": answer.data})))
+}

@@ -1,0 +1,155 @@
+//! One request from its head to its answer: who asks, may they, what is it, and the headers of every answer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::dispatch;
+use crate::error::{HttpError, Result};
+use crate::patience::InFlight;
+use crate::port::PortOptions;
+use crate::query::Query;
+use crate::response::Body;
+use crate::router::{self, ServerPage, Target};
+use crate::state::HttpState;
+use crate::{compress, cors, session};
+
+const NAME: HeaderValue = HeaderValue::from_static(concat!("Scrinium/", env!("CARGO_PKG_VERSION")));
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
+const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
+const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
+const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
+const BASIC: HeaderValue = HeaderValue::from_static("Basic realm=\"Scrinium\"");
+
+/// Answers a request. It never fails: whatever goes wrong is an answer too.
+pub(crate) async fn answer(
+    state: HttpState,
+    port: Arc<PortOptions>,
+    in_flight: InFlight,
+    request: Request<Incoming>,
+) -> std::result::Result<Response<Body>, Infallible> {
+    state.counters.requests.add(1);
+    let (parts, incoming) = request.into_parts();
+    let method = effective_method(&parts);
+    let request_id = state.next_request_id();
+    let body = RequestBody::new(incoming, Arc::clone(&port), Arc::clone(&state.body_budget));
+    let wanted = Wanted::of(&parts.headers, &method);
+    let mut response = match cors::preflight(&port, &method, &parts.headers) {
+        Some(preflight) => preflight,
+        None => {
+            let answered = answer_parts(&state, Arc::clone(&port), method, parts, body).await;
+            finish(&state, &port, &wanted, answered).await
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(SERVER, NAME);
+    headers.insert(REQUEST_ID, request_id);
+    headers.insert(BODY_TIME, HeaderValue::from_static("0"));
+    Ok(response.map(|body| body.with_guard(in_flight)))
+}
+
+/// What the end of an answer needs of the request.
+struct Wanted {
+    head: bool,
+    origin: Option<HeaderValue>,
+    accepted_encodings: Option<HeaderValue>,
+    challenge: Option<HeaderValue>,
+}
+
+impl Wanted {
+    fn of(headers: &HeaderMap, method: &Method) -> Self {
+        Self {
+            head: method == Method::HEAD,
+            origin: headers.get(ORIGIN).cloned(),
+            accepted_encodings: headers.get(ACCEPT_ENCODING).cloned(),
+            challenge: headers.get(CHALLENGE).cloned(),
+        }
+    }
+}
+
+async fn finish(
+    state: &HttpState,
+    port: &PortOptions,
+    wanted: &Wanted,
+    answered: Result<Response<Body>>,
+) -> Response<Body> {
+    let mut response = answered.unwrap_or_else(|error| {
+        state.counters.errors.add(1);
+        refuse(error, wanted.challenge.clone())
+    });
+    cors::allow(port, wanted.origin.as_ref(), response.headers_mut());
+    if port.compression
+        && !wanted.head
+        && let Some(accepted) = &wanted.accepted_encodings
+    {
+        response = Box::pin(compress::compress(accepted, response)).await;
+    }
+    if wanted.head {
+        let length = response.body().length();
+        response = response.map(|_| Body::empty());
+        if let Some(length) = length {
+            response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+        }
+    }
+    response
+}
+
+/// A refusal, with the challenge that makes a browser ask for a password (unless a page names another, as
+/// CouchDB has it).
+fn refuse(error: HttpError, named: Option<HeaderValue>) -> Response<Body> {
+    if error.status.is_server_error() && error.status != StatusCode::NOT_IMPLEMENTED {
+        tracing::warn!(status = error.status.as_u16(), reason = %error.reason, "a request failed");
+    }
+    let challenge = error.status == StatusCode::UNAUTHORIZED;
+    let mut response = error.into_response();
+    if challenge {
+        response.headers_mut().insert(WWW_AUTHENTICATE, named.unwrap_or(BASIC));
+    }
+    response
+}
+
+/// A client behind a proxy that knows only GET and POST says what it means in a header.
+fn effective_method(parts: &Parts) -> Method {
+    let named = parts.headers.get(METHOD_OVERRIDE).filter(|_| parts.method == Method::POST);
+    named.and_then(|name| Method::from_bytes(name.as_bytes()).ok()).unwrap_or_else(|| parts.method.clone())
+}
+
+async fn answer_parts(
+    state: &HttpState,
+    port: Arc<PortOptions>,
+    method: Method,
+    parts: Parts,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let target = router::parse(parts.uri.path())?;
+    let query = Query::parse(parts.uri.query())?;
+    let known = session::authenticate(state, &parts.headers).await?;
+    if known.identity.is_anonymous() && !is_open(&target) {
+        return Err(HttpError::unauthorized("Authentication required."));
+    }
+    let context = Context {
+        state: state.clone(),
+        port,
+        method: if method == Method::HEAD { Method::GET } else { method },
+        headers: parts.headers,
+        query,
+        identity: known.identity,
+        authenticated_by: known.by,
+    };
+    let mut response = dispatch::dispatch(&context, target, body).await?;
+    if let Some(renewed) = known.renewed {
+        session::insert_cookie(response.headers_mut(), &context, &renewed);
+    }
+    Ok(response)
+}
+
+/// What everybody may ask.
+fn is_open(target: &Target<'_>) -> bool {
+    matches!(target, Target::Root | Target::Server(ServerPage::Up | ServerPage::Session))
+}

@@ -1,0 +1,105 @@
+//! What is set for a database as a whole, and what it is told to do.
+
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::access::{self, Need};
+use crate::body::{RequestBody, parse_json};
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::{self, Body};
+use crate::state::HttpState;
+
+/// CouchDB's default; nothing is purged here, so nothing is remembered of it.
+const PURGED_INFOS_LIMIT: u64 = 1000;
+
+/// `GET /{db}/_revs_limit`.
+pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<Response<Body>> {
+    let info = context.with_database(database, Need::Member, |database| Ok(database.info()?)).await?;
+    Ok(response::json(StatusCode::OK, format!("{}\n", info.revision_limit)))
+}
+
+/// `PUT /{db}/_revs_limit` with a number.
+pub(crate) async fn set_revision_limit(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let limit = body.json::<Value>().await?;
+    let limit = limit.as_u64().filter(|limit| *limit > 0);
+    let limit = limit.ok_or_else(|| HttpError::bad_request("`rev_limit` must be a positive integer"))?;
+    context
+        .with_database(database, Need::Administrator, move |database| Ok(database.set_revision_limit(limit)?))
+        .await?;
+    Ok(response::ok(StatusCode::OK))
+}
+
+/// `GET /{db}/_security`.
+pub(crate) async fn security(context: &Context, database: &str) -> Result<Response<Body>> {
+    let security = context
+        .with_database(database, Need::Member, |database| Ok(database.security()?.to_string()))
+        .await?;
+    Ok(response::json(StatusCode::OK, security + "\n"))
+}
+
+/// `PUT /{db}/_security`.
+pub(crate) async fn set_security(
+    context: &Context,
+    database: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let security: Value = parse_json(&body.collect().await?.bytes)?;
+    access::validate_security(&security)?;
+    context
+        .with_database(database, Need::Administrator, move |database| Ok(database.set_security(&security)?))
+        .await?;
+    Ok(response::ok(StatusCode::OK))
+}
+
+/// `POST /{db}/_compact`: accepted at once and done beside, one database after the other. Superseded bodies
+/// went when they were superseded, so what is left are indexes and contents that nothing needs any more.
+pub(crate) async fn compact(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.require_json()?;
+    let name = database.to_owned();
+    context.with_database(database, Need::Administrator, |_| Ok(())).await?;
+    if context.state.compactions.names.lock().insert(name.clone()) {
+        tokio::spawn(compact_in_turn(context.state.clone(), name));
+    }
+    Ok(response::ok(StatusCode::ACCEPTED))
+}
+
+async fn compact_in_turn(state: HttpState, name: String) {
+    let turn = state.compactions.turn.acquire().await;
+    let (databases, wanted) = (state.databases.clone(), name.clone());
+    let compacted = state.run(move || {
+        databases.get(&wanted)?.clean_up_views()?;
+        Ok(databases.collect_contents()?)
+    });
+    let compacted = compacted.await;
+    drop(turn);
+    state.compactions.names.lock().remove(&name);
+    if let Err(error) = compacted {
+        tracing::warn!(database = name, reason = %error.reason, "a compaction failed");
+    }
+}
+
+/// `POST /{db}/_view_cleanup` and `/{db}/_compact/{design}`: removes indexes that no design document has.
+pub(crate) async fn view_cleanup(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.require_json()?;
+    context.with_database(database, Need::Administrator, |database| Ok(database.clean_up_views()?)).await?;
+    Ok(response::ok(StatusCode::ACCEPTED))
+}
+
+/// `POST /{db}/_ensure_full_commit`: everything acknowledged is durable already.
+pub(crate) async fn ensure_full_commit(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.require_json()?;
+    let info = context.with_database(database, Need::Member, |database| Ok(database.info()?)).await?;
+    let started = info.instance_start_time_us.to_string();
+    Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
+}
+
+/// `GET /{db}/_purged_infos_limit`.
+pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.with_database(database, Need::Member, |_| Ok(())).await?;
+    Ok(response::json(StatusCode::OK, format!("{PURGED_INFOS_LIMIT}\n")))
+}

@@ -1,0 +1,184 @@
+//! What every request of every port shares.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use scrinium_database::Databases;
+use scrinium_statistics::{Counter, Operation, Registry};
+use scrinium_worker::WorkerPool;
+use tokio::sync::{Semaphore, watch};
+
+use crate::authority::{Administration, Authenticator};
+use crate::error::Result;
+use crate::uuid::UuidSequence;
+
+/// Limits and times that hold for all ports.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// All request bodies held in memory at one time may be this many bytes together. A body that does
+    /// not fit is answered with 503.
+    pub body_budget_bytes: usize,
+    /// How long an interactive feed waits for a change before it ends, where the client gives neither
+    /// timeout nor heartbeat (CouchDB: 60,000).
+    pub changes_timeout_ms: u64,
+    /// The name that `/_membership` gives this server.
+    pub node_name: String,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            body_budget_bytes: 256 << 20,
+            changes_timeout_ms: 60_000,
+            node_name: String::from("scrinium@127.0.0.1"),
+        }
+    }
+}
+
+/// Everything that [`HttpState::new`] needs.
+pub struct Parts {
+    /// All databases of the server.
+    pub databases: Databases,
+    /// Who people are.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// How the server is run.
+    pub administration: Arc<dyn Administration>,
+    /// Threads for work that blocks.
+    pub workers: WorkerPool,
+    /// Where requests and operations are counted.
+    pub statistics: Registry,
+    /// Limits and times.
+    pub options: HttpOptions,
+}
+
+/// What every request of every port shares. Clones share it.
+#[derive(Clone)]
+pub struct HttpState(Arc<Shared>);
+
+/// What [`HttpState`] shares; only this crate sees inside.
+pub struct Shared {
+    pub(crate) databases: Databases,
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) administration: Arc<dyn Administration>,
+    pub(crate) options: HttpOptions,
+    pub(crate) operations: Operations,
+    pub(crate) counters: Counters,
+    pub(crate) uuids: UuidSequence,
+    /// One permit per KiB of request body held in memory.
+    pub(crate) body_budget: Arc<Semaphore>,
+    pub(crate) compactions: Compactions,
+    pub(crate) connections: Arc<AtomicU64>,
+    requests: AtomicU64,
+    pub(crate) workers: WorkerPool,
+    stopping: watch::Sender<bool>,
+}
+
+/// Histograms under the names that `show trans` prints.
+pub(crate) struct Operations {
+    pub(crate) open_database: Operation,
+    pub(crate) open_note: Operation,
+    pub(crate) update_note: Operation,
+    pub(crate) delete_note: Operation,
+    pub(crate) open_collection: Operation,
+    pub(crate) read_entries: Operation,
+    pub(crate) read_object: Operation,
+    pub(crate) write_object: Operation,
+    pub(crate) create_database: Operation,
+    pub(crate) delete_database: Operation,
+}
+
+pub(crate) struct Counters {
+    pub(crate) requests: Counter,
+    pub(crate) errors: Counter,
+}
+
+/// Databases being compacted on request: one at a time, each at most once in the queue.
+pub(crate) struct Compactions {
+    pub(crate) names: Mutex<HashSet<String>>,
+    pub(crate) turn: Semaphore,
+}
+
+impl HttpState {
+    /// Registers the statistics of this crate and joins what requests need.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let registry = &parts.statistics;
+        let connections = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&connections);
+        #[allow(clippy::cast_precision_loss, reason = "no server has 2^53 connections")]
+        registry.gauge("Server.Users", move || counted.load(Ordering::Relaxed) as f64);
+        let permits = (parts.options.body_budget_bytes / 1024).min(Semaphore::MAX_PERMITS);
+        Self(Arc::new(Shared {
+            operations: Operations::register(registry),
+            counters: Counters {
+                requests: registry.counter("HTTP.Requests"),
+                errors: registry.counter("HTTP.Errors"),
+            },
+            uuids: UuidSequence::new(),
+            body_budget: Arc::new(Semaphore::new(permits)),
+            compactions: Compactions { names: Mutex::default(), turn: Semaphore::new(1) },
+            connections,
+            requests: AtomicU64::new(rand::random()),
+            databases: parts.databases,
+            authenticator: parts.authenticator,
+            administration: parts.administration,
+            options: parts.options,
+            workers: parts.workers,
+            stopping: watch::Sender::new(false),
+        }))
+    }
+}
+
+impl std::ops::Deref for HttpState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Shared {
+    /// Runs `work` on the worker pool, as one admitted transaction.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.workers.run(work).await?
+    }
+
+    /// A number for the log and the client, ten hexadecimal digits as CouchDB's, different for every
+    /// request of this process.
+    pub(crate) fn next_request_id(&self) -> HeaderValue {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) & 0xFF_FFFF_FFFF;
+        HeaderValue::try_from(format!("{number:010x}")).unwrap_or(HeaderValue::from_static("0"))
+    }
+
+    /// Turns true when the server stops, so that feeds end by themselves.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+}
+
+impl Operations {
+    fn register(registry: &Registry) -> Self {
+        Self {
+            open_database: registry.operation("OPEN_DB"),
+            open_note: registry.operation("OPEN_NOTE"),
+            update_note: registry.operation("UPDATE_NOTE"),
+            delete_note: registry.operation("DELETE_NOTE"),
+            open_collection: registry.operation("OPEN_COLLECTION"),
+            read_entries: registry.operation("READ_ENTRIES"),
+            read_object: registry.operation("READ_OBJECT"),
+            write_object: registry.operation("WRITE_OBJECT"),
+            create_database: registry.operation("CREATE_DB"),
+            delete_database: registry.operation("DELETE_DB"),
+        }
+    }
+}

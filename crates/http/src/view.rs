@@ -1,0 +1,249 @@
+//! Rows: `_all_docs` and its like, and views.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use scrinium_database::{Database, Row, RowQuery, Rows};
+use scrinium_statistics::Operation;
+use serde_json::{Map, Value};
+
+use crate::access::Need;
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::query;
+use crate::response::{self, Body, push_string};
+use crate::stream::{self, PIECE_BYTES, Piece, Source};
+
+/// Rows read at once while nobody knows how large they are.
+const FIRST_ROWS: usize = 32;
+
+/// Rows read at once, however small they are.
+const MOST_ROWS: usize = 512;
+
+/// Queries in one request.
+const MOST_QUERIES: usize = 100;
+
+/// Where rows come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Listing {
+    All,
+    Design,
+    Local,
+    View { design: String, view: String },
+}
+
+impl Listing {
+    fn open(&self, database: &Arc<Database>, query: RowQuery) -> Result<Rows> {
+        Ok(match self {
+            Self::All => database.all_documents(query)?,
+            Self::Design => database.design_documents(query)?,
+            Self::Local => database.local_documents(query)?,
+            Self::View { design, view } => database.view(design, view, query)?,
+        })
+    }
+
+    /// Under which operation the first page of `query` is timed: a view opened at its top, or some page.
+    fn operation(&self, context: &Context, query: &RowQuery) -> Operation {
+        let at_top = query.start_key.is_none() && query.keys.is_none() && query.skip == 0;
+        match self {
+            Self::View { .. } if at_top => context.state.operations.open_collection.clone(),
+            _ => context.state.operations.read_entries.clone(),
+        }
+    }
+}
+
+/// GET, or POST with parameters (`keys` above all) in the body.
+pub(crate) async fn rows(
+    context: &Context,
+    database: &str,
+    listing: Listing,
+    body: Option<RequestBody>,
+) -> Result<Response<Body>> {
+    let members = match body {
+        Some(body) => {
+            context.require_json()?;
+            Some(body.object_or_nothing().await?)
+        }
+        None => None,
+    };
+    let query = query::row_query(&context.query, members.as_ref())?;
+    let _timer = listing.operation(context, &query).start();
+    let begun = context
+        .with_database(database, Need::Member, move |database| {
+            stream::begin(RowText::new(listing.open(&database, query)?))
+        })
+        .await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+/// POST with `{"queries":[{…},…]}`: one answer for each.
+pub(crate) async fn queries(
+    context: &Context,
+    database: &str,
+    listing: Listing,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let queries = parse_queries(context, &body.object().await?)?;
+    let _timer = context.state.operations.read_entries.start();
+    let begun = context
+        .with_database(database, Need::Member, move |database| {
+            stream::begin(Several {
+                database,
+                listing,
+                queries,
+                current: None,
+                begun: false,
+                separate: false,
+            })
+        })
+        .await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+fn parse_queries(context: &Context, members: &Map<String, Value>) -> Result<VecDeque<RowQuery>> {
+    let queries = match members.get("queries") {
+        Some(Value::Array(queries)) => queries,
+        Some(_) => return Err(HttpError::bad_request("`queries` member must be an array.")),
+        None => return Err(HttpError::bad_request("`queries` member must exist.")),
+    };
+    if queries.len() > MOST_QUERIES {
+        return Err(HttpError::bad_request(format!("`queries` may have at most {MOST_QUERIES} members.")));
+    }
+    queries
+        .iter()
+        .map(|members| match members {
+            Value::Object(members) => query::row_query(&context.query, Some(members)),
+            _ => Err(HttpError::bad_request("each of `queries` must be a JSON object")),
+        })
+        .collect()
+}
+
+/// Rows as CouchDB writes them: one a line.
+struct RowText {
+    rows: Rows,
+    begun: bool,
+    any: bool,
+    at_once: usize,
+}
+
+impl RowText {
+    fn new(rows: Rows) -> Self {
+        Self { rows, begun: false, any: false, at_once: FIRST_ROWS }
+    }
+
+    /// Appends up to about a piece; true at the end.
+    fn write(&mut self, text: &mut String) -> Result<bool> {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.write_head(text);
+        }
+        while text.len() < PIECE_BYTES {
+            let before = text.len();
+            let rows = self.rows.next_rows(self.at_once)?;
+            if rows.is_empty() {
+                text.push_str("\n]}");
+                return Ok(true);
+            }
+            for row in &rows {
+                text.push_str(if std::mem::replace(&mut self.any, true) { ",\n" } else { "" });
+                push_row(text, row);
+            }
+            // As many as fill a piece, going by these: a row may be a whole document.
+            let average = ((text.len() - before) / rows.len()).max(1);
+            self.at_once = (PIECE_BYTES / average).clamp(1, MOST_ROWS);
+        }
+        Ok(false)
+    }
+
+    fn write_head(&self, text: &mut String) {
+        if self.rows.reduced {
+            text.push_str("{\"rows\":[\n");
+            return;
+        }
+        let number =
+            |value: Option<u64>| value.map_or_else(|| String::from("null"), |value| value.to_string());
+        text.push_str("{\"total_rows\":");
+        text.push_str(&number(self.rows.total_rows));
+        if let Some(sequence) = &self.rows.update_sequence {
+            text.push_str(",\"update_seq\":");
+            push_string(text, sequence);
+        }
+        text.push_str(",\"offset\":");
+        text.push_str(&number(self.rows.offset));
+        text.push_str(",\"rows\":[\n");
+    }
+}
+
+impl Source for RowText {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut text = String::with_capacity(1024);
+        let last = self.write(&mut text)?;
+        if last {
+            text.push('\n');
+        }
+        Ok(Piece { bytes: Bytes::from(text), last })
+    }
+}
+
+/// The answers to several queries, one after the other.
+struct Several {
+    database: Arc<Database>,
+    listing: Listing,
+    queries: VecDeque<RowQuery>,
+    current: Option<RowText>,
+    begun: bool,
+    /// There was an answer before the next one.
+    separate: bool,
+}
+
+impl Source for Several {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut text = String::with_capacity(1024);
+        if !std::mem::replace(&mut self.begun, true) {
+            text.push_str("{\"results\":[");
+        }
+        while text.len() < PIECE_BYTES {
+            if self.current.is_none() {
+                let Some(query) = self.queries.pop_front() else {
+                    text.push_str("\n]}\n");
+                    return Ok(Piece { bytes: Bytes::from(text), last: true });
+                };
+                text.push_str(if std::mem::replace(&mut self.separate, true) { ",\n" } else { "\n" });
+                self.current = Some(RowText::new(self.listing.open(&self.database, query)?));
+            }
+            if let Some(current) = &mut self.current
+                && current.write(&mut text)?
+            {
+                self.current = None;
+            }
+        }
+        Ok(Piece { bytes: Bytes::from(text), last: false })
+    }
+}
+
+fn push_row(text: &mut String, row: &Row) {
+    text.push('{');
+    if let Some(id) = &row.id {
+        text.push_str("\"id\":");
+        push_string(text, id);
+        text.push(',');
+    }
+    text.push_str("\"key\":");
+    text.push_str(&row.key);
+    if let Some(error) = row.error {
+        text.push_str(",\"error\":");
+        push_string(text, error);
+    }
+    if let Some(value) = &row.value {
+        text.push_str(",\"value\":");
+        text.push_str(value);
+    }
+    if let Some(document) = &row.document {
+        text.push_str(",\"doc\":");
+        text.push_str(document);
+    }
+    text.push('}');
+}

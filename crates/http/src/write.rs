@@ -1,0 +1,183 @@
+//! Writing one document: PUT, POST, DELETE, and `_local` documents.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
+use scrinium_database::{Database, Edit, EditMode, ReadOptions, Update, Updated};
+use serde::Deserialize;
+
+use crate::access::{self, Need};
+use crate::body::{RequestBody, parse_json};
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::related;
+use crate::response::{self, Body};
+
+const DESIGN_PREFIX: &str = "_design/";
+
+/// `PUT /{db}/{id}`.
+pub(crate) async fn put(
+    context: &Context,
+    database: &str,
+    id: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let declared = context.header(&CONTENT_TYPE).unwrap_or("");
+    if declared.starts_with("multipart/related") {
+        return Box::pin(related::put(context, database, id, body)).await;
+    }
+    let _timer = context.state.operations.update_note.start();
+    let revision = context.revision()?;
+    let collected = body.collect().await?;
+    let edit = Edit { id: Some(id.to_owned()), json: collected.bytes.clone(), revision, ..Edit::default() };
+    let updated = store(context, database, need_for(id), mode(context), move |_| Ok(edit)).await?;
+    Ok(created(context, database, &updated))
+}
+
+/// `POST /{db}`: a document whose id is in it or is made.
+pub(crate) async fn post(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+    context.require_json()?;
+    let _timer = context.state.operations.update_note.start();
+    let collected = body.collect().await?;
+    let id = id_of(&collected.bytes)?;
+    let need = id.as_deref().map_or(Need::Member, need_for);
+    let edit = Edit {
+        id: Some(id.unwrap_or_else(|| context.state.uuids.next())),
+        json: collected.bytes.clone(),
+        ..Edit::default()
+    };
+    let updated = store(context, database, need, mode(context), move |_| Ok(edit)).await?;
+    Ok(created(context, database, &updated))
+}
+
+/// `DELETE /{db}/{id}?rev=`.
+pub(crate) async fn delete(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.delete_note.start();
+    let revision = context.revision()?;
+    let wanted = id.to_owned();
+    let updated = store(context, database, need_for(id), mode(context), move |database| {
+        // A document that is not there is 404, whatever revision was named.
+        database.read(&wanted, &ReadOptions::default())?;
+        let json = Bytes::from_static(b"{\"_deleted\":true}");
+        Ok(Edit { id: Some(wanted), json, revision, ..Edit::default() })
+    })
+    .await?;
+    Ok(response::updated(StatusCode::OK, &updated.id, &updated.revision))
+}
+
+/// `PUT /{db}/_local/{id}`.
+pub(crate) async fn put_local(
+    context: &Context,
+    database: &str,
+    id: &str,
+    body: RequestBody,
+) -> Result<Response<Body>> {
+    let _timer = context.state.operations.update_note.start();
+    let revision = context.revision()?;
+    let collected = body.collect().await?;
+    let (wanted, json) = (id.to_owned(), collected.bytes.clone());
+    let updated = submit(context, database, Need::Member, move |database| {
+        Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)
+    })
+    .await?;
+    Ok(created(context, database, &updated))
+}
+
+/// `DELETE /{db}/_local/{id}`.
+pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.delete_note.start();
+    let revision = context.revision()?;
+    let wanted = id.to_owned();
+    let updated = submit(context, database, Need::Member, move |database| {
+        Ok(database.write_local(&wanted, b"{}", true, revision.as_deref())?)
+    })
+    .await?;
+    Ok(response::updated(StatusCode::OK, &updated.id, &updated.revision))
+}
+
+/// Stores one edit and waits until it is durable.
+pub(crate) async fn store(
+    context: &Context,
+    database: &str,
+    need: Need,
+    mode: EditMode,
+    edit: impl FnOnce(&Arc<Database>) -> Result<Edit> + Send + 'static,
+) -> Result<Updated> {
+    submit(context, database, need, move |database| {
+        let edit = edit(database)?;
+        Ok(database.update(vec![edit], mode)?)
+    })
+    .await
+}
+
+/// Submits an update on the worker pool; the sync is waited for without holding a thread there, and
+/// the transaction stays admitted until it is answered.
+async fn submit(
+    context: &Context,
+    database: &str,
+    need: Need,
+    update: impl FnOnce(&Arc<Database>) -> Result<Update> + Send + 'static,
+) -> Result<Updated> {
+    let databases = context.state.databases.clone();
+    let (identity, name) = (context.identity.clone(), database.to_owned());
+    let admission = context.state.workers.admit().await?;
+    let submitted =
+        admission.run(move || update(&access::open(&databases, &name, &identity, need)?)).await??;
+    let results = submitted.durable().await?;
+    drop(admission);
+    let first = results.into_iter().next();
+    Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
+}
+
+/// 201 with the document's address.
+pub(crate) fn created(context: &Context, database: &str, updated: &Updated) -> Response<Body> {
+    let mut response = response::updated(StatusCode::CREATED, &updated.id, &updated.revision);
+    locate(context, &mut response, database, &updated.id);
+    response
+}
+
+/// Sets `Location` to a document, whose prefix is a segment of its own.
+fn locate(context: &Context, response: &mut Response<Body>, database: &str, id: &str) {
+    match id.split_once('/') {
+        Some((prefix @ ("_design" | "_local"), name)) => context.locate(response, &[database, prefix, name]),
+        _ => context.locate(response, &[database, id]),
+    }
+}
+
+/// What it takes to write a document of this id.
+pub(crate) fn need_for(id: &str) -> Need {
+    if id.starts_with(DESIGN_PREFIX) { Need::Administrator } else { Need::Member }
+}
+
+/// `new_edits=false` brings revisions from elsewhere.
+pub(crate) fn mode(context: &Context) -> EditMode {
+    match context.query.get("new_edits") {
+        Some("false") => EditMode::Replicated,
+        _ => EditMode::Interactive,
+    }
+}
+
+/// The `_id` of a document's JSON. An id that is no text is left for the database to refuse.
+fn id_of(json: &[u8]) -> Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(rename = "_id")]
+        id: Option<serde_json::Value>,
+    }
+    if json.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(if parse_json::<serde_json::Value>(json).is_ok() {
+            HttpError::bad_request("Document must be a JSON object")
+        } else {
+            HttpError::invalid_json()
+        });
+    }
+    match parse_json::<Named>(json)?.id {
+        None => Ok(None),
+        Some(serde_json::Value::String(id)) => Ok(Some(id)),
+        Some(_) => {
+            Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_docid", "Document id must be a string"))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Attachments by themselves.
+
+use serde_json::json;
+
+use crate::common::Server;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attachment_is_put_read_and_removed() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let text = ([("content-type", "text/plain")], "Hello, attachment");
+    let made = server.ask("PUT", "/db/x/folder/a%20b.txt", text).await.expect(201);
+    let revision = made.revision();
+    let read = server.ask("GET", "/db/x/folder/a%20b.txt", ()).await.expect_text(200, "Hello, attachment");
+    let digest = "xvGzHtPGnWy5+9YWhr4c7A==";
+    let digest_told = read.header("content-md5").unwrap().to_owned();
+    assert_eq!(digest_told.len(), digest.len());
+    assert_eq!(read.header("etag"), Some(format!("\"{digest_told}\"").as_str()));
+    assert_eq!(read.header("content-type"), Some("text/plain"));
+    assert_eq!(read.header("accept-ranges"), Some("bytes"));
+    assert_eq!(read.header("content-length"), Some("17"));
+    assert_eq!(read.header("content-security-policy"), Some("sandbox"));
+    let tag = read.header("etag").unwrap();
+    server.ask("GET", "/db/x/folder/a%20b.txt", [("if-none-match", tag)]).await.expect_text(304, "");
+    let head = server.ask("HEAD", "/db/x/folder/a%20b.txt", ()).await.expect_text(200, "");
+    assert_eq!(head.header("content-length"), Some("17"));
+
+    let document = server.ask("GET", "/db/x", ()).await.expect(200).json();
+    let stub = &document["_attachments"]["folder/a b.txt"];
+    assert_eq!((&stub["stub"], &stub["length"], &stub["revpos"]), (&json!(true), &json!(17), &json!(1)));
+    assert_eq!(stub["digest"], json!(format!("md5-{digest_told}")));
+    let inline = server.ask("GET", "/db/x?attachments=true", ()).await.expect(200).json();
+    assert_eq!(inline["_attachments"]["folder/a b.txt"]["data"], "SGVsbG8sIGF0dGFjaG1lbnQ=");
+
+    server.ask("PUT", "/db/x/other", (&[][..], "x")).await.expect(409);
+    let with_digest = (&[("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")][..], "x");
+    let path = format!("/db/x/other?rev={revision}");
+    server.ask("PUT", &path, with_digest).await.expect_error(
+        400,
+        "content_md5_mismatch",
+        "Possible message corruption.",
+    );
+    server.ask("PUT", &path, ([("content-encoding", "gzip")], "x")).await.expect(415);
+    let second = server.ask("PUT", &path, (&[][..], "x")).await.expect(201).revision();
+    assert_eq!(
+        server.ask("GET", "/db/x/other", ()).await.header("content-type"),
+        Some("application/octet-stream")
+    );
+    server.ask("DELETE", "/db/x/other", ()).await.expect(409);
+    let third = server.ask("DELETE", &format!("/db/x/other?rev={second}"), ()).await.expect(200).revision();
+    assert!(third.starts_with("3-"));
+    server.ask("GET", "/db/x/other", ()).await.expect_error(
+        404,
+        "not_found",
+        "Document is missing attachment",
+    );
+    let old = server.ask("GET", &format!("/db/x/folder/a%20b.txt?rev={third}"), ()).await;
+    old.expect_text(200, "Hello, attachment");
+    server.ask("GET", "/db/none/a", ()).await.expect_error(404, "not_found", "missing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_is_read_by_range() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    server.ask("PUT", "/db/x/a", (&[][..], "0123456789")).await.expect(201);
+    let part = server.ask("GET", "/db/x/a", [("range", "bytes=2-5")]).await;
+    assert_eq!(part.header("content-range"), Some("bytes 2-5/10"));
+    assert_eq!(part.header("content-length"), Some("4"));
+    part.expect_text(206, "2345");
+    server.ask("GET", "/db/x/a", [("range", "bytes=-3")]).await.expect_text(206, "789");
+    server.ask("GET", "/db/x/a", [("range", "bytes=0-1,4-5")]).await.expect_text(200, "0123456789");
+    let outside = server.ask("GET", "/db/x/a", [("range", "bytes=10-")]).await;
+    assert_eq!(outside.header("content-range"), Some("bytes */10"));
+    outside.expect_error(416, "requested_range_not_satisfiable", "Requested range not satisfiable");
+    let other = [("range", "bytes=2-5"), ("if-range", "\"other\"")];
+    server.ask("GET", "/db/x/a", other).await.expect_text(200, "0123456789");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_attachment_streams_both_ways() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let content: Vec<u8> =
+        (0..5_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    server.ask("PUT", "/db/x/large", (&[][..], content.clone())).await.expect(201);
+    let read = server.ask("GET", "/db/x/large", ()).await.expect(200);
+    assert_eq!(read.header("content-length"), Some("5000000"));
+    assert!(read.body == content);
+    let part = server.ask("GET", "/db/x/large", [("range", "bytes=1000000-3999999")]).await.expect(206);
+    assert!(part.body == content[1_000_000..4_000_000]);
+    assert!(server.statistics.snapshot().operations["WRITE_OBJECT"].count == 1);
+}

@@ -1,0 +1,309 @@
+//! A server on a free port over a store in a temporary folder, and a client that asks it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_http::{
+    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Parts, PortOptions,
+    Session, SessionToken,
+};
+use scrinium_statistics::{Registry, prometheus_text};
+use scrinium_store::{Store, StoreOptions};
+use scrinium_worker::{WorkerOptions, WorkerPool};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Everybody's password.
+pub(crate) const PASSWORD: &str = "secret";
+
+/// `admin` administers the server; `ada` and `bob` are people, `bob` with a role.
+pub(crate) fn roles_of(name: &str) -> Option<Vec<String>> {
+    match name {
+        "admin" => Some(vec!["_admin".to_owned()]),
+        "ada" => Some(Vec::new()),
+        "bob" => Some(vec!["editor".to_owned()]),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct People {
+    sessions: Mutex<HashMap<String, Identity>>,
+}
+
+impl Authenticator for People {
+    fn recall(&self, _name: &str, _password: &str) -> Option<Identity> {
+        None
+    }
+
+    fn verify(&self, name: &str, password: &str) -> Result<Option<Identity>, String> {
+        let roles = roles_of(name).filter(|_| password == PASSWORD);
+        Ok(roles.map(|roles| Identity::new(name, roles)))
+    }
+
+    fn open_session(&self, identity: &Identity) -> SessionToken {
+        let token = format!("token-{}", self.sessions.lock().unwrap().len());
+        self.sessions.lock().unwrap().insert(token.clone(), identity.clone());
+        SessionToken { token, max_age_seconds: 600 }
+    }
+
+    fn session(&self, token: &str) -> Option<Session> {
+        let identity = self.sessions.lock().unwrap().get(token).cloned()?;
+        Some(Session { identity, renewed: None })
+    }
+
+    fn close_session(&self, token: &str) {
+        self.sessions.lock().unwrap().remove(token);
+    }
+}
+
+struct Console(Registry);
+
+impl Administration for Console {
+    fn console(&self, command: &str, by: &Identity) -> Result<ConsoleAnswer, String> {
+        match command {
+            "show who" => {
+                Ok(ConsoleAnswer { text: format!("{}\n", by.name().unwrap_or("nobody")), data: None })
+            }
+            other => Err(format!("unknown command: {other}")),
+        }
+    }
+
+    fn statistics(&self) -> Value {
+        json!({"requests": self.0.counter("HTTP.Requests").value()})
+    }
+
+    fn prometheus(&self) -> String {
+        prometheus_text(&self.0.snapshot())
+    }
+
+    fn active_tasks(&self) -> Value {
+        json!([])
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) databases: Databases,
+    pub(crate) statistics: Registry,
+    client: Client<HttpConnector, Full<Bytes>>,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<JoinHandle<()>>,
+    _store: Store,
+    _dir: tempfile::TempDir,
+}
+
+/// A port on a free number of this machine.
+pub(crate) fn local_port() -> PortOptions {
+    PortOptions { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..PortOptions::default() }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(local_port(), DatabaseOptions::default()).await
+    }
+
+    pub(crate) async fn with(port: PortOptions, options: DatabaseOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store_options = StoreOptions::new(dir.path());
+        store_options.budget_bytes = Some(64 << 20);
+        store_options.log_extent_bytes = 4 << 20;
+        let statistics = Registry::new();
+        let store = Store::open(store_options, &statistics).unwrap();
+        let databases = Databases::open(&store, options).unwrap();
+        let state = HttpState::new(Parts {
+            databases: databases.clone(),
+            authenticator: Arc::new(People::default()),
+            administration: Arc::new(Console(statistics.clone())),
+            workers: WorkerPool::new(&WorkerOptions { threads: 8, ..WorkerOptions::default() }, &statistics),
+            statistics: statistics.clone(),
+            options: HttpOptions::default(),
+        });
+        let bound = scrinium_http::Server::bind(vec![port], state).unwrap();
+        let address = bound.addresses()[0];
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(bound.run(async { drop(stopped.await) }, Duration::from_secs(5)));
+        Self {
+            address,
+            databases,
+            statistics,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            stop: Some(stop),
+            running: Some(running),
+            _store: store,
+            _dir: dir,
+        }
+    }
+
+    /// Stops the server; how long that took is the caller's to judge.
+    pub(crate) async fn stop(&mut self) {
+        drop(self.stop.take());
+        if let Some(running) = self.running.take() {
+            running.await.unwrap();
+        }
+    }
+
+    /// Asks as an administrator.
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: impl Into<Asked>) -> Answer {
+        self.ask_as("admin", method, path, body).await
+    }
+
+    /// Asks as somebody, or as nobody where the name is empty.
+    pub(crate) async fn ask_as(
+        &self,
+        name: &str,
+        method: &str,
+        path: &str,
+        body: impl Into<Asked>,
+    ) -> Answer {
+        let response = self.open_as(name, method, path, body).await;
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { status: head.status, headers: head.headers, body }
+    }
+
+    /// Asks, and gives the answer before its body has come.
+    pub(crate) async fn open_as(
+        &self,
+        name: &str,
+        method: &str,
+        path: &str,
+        body: impl Into<Asked>,
+    ) -> http::Response<Incoming> {
+        let asked = body.into();
+        let mut request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes()).unwrap())
+            .uri(format!("http://{}{path}", self.address));
+        if !name.is_empty() {
+            request = request.header("authorization", basic(name, PASSWORD));
+        }
+        for (name, value) in asked.headers {
+            request = request.header(name, value);
+        }
+        self.client.request(request.body(Full::new(asked.body)).unwrap()).await.unwrap()
+    }
+
+    /// PUTs a database, and documents into it.
+    pub(crate) async fn fill(&self, database: &str, documents: &[Value]) {
+        self.ask("PUT", &format!("/{database}"), ()).await.expect(201);
+        let body = json!({"docs": documents});
+        self.ask("POST", &format!("/{database}/_bulk_docs"), body).await.expect(201);
+    }
+
+    /// A bare connection, to send what no client would.
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+}
+
+pub(crate) fn basic(name: &str, password: &str) -> String {
+    let text = format!("{name}:{password}");
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(text))
+}
+
+/// A request's body and headers: `()`, a JSON value, bytes, or bytes with headers.
+pub(crate) struct Asked {
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+impl From<()> for Asked {
+    fn from((): ()) -> Self {
+        Self { headers: Vec::new(), body: Bytes::new() }
+    }
+}
+
+impl From<Value> for Asked {
+    fn from(value: Value) -> Self {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Self { headers, body: value.to_string().into() }
+    }
+}
+
+impl From<&[(&str, &str)]> for Asked {
+    fn from(headers: &[(&str, &str)]) -> Self {
+        (headers, Bytes::new()).into()
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Asked {
+    fn from(headers: [(&str, &str); N]) -> Self {
+        (&headers[..], Bytes::new()).into()
+    }
+}
+
+impl<B: Into<Bytes>> From<(&[(&str, &str)], B)> for Asked {
+    fn from((headers, body): (&[(&str, &str)], B)) -> Self {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self { headers, body: body.into() }
+    }
+}
+
+impl<const N: usize, B: Into<Bytes>> From<([(&str, &str); N], B)> for Asked {
+    fn from((headers, body): ([(&str, &str); N], B)) -> Self {
+        (&headers[..], body.into()).into()
+    }
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// Fails unless the status is this one.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text());
+        self
+    }
+
+    /// Fails unless status and body are these; the body to the letter.
+    #[track_caller]
+    pub(crate) fn expect_text(self, status: u16, body: &str) -> Self {
+        assert_eq!((self.status.as_u16(), self.text().as_str()), (status, body));
+        self
+    }
+
+    /// Fails unless this is an error in CouchDB's shape.
+    #[track_caller]
+    pub(crate) fn expect_error(self, status: u16, error: &str, reason: &str) -> Self {
+        let expected = format!("{{\"error\":{},\"reason\":{}}}\n", json!(error), json!(reason));
+        self.expect_text(status, &expected)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The revision that an update answered with.
+    #[track_caller]
+    pub(crate) fn revision(&self) -> String {
+        self.json()["rev"].as_str().unwrap_or_else(|| panic!("no rev: {}", self.text())).to_owned()
+    }
+}

@@ -1,0 +1,22 @@
+//! The HTTP interface as its clients see it: transcripts by subject, against a server with a real store.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+mod attachments;
+mod bulk;
+mod changes;
+mod common;
+mod databases;
+mod documents;
+mod hostile;
+mod multipart;
+mod ports;
+mod sessions;
+mod views;

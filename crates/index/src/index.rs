@@ -1,0 +1,183 @@
+//! An open index: the writer's side, and where readers come from.
+
+use parking_lot::Mutex;
+use scrinium_store::{Batch, Direction, Snapshot, Store};
+
+use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
+use crate::plan::{Net, Plan, net};
+use crate::tree::Tree;
+use crate::{Change, IndexError, Reader};
+
+/// One ordered collection of entries, open.
+///
+/// There must be one `Index` for a number at a time. Dropping it frees the memory of its tree and nothing else;
+/// opening it again reads the chunk records, about one for a hundred entries.
+#[derive(Debug)]
+pub struct Index {
+    pub(crate) store: Store,
+    pub(crate) layout: Layout,
+    /// Held by whoever changes the index.
+    pub(crate) writer: Mutex<()>,
+    published: Mutex<Published>,
+}
+
+/// What readers see.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    pub(crate) tree: Tree,
+    pub(crate) state: State,
+    /// While a change is being written: the snapshot that `tree` still describes. Otherwise a fresh one will do, so
+    /// that an index at rest holds no snapshot.
+    frozen: Option<Snapshot>,
+}
+
+impl Index {
+    /// Opens index number `id` with `sums` summed columns (at most 16), or begins it, empty and at change number 0.
+    ///
+    /// # Errors
+    /// [`IndexError::Outdated`] and [`IndexError::Damaged`]: [`drop_index`](Self::drop_index), open, and build again.
+    /// [`IndexError::NewerFormat`], [`IndexError::Unsupported`], [`IndexError::Store`].
+    pub fn open(store: &Store, id: u64, sums: usize) -> Result<Self, IndexError> {
+        if sums > COLUMNS_MAX {
+            return Err(IndexError::Unsupported { what: "so many sums" });
+        }
+        if id == u64::MAX {
+            return Err(IndexError::Unsupported { what: "the highest number" });
+        }
+        let layout = Layout { id, columns: sums };
+        let snapshot = store.snapshot();
+        let (tree, state) = match snapshot.get(STATE, &id.to_be_bytes())? {
+            Some(state) => load(layout, &snapshot, layout.read_state(&state)?)?,
+            None => {
+                clear_away(layout, store, &snapshot)?;
+                (Tree::build(&[], sums), State::default())
+            }
+        };
+        let published = Mutex::new(Published { tree, state, frozen: None });
+        Ok(Self { store: store.clone(), layout, writer: Mutex::new(()), published })
+    }
+
+    /// Removes index number `id`, which must not be open any more. Readers keep what they have.
+    ///
+    /// # Errors
+    /// [`IndexError::Store`].
+    pub fn drop_index(store: &Store, id: u64) -> Result<(), IndexError> {
+        let mut batch = Batch::new();
+        remove_all(&mut batch, id);
+        Ok(store.write_derived(batch)?)
+    }
+
+    /// Carries out the changes, those of `extra`, and the step to change number `reached`, as one: readers see all or
+    /// nothing, and so does what is found after a crash.
+    ///
+    /// Inserted keys must not be there and removed ones must be, with the sums they were inserted with (within one
+    /// call, a key may be removed and inserted again): the caller knows its entries, and the index does not look.
+    /// Cost: O(log n) for each chunk touched, plus a read of about a hundred entries for each chunk that overflows.
+    ///
+    /// # Errors
+    /// [`IndexError::KeyTooLong`], [`IndexError::Store`]; nothing was changed then.
+    pub fn update(&self, changes: Vec<Change>, extra: Batch, reached: u64) -> Result<(), IndexError> {
+        let nets = net(changes, self.layout.columns)?;
+        let _writer = self.writer.lock();
+        let (snapshot, published) = self.freeze();
+        let plan = Plan::new(self.layout, &snapshot, published.tree, published.state.next_place);
+        let written = self.write(plan, nets, extra, reached);
+        self.publish(written)
+    }
+
+    fn write(
+        &self,
+        plan: Plan<'_>,
+        nets: Vec<Net>,
+        mut batch: Batch,
+        reached: u64,
+    ) -> Result<(Tree, State), IndexError> {
+        let (tree, next_place) = plan.carry_out(nets, &mut batch)?;
+        let state = State { next_place, reached, entries: tree.count() };
+        self.layout.put_state(&mut batch, state);
+        self.store.write_derived(batch)?;
+        Ok((tree, state))
+    }
+
+    /// Lets readers go on with the present state while the next one is written.
+    pub(crate) fn freeze(&self) -> (Snapshot, Published) {
+        let mut published = self.published.lock();
+        let snapshot = self.store.snapshot();
+        published.frozen = Some(snapshot.clone());
+        (snapshot, published.clone())
+    }
+
+    /// Shows readers the next state, or goes on with the present one after an error.
+    pub(crate) fn publish(&self, written: Result<(Tree, State), IndexError>) -> Result<(), IndexError> {
+        let mut published = self.published.lock();
+        published.frozen = None;
+        let (tree, state) = written?;
+        published.tree = tree;
+        published.state = state;
+        Ok(())
+    }
+
+    /// The index as it stands. Never waits for an update under way.
+    ///
+    /// # Errors
+    /// None at present; the signature leaves room for indexes that are not wholly in memory.
+    pub fn reader(&self) -> Result<Reader, IndexError> {
+        let published = self.published.lock();
+        let snapshot = published.frozen.clone().unwrap_or_else(|| self.store.snapshot());
+        Ok(Reader::new(self.layout, snapshot, published.tree.clone(), published.state.reached))
+    }
+
+    /// The change number that the last update carried; 0 for an index just begun.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        self.published.lock().state.reached
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.published.lock().state.entries
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Memory of the tree in bytes; counted node by node, so not for every request.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let tree = self.published.lock().tree.clone();
+        tree.bytes()
+    }
+}
+
+/// Reads the chunk records into a tree.
+fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, State), IndexError> {
+    let range = layout.whole_range();
+    let mut cursor = snapshot.cursor(CHUNKS, key_range(&range), Direction::Forward);
+    let mut chunks = Vec::new();
+    while let Some((key, value)) = cursor.next()? {
+        chunks.push(layout.read_chunk(key, value)?);
+    }
+    if chunks.first().is_some_and(|first| !first.fence.is_empty()) {
+        return Err(layout.damaged("its first chunk is missing"));
+    }
+    let tree = Tree::build(&chunks, layout.columns);
+    if tree.count() != state.entries {
+        return Err(layout.damaged("its chunks do not add up"));
+    }
+    Ok((tree, state))
+}
+
+/// Removes what a rebuild left that did not come to its end.
+fn clear_away(layout: Layout, store: &Store, snapshot: &Snapshot) -> Result<(), IndexError> {
+    let range = layout.whole_range();
+    for family in [ENTRIES, CHUNKS] {
+        if snapshot.cursor(family, key_range(&range), Direction::Forward).next()?.is_some() {
+            return Index::drop_index(store, layout.id);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What can go wrong with the log, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::Sequence;
+
+/// Why the log could not do what it was asked. Clones share the cause, since every commit of a group
+/// is answered with it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LogError {
+    /// The operating system refused an operation on a file of the log.
+    #[error("cannot {action} {}: {source}", file.display())]
+    Io {
+        /// What was tried, as a verb: "write", "sync", "rename".
+        action: &'static str,
+        /// The file or directory.
+        file: PathBuf,
+        /// What the operating system said.
+        source: Arc<io::Error>,
+    },
+    /// Bytes that had been written and synced are no longer what they were.
+    #[error(
+        "the transaction log is damaged at byte {offset} of {}: {problem}; restore the log and its store \
+         from a backup, or copy the file back from a mirror",
+        file.display()
+    )]
+    Damaged {
+        /// The damaged file.
+        file: PathBuf,
+        /// Where the damaged frame or header begins.
+        offset: u64,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A file that the control file names is not there.
+    #[error("the transaction log lacks {}; put it back, or restore the log from a backup", file.display())]
+    Missing {
+        /// The file that is not there.
+        file: PathBuf,
+    },
+    /// A newer release has written this log.
+    #[error(
+        "{} has log format {found}, this release reads up to {supported}; start the newer release",
+        file.display()
+    )]
+    NewerFormat {
+        /// The file that says so.
+        file: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this release knows.
+        supported: u32,
+    },
+    /// Another process has this log open.
+    #[error("the transaction log in {} is in use by another process; stop that one first", dir.display())]
+    Locked {
+        /// The log's directory.
+        dir: PathBuf,
+    },
+    /// No space for the next extent. Nothing was written; commits are taken again once there is space.
+    #[error(
+        "no space for a new log extent of {needed_bytes} bytes in {}; free some space or move the log",
+        dir.display()
+    )]
+    Full {
+        /// The log's directory.
+        dir: PathBuf,
+        /// The size of the extent that did not fit.
+        needed_bytes: u64,
+    },
+    /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
+    #[error("the transaction log stopped after a failure ({reason}); restart the server")]
+    Failed {
+        /// The first failure.
+        reason: Arc<str>,
+    },
+    /// A record is larger than the log takes.
+    #[error("a record of {bytes} bytes exceeds the log's limit of {limit_bytes}; split the batch")]
+    TooLarge {
+        /// The record's size.
+        bytes: usize,
+        /// The largest that is taken.
+        limit_bytes: usize,
+    },
+    /// The log does not hold that record: released, or not yet written.
+    #[error("the log holds records {} up to {}, not {}", first.0, next.0.saturating_sub(1), sequence.0)]
+    NotHeld {
+        /// The record asked for.
+        sequence: Sequence,
+        /// The oldest record held.
+        first: Sequence,
+        /// The number that the next record will get.
+        next: Sequence,
+    },
+    /// The committer was stopped.
+    #[error("the transaction log was closed")]
+    Stopped,
+    /// The options contradict each other.
+    #[error("the log cannot be opened with these options: {problem}")]
+    Options {
+        /// What is wrong with them.
+        problem: String,
+    },
+}
+
+impl LogError {
+    pub(crate) fn io(action: &'static str, file: &Path, source: io::Error) -> Self {
+        Self::Io { action, file: file.to_owned(), source: Arc::new(source) }
+    }
+}

@@ -1,0 +1,237 @@
+//! Writes the messages of files into a person's mail database, many in one batch.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::{ImportError, MailFiles, Measured, Position};
+use crate::memo::field;
+use crate::message::{MessageOptions, imported_id, memo_of_message};
+
+/// A message on its way into a mail database: a document and the source to be attached to it as
+/// [`crate::SOURCE_ATTACHMENT`].
+#[derive(Debug, Clone)]
+pub struct ImportedMemo {
+    /// The document's id, the same for the same message and person.
+    pub id: String,
+    /// The document's fields.
+    pub fields: Map<String, Value>,
+    /// The message.
+    pub source: Bytes,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoredBatch {
+    /// Documents that are new.
+    pub added: u64,
+    /// Documents that were there already.
+    pub present: u64,
+}
+
+/// Where imported mail goes.
+pub trait ImportTarget {
+    /// A batch that was handed over and may not be durable yet.
+    type Pending;
+
+    /// Where an earlier import of the same files stopped, if one did.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn position(&self) -> Result<Option<Position>, String>;
+
+    /// Hands over a batch; documents whose id is there already are left alone.
+    ///
+    /// # Errors
+    /// Why nothing of it was taken.
+    fn submit(&self, batch: Vec<ImportedMemo>) -> Result<Self::Pending, String>;
+
+    /// Waits until a batch is durable, then remembers `position` for the next import.
+    ///
+    /// # Errors
+    /// Why it is not durable.
+    fn finish(&self, pending: Self::Pending, position: &Position) -> Result<StoredBatch, String>;
+
+    /// Forgets the position: the import is complete.
+    ///
+    /// # Errors
+    /// Why it cannot be forgotten.
+    fn complete(&self) -> Result<(), String>;
+}
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// Whose mail it becomes; part of the documents' ids.
+    pub person: String,
+    /// Documents in one batch.
+    pub batch_documents: usize,
+    /// A batch ends at this many bytes of sources too.
+    pub batch_bytes: usize,
+    /// A message of more bytes is left out. Not above what the server allows for an attachment.
+    pub message_limit: u64,
+}
+
+impl ImportOptions {
+    /// Batches of 200 documents or 8 MB, messages up to 256 MB.
+    #[must_use]
+    pub fn for_person(person: &str) -> Self {
+        Self {
+            person: person.to_owned(),
+            batch_documents: 200,
+            batch_bytes: 8 << 20,
+            message_limit: 256 << 20,
+        }
+    }
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// What there is to import.
+    pub total: Measured,
+    /// Bytes of files that are done, those of an earlier import not included.
+    pub done_bytes: u64,
+    /// Messages that are done.
+    pub messages: u64,
+    /// Time since the import began.
+    pub elapsed: Duration,
+}
+
+impl Progress {
+    /// Messages a second so far.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a rate needs few digits")]
+    pub fn rate(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { self.messages as f64 / seconds } else { 0.0 }
+    }
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Messages read.
+    pub messages: u64,
+    /// Documents that are new.
+    pub added: u64,
+    /// Messages that were there already.
+    pub present: u64,
+    /// Messages with `$ParseNotes`: damaged or incomplete, and kept.
+    pub damaged: u64,
+    /// Files and messages that had to be left out.
+    pub left_out: u64,
+    /// The first reasons for that.
+    pub reasons: Vec<String>,
+}
+
+/// Of more reasons than these nobody reads.
+const MOST_REASONS: usize = 20;
+
+/// Batches that may be on their way to the disk while the next one is read.
+const MOST_PENDING: usize = 3;
+
+/// Imports mail from files into a target.
+pub struct Importer<'t, T: ImportTarget> {
+    target: &'t T,
+    options: ImportOptions,
+}
+
+impl<'t, T: ImportTarget> Importer<'t, T> {
+    /// Imports into `target`.
+    pub fn new(target: &'t T, options: ImportOptions) -> Self {
+        Self { target, options }
+    }
+
+    /// Imports everything at `root`, going on where an earlier import stopped; `report` is called after every
+    /// batch.
+    ///
+    /// # Errors
+    /// [`ImportError::Start`] where there is nothing to read, [`ImportError::Target`] where the database does
+    /// not take it. Files that cannot be read are only counted.
+    pub fn run(&self, root: &Path, mut report: impl FnMut(&Progress)) -> Result<ImportReport, ImportError> {
+        let resume = self.target.position().map_err(ImportError::Target)?.unwrap_or_default();
+        let started = Instant::now();
+        let mut progress = Progress { total: MailFiles::measure(root)?, ..Progress::default() };
+        let mut files = MailFiles::open(root, resume, self.options.message_limit)?;
+        let mut run = Run { importer: self, report: ImportReport::default(), pending: VecDeque::new() };
+        let mut batch = Batch::default();
+        loop {
+            let next = files.next_message();
+            let is_end = next.is_none();
+            match next {
+                Some(Ok(message)) => {
+                    progress.done_bytes += message.source.len() as u64;
+                    run.report.messages += 1;
+                    batch.position = message.position;
+                    batch.bytes += message.source.len();
+                    batch.memos.push(run.memo_of(message.source, message.delivered_s));
+                }
+                Some(Err(error)) => run.leave_out(&error),
+                None => {}
+            }
+            let is_full =
+                batch.memos.len() >= self.options.batch_documents || batch.bytes >= self.options.batch_bytes;
+            if is_full || (is_end && !batch.memos.is_empty()) {
+                run.submit(std::mem::take(&mut batch))?;
+                progress.messages = run.report.messages;
+                progress.elapsed = started.elapsed();
+                report(&progress);
+            }
+            if is_end {
+                break;
+            }
+        }
+        while run.finish_oldest()? {}
+        self.target.complete().map_err(ImportError::Target)?;
+        Ok(run.report)
+    }
+}
+
+#[derive(Default)]
+struct Batch {
+    memos: Vec<ImportedMemo>,
+    bytes: usize,
+    position: Position,
+}
+
+struct Run<'i, 't, T: ImportTarget> {
+    importer: &'i Importer<'t, T>,
+    report: ImportReport,
+    pending: VecDeque<(T::Pending, Position)>,
+}
+
+impl<T: ImportTarget> Run<'_, '_, T> {
+    fn memo_of(&mut self, source: Bytes, delivered_s: Option<i64>) -> ImportedMemo {
+        let fields = memo_of_message(&source, &MessageOptions { delivered_s });
+        self.report.damaged += u64::from(fields.contains_key(field::PARSE_NOTES));
+        ImportedMemo { id: imported_id(&source, &self.importer.options.person), fields, source }
+    }
+
+    fn leave_out(&mut self, error: &ImportError) {
+        self.report.left_out += 1;
+        if self.report.reasons.len() < MOST_REASONS {
+            self.report.reasons.push(error.to_string());
+        }
+    }
+
+    fn submit(&mut self, batch: Batch) -> Result<(), ImportError> {
+        let pending = self.importer.target.submit(batch.memos).map_err(ImportError::Target)?;
+        self.pending.push_back((pending, batch.position));
+        if self.pending.len() > MOST_PENDING {
+            self.finish_oldest()?;
+        }
+        Ok(())
+    }
+
+    fn finish_oldest(&mut self) -> Result<bool, ImportError> {
+        let Some((pending, position)) = self.pending.pop_front() else { return Ok(false) };
+        let stored = self.importer.target.finish(pending, &position).map_err(ImportError::Target)?;
+        self.report.added += stored.added;
+        self.report.present += stored.present;
+        Ok(true)
+    }
+}

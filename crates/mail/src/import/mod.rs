@@ -1,0 +1,86 @@
+//! Mail that lies in files: mbox, Maildir, folders of messages. Read one message at a time, in an order that
+//! does not change, so that an import can be taken up again where it stopped.
+
+mod importer;
+mod mbox;
+mod target;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use thiserror::Error;
+
+pub use importer::{
+    ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, StoredBatch,
+};
+pub use mbox::{MboxItem, MboxReader, quote_mbox};
+pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
+pub use walk::{MailFiles, Measured};
+
+/// A message as it lay in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawMessage {
+    /// Its bytes; of a message in an mbox, without the line before it and the quoting.
+    pub source: Bytes,
+    /// When it was delivered according to the mbox, in seconds since 1970.
+    pub delivered_s: Option<i64>,
+    /// Where the next message is looked for.
+    pub position: Position,
+}
+
+/// A place between two messages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// The file, relative to what is imported; empty for a single file.
+    pub path: PathBuf,
+    /// Bytes of this file that have been read.
+    pub offset: u64,
+}
+
+/// What cannot be read of the mail to import. Only [`ImportError::Start`] and [`ImportError::Target`] end an
+/// import; the others leave out a file or a message, which are counted.
+#[derive(Debug, Error)]
+pub enum ImportError {
+    /// There is nothing to read at this place.
+    #[error("cannot read {path}: {error}", path = path.display())]
+    Start {
+        /// What was to be imported.
+        path: PathBuf,
+        /// Why it cannot be.
+        error: std::io::Error,
+    },
+    /// A file or folder cannot be read.
+    #[error("cannot read {path}, it is left out: {error}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A message is larger than any that is kept.
+    #[error("a message in {path} at byte {offset} has more than {limit} bytes, it is left out", path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file the message begins.
+        offset: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// Folders lie deeper in folders than anybody puts mail.
+    #[error("{path} lies too deep in folders, it is left out", path = path.display())]
+    TooDeep {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The mail database did not take a batch.
+    #[error("the import stopped; run it again to go on: {0}")]
+    Target(String),
+}
+
+/// Whether a file is an mbox by its name: `mbox`, `Inbox.mbox`.
+pub(crate) fn is_named_mbox(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mbox"))
+        || path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("mbox"))
+}

@@ -1,0 +1,118 @@
+//! A person's mail database as the target of an import.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
+use serde_json::{Value, json};
+
+use super::{ImportTarget, ImportedMemo, Position, StoredBatch};
+use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
+
+/// Imports into a mail database, and remembers there how far it came.
+pub struct MailDatabase {
+    database: Arc<Database>,
+    checkpoint_id: String,
+}
+
+impl MailDatabase {
+    /// Imports what lies at `root` into `database`.
+    #[must_use]
+    pub fn new(database: Arc<Database>, root: &Path) -> Self {
+        Self { database, checkpoint_id: checkpoint_id(root) }
+    }
+
+    fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
+        let content = self.database.store_content(&memo.source, SOURCE_CONTENT_TYPE)?;
+        Ok(Edit {
+            id: Some(memo.id),
+            json: Value::Object(memo.fields).to_string().into(),
+            attachments: vec![NewAttachment {
+                name: SOURCE_ATTACHMENT.to_owned(),
+                content_type: SOURCE_CONTENT_TYPE.to_owned(),
+                content,
+            }],
+            ..Edit::default()
+        })
+    }
+}
+
+impl ImportTarget for MailDatabase {
+    type Pending = Update;
+
+    fn position(&self) -> Result<Option<Position>, String> {
+        match self.database.read_local(&self.checkpoint_id) {
+            Ok(document) => {
+                Ok(serde_json::from_str(&document.json).ok().and_then(|value| read_position(&value)))
+            }
+            Err(DatabaseError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn submit(&self, batch: Vec<ImportedMemo>) -> Result<Update, String> {
+        let edits: Result<Vec<Edit>, DatabaseError> =
+            batch.into_iter().map(|memo| self.edit_of(memo)).collect();
+        let update = edits.and_then(|edits| self.database.update(edits, EditMode::Interactive));
+        update.map_err(|error| error.to_string())
+    }
+
+    fn finish(&self, pending: Update, position: &Position) -> Result<StoredBatch, String> {
+        let results = pending.wait().map_err(|error| error.to_string())?;
+        let mut stored = StoredBatch::default();
+        for result in results {
+            match result {
+                Ok(_) => stored.added += 1,
+                Err(DatabaseError::Conflict) => stored.present += 1,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        let checkpoint = write_position(position).to_string();
+        let written = self.database.write_local(&self.checkpoint_id, checkpoint.as_bytes(), false, None);
+        written.and_then(Update::wait).map_err(|error| error.to_string())?;
+        Ok(stored)
+    }
+
+    fn complete(&self) -> Result<(), String> {
+        match self.database.write_local(&self.checkpoint_id, b"{}", true, None).and_then(Update::wait) {
+            Ok(_) | Err(DatabaseError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// The id of the document that remembers how far an import of what lies at `root` has come.
+#[must_use]
+pub fn checkpoint_id(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let digest = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    format!("_local/import-{}", digest.get(..32).unwrap_or_default())
+}
+
+/// A position as that document holds it. The path's bytes as characters of the same numbers: a path need not be UTF-8, and one that came back
+/// different would let files be passed over.
+#[must_use]
+pub fn write_position(position: &Position) -> Value {
+    let path: String = position.path.as_os_str().as_encoded_bytes().iter().copied().map(char::from).collect();
+    json!({"path": path, "offset": position.offset})
+}
+
+/// The position in such a document, if it holds one.
+#[must_use]
+pub fn read_position(value: &Value) -> Option<Position> {
+    let bytes: Result<Vec<u8>, _> = value.get("path")?.as_str()?.chars().map(u8::try_from).collect();
+    let offset = value.get("offset")?.as_u64()?;
+    Some(Position { path: path_of(bytes.ok()?)?, offset })
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "elsewhere a path is not any bytes")]
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}

@@ -1,0 +1,108 @@
+//! The mail.box databases: where memos wait for the router.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, Updated};
+use scrinium_statistics::{Operation, Registry};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::memo::{MemoError, check_mailable, field};
+use crate::time::now_text;
+
+/// A server has at most so many mail.box databases.
+pub const MOST_MAILBOXES: usize = 64;
+
+/// The mail.box databases of a server: `mail.box`, `mail1.box`, `mail2.box` and so on. Several let several
+/// writers work side by side; one deposit goes to each in turn.
+#[derive(Clone)]
+pub struct Mailboxes {
+    /// Those that memos are put into.
+    open: Arc<[Arc<Database>]>,
+    /// These and any that a server with more of them has left.
+    all: Arc<[Arc<Database>]>,
+    next: Arc<AtomicUsize>,
+    deposits: Operation,
+}
+
+/// Why a memo was not taken for delivery.
+#[derive(Debug, Error, Clone)]
+pub enum DepositError {
+    /// The memo cannot be mailed.
+    #[error(transparent)]
+    Memo(#[from] MemoError),
+    /// It could not be stored.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl Mailboxes {
+    /// Opens `count` mail.box databases (from 1 to [`MOST_MAILBOXES`]), making those that are missing.
+    /// Deposits are timed as the operation `MAIL_DEPOSIT`.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn open(databases: &Databases, count: usize, statistics: &Registry) -> Result<Self, DatabaseError> {
+        let count = count.clamp(1, MOST_MAILBOXES);
+        let mut all = Vec::new();
+        for number in 0..MOST_MAILBOXES {
+            match databases.get(&Self::name(number)) {
+                Ok(database) => all.push(database),
+                Err(DatabaseError::NotFound { .. }) if number < count => {
+                    all.push(databases.create(&Self::name(number))?);
+                }
+                Err(DatabaseError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self {
+            open: all.iter().take(count).cloned().collect(),
+            all: all.into(),
+            next: Arc::default(),
+            deposits: statistics.operation("MAIL_DEPOSIT"),
+        })
+    }
+
+    /// The name of a mail.box by its number: `mail.box`, `mail1.box`, …
+    #[must_use]
+    pub fn name(number: usize) -> String {
+        if number == 0 { "mail.box".to_owned() } else { format!("mail{number}.box") }
+    }
+
+    /// Whether a database of this name is a mail.box, so that what is put there must be a memo.
+    #[must_use]
+    pub fn is_mailbox(name: &str) -> bool {
+        let number = name.strip_prefix("mail").and_then(|rest| rest.strip_suffix(".box"));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
+    /// All mail.box databases, in the order of their numbers.
+    #[must_use]
+    pub fn all(&self) -> &[Arc<Database>] {
+        &self.all
+    }
+
+    /// Takes a memo for delivery. When this returns, it is durable and will be delivered.
+    ///
+    /// # Errors
+    /// [`DepositError`]: the memo names no recipient, or could not be stored.
+    pub fn deposit(
+        &self,
+        mut memo: Map<String, Value>,
+        attachments: Vec<NewAttachment>,
+    ) -> Result<Updated, DepositError> {
+        let _timer = self.deposits.start();
+        check_mailable(&memo)?;
+        memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text()));
+        let number = self.next.fetch_add(1, Ordering::Relaxed) % self.open.len().max(1);
+        let database = self
+            .open
+            .get(number)
+            .ok_or_else(|| DatabaseError::NotFound { reason: "There is no mail.box.".to_owned() })?;
+        let edit = Edit { json: Value::Object(memo).to_string().into(), attachments, ..Edit::default() };
+        let mut results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
+        let result = results.pop().unwrap_or(Err(DatabaseError::Conflict));
+        Ok(result?)
+    }
+}

@@ -1,0 +1,23 @@
+//! What was found damaged or missing while a message was read.
+
+use serde_json::Value;
+
+/// More would only repeat what the first ones say.
+const MOST_NOTES: usize = 20;
+
+/// Remarks on a message, each once, in the order in which they were found.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<String>);
+
+impl Notes {
+    pub(crate) fn add(&mut self, note: &str) {
+        if self.0.len() < MOST_NOTES && !self.0.iter().any(|known| known == note) {
+            self.0.push(note.to_owned());
+        }
+    }
+
+    /// The field's value; `None` where there is nothing to say.
+    pub(crate) fn into_value(self) -> Option<Value> {
+        if self.0.is_empty() { None } else { Some(Value::from(self.0)) }
+    }
+}

@@ -1,0 +1,256 @@
+//! Delivering the memos of one round: each mail database gets all that is for it in one batch, and the batches
+//! of all of them share the log's syncs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use scrinium_database::{
+    Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions, Update,
+};
+use scrinium_directory::Person;
+use serde_json::{Map, Value};
+
+use super::failure::{Failure, is_failure_memo};
+use super::waiting::Waiting;
+use crate::memo::{field, recipients_of};
+use crate::recipients::Resolver;
+use crate::time::now_text;
+
+/// What became of one memo of a round.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Mail databases that have it now and had not before.
+    pub(super) delivered: u64,
+    /// Whom it will never reach.
+    pub(super) failures: Vec<Failure>,
+    /// Why it must be tried again.
+    pub(super) later: Option<String>,
+}
+
+/// Delivers memos into mail databases.
+pub(super) struct Deliverer<'r> {
+    pub(super) databases: &'r Databases,
+    pub(super) mailboxes: &'r [Arc<Database>],
+    pub(super) resolver: &'r Resolver,
+    /// Updates that may be on their way to the disk at once.
+    pub(super) updates_at_once: usize,
+}
+
+/// A memo as its recipients get it.
+struct Copy {
+    id: String,
+    json: Bytes,
+    attachments: Vec<NewAttachment>,
+}
+
+/// A memo of the round, by its place there, for one person.
+#[derive(Clone)]
+struct Addressed {
+    place: usize,
+    person: Arc<Person>,
+}
+
+/// An update on its way, with the memos that it delivers, in the order of its edits.
+struct Sent {
+    memos: Vec<Addressed>,
+    update: Update,
+}
+
+/// The id of a memo in a mail database: the same for every attempt to deliver it. That a document of this id
+/// is there, or its tombstone, is how a delivery is remembered: it is written in the same batch as the memo,
+/// and a recipient who deletes the memo leaves it in place.
+pub(super) fn delivered_id(mailbox: &Database, memo: &Waiting) -> String {
+    id_of("scrinium 2026 id of a delivered memo", mailbox, memo)
+}
+
+/// The id of the memo that tells the sender of failures.
+pub(super) fn failure_id(mailbox: &Database, memo: &Waiting) -> String {
+    id_of("scrinium 2026 id of a delivery failure", mailbox, memo)
+}
+
+fn id_of(context: &str, mailbox: &Database, memo: &Waiting) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key(context);
+    // The sequence text names this very database, not another one that had its name; the revision tells a memo
+    // from an earlier one of the same id.
+    for part in [mailbox.name(), &mailbox.sequence_text(0), &memo.id, &memo.revision] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(32).collect()
+}
+
+impl Deliverer<'_> {
+    /// Delivers all memos of a round. When this returns, every delivery that is counted is durable.
+    pub(super) fn deliver(&self, round: &[Waiting]) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = round.iter().map(|_| Outcome::default()).collect();
+        let by_file = self.addressed(round, &mut outcomes);
+        let mut copies: Vec<Option<Copy>> = round.iter().map(|_| None).collect();
+        let mut sent: VecDeque<Sent> = VecDeque::new();
+        for (file, memos) in by_file {
+            if sent.len() >= self.updates_at_once
+                && let Some(oldest) = sent.pop_front()
+            {
+                finish(oldest, &mut outcomes);
+            }
+            match self.send(&file, &memos, round, &mut copies, &mut outcomes) {
+                Ok(Some(update)) => sent.push_back(update),
+                Ok(None) => {}
+                Err(error) => note_all(&memos, &error, &mut outcomes),
+            }
+        }
+        for update in sent {
+            finish(update, &mut outcomes);
+        }
+        outcomes
+    }
+
+    /// Mail databases with the memos that go there, each memo once.
+    fn addressed(&self, round: &[Waiting], outcomes: &mut [Outcome]) -> BTreeMap<String, Vec<Addressed>> {
+        let mut by_file: BTreeMap<String, Vec<Addressed>> = BTreeMap::new();
+        for (place, (memo, outcome)) in round.iter().zip(outcomes).enumerate() {
+            let recipients = match recipients_of(&memo.memo) {
+                Ok(recipients) => recipients,
+                Err(error) => {
+                    outcome.failures.push(Failure { recipient: String::new(), reason: error.to_string() });
+                    continue;
+                }
+            };
+            let expansion = self.resolver.expand(&recipients);
+            outcome.failures.extend(
+                expansion.failures.iter().map(|failure| Failure {
+                    recipient: failure.written.clone(),
+                    reason: failure.to_string(),
+                }),
+            );
+            for person in expansion.people {
+                let memos = by_file.entry(person.mail_file.clone()).or_default();
+                // Two people may share one mail database.
+                if memos.last().is_none_or(|last| last.place != place) {
+                    memos.push(Addressed { place, person });
+                }
+            }
+        }
+        by_file
+    }
+
+    fn send(
+        &self,
+        file: &str,
+        memos: &[Addressed],
+        round: &[Waiting],
+        copies: &mut [Option<Copy>],
+        outcomes: &mut [Outcome],
+    ) -> Result<Option<Sent>, DatabaseError> {
+        let database = match self.databases.get(file) {
+            Err(DatabaseError::NotFound { .. }) => match self.databases.create(file) {
+                Err(DatabaseError::Exists { .. }) => self.databases.get(file)?,
+                created => created?,
+            },
+            found => found?,
+        };
+        let mut edits = Vec::with_capacity(memos.len());
+        let mut sent = Vec::with_capacity(memos.len());
+        for addressed in memos {
+            let place = addressed.place;
+            let (Some(memo), Some(copy), Some(outcome)) =
+                (round.get(place), copies.get_mut(place), outcomes.get_mut(place))
+            else {
+                continue;
+            };
+            let mailbox = self.mailboxes.get(memo.mailbox).ok_or(DatabaseError::Conflict)?;
+            if was_delivered(&database, &delivered_id(mailbox, memo))? {
+                continue;
+            }
+            let copy = match copy {
+                Some(copy) => copy,
+                None => match copy_of(mailbox, memo) {
+                    Ok(made) => copy.insert(made),
+                    Err(error) => {
+                        // Its source is damaged or was taken out of the mail.box this moment.
+                        outcome.later = Some(error.to_string());
+                        continue;
+                    }
+                },
+            };
+            edits.push(Edit {
+                id: Some(copy.id.clone()),
+                json: copy.json.clone(),
+                attachments: copy.attachments.clone(),
+                ..Edit::default()
+            });
+            sent.push(addressed.clone());
+        }
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let update = database.update(edits, EditMode::Interactive)?;
+        Ok(Some(Sent { memos: sent, update }))
+    }
+}
+
+/// Whether a database has this memo, or had it: a tombstone counts.
+pub(super) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
+    match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default()) {
+        Ok(_) => Ok(true),
+        Err(DatabaseError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The memo without what is only for the router, and without those who must not be seen.
+fn copy_of(mailbox: &Database, waiting: &Waiting) -> Result<Copy, DatabaseError> {
+    let mut memo: Map<String, Value> = waiting.memo.clone();
+    let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
+    let attachments: Result<Vec<NewAttachment>, DatabaseError> =
+        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name)).collect();
+    let attachments = attachments?;
+    for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
+        memo.shift_remove(name);
+    }
+    if !is_failure_memo(&memo) {
+        // What is left of a dead letter that goes out once more.
+        memo.shift_remove(field::FAILURE_REASON);
+    }
+    let now = now_text();
+    memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now.as_str()));
+    memo.insert(field::DELIVERED_DATE.to_owned(), Value::from(now));
+    Ok(Copy { id: delivered_id(mailbox, waiting), json: Value::Object(memo).to_string().into(), attachments })
+}
+
+fn finish(sent: Sent, outcomes: &mut [Outcome]) {
+    let results = match sent.update.wait() {
+        Ok(results) => results,
+        Err(error) => return note_all(&sent.memos, &error, outcomes),
+    };
+    for (addressed, result) in sent.memos.iter().zip(results) {
+        let Some(outcome) = outcomes.get_mut(addressed.place) else { continue };
+        match result {
+            Ok(_) => outcome.delivered += 1,
+            // It has a document of this id: it was delivered.
+            Err(DatabaseError::Conflict) => {}
+            Err(error) => note(&addressed.person, &error, outcome),
+        }
+    }
+}
+
+fn note_all(memos: &[Addressed], error: &DatabaseError, outcomes: &mut [Outcome]) {
+    for addressed in memos {
+        if let Some(outcome) = outcomes.get_mut(addressed.place) {
+            note(&addressed.person, error, outcome);
+        }
+    }
+}
+
+/// Notes that one person's mail database did not take a memo: for good, or for now.
+fn note(person: &Person, error: &DatabaseError, outcome: &mut Outcome) {
+    match error {
+        DatabaseError::TooLarge { .. }
+        | DatabaseError::BadRequest { .. }
+        | DatabaseError::Forbidden { .. } => {
+            let reason =
+                format!("{}: the mail database does not take the memo: {error}", person.shown_name());
+            outcome.failures.push(Failure { recipient: person.short_name.clone(), reason });
+        }
+        _ => outcome.later = Some(format!("{}: {error}", person.mail_file)),
+    }
+}

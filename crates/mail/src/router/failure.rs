@@ -1,0 +1,89 @@
+//! What becomes of a memo that does not reach everybody: its sender is told, or it stays as a dead letter.
+
+use serde_json::{Map, Value, json};
+
+use crate::memo::{FAILURE_FORM, field};
+use crate::time::now_text;
+
+/// The value of `$State` of a dead letter.
+pub(super) const DEAD: &str = "Dead";
+
+/// The value of `$State` of a memo that an administrator keeps back.
+pub(super) const HELD: &str = "Held";
+
+/// Who sends delivery failures.
+const ROUTER_NAME: &str = "Mail Router";
+
+/// So much of the memo's text is sent back.
+const QUOTED_CHARACTERS: usize = 2_000;
+
+/// More reasons than these nobody reads.
+const MOST_REASONS: usize = 100;
+
+/// A recipient whom a memo did not reach, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// As the memo or a group names the recipient.
+    pub(super) recipient: String,
+    /// A sentence.
+    pub(super) reason: String,
+}
+
+/// Whether a memo is itself a delivery failure: about those nobody is told.
+pub(super) fn is_failure_memo(memo: &Map<String, Value>) -> bool {
+    memo.get(field::FORM).and_then(Value::as_str) == Some(FAILURE_FORM)
+}
+
+/// The sender of a memo, as written; `None` where there is none.
+pub(super) fn sender_of(memo: &Map<String, Value>) -> Option<&str> {
+    let name = |field: &str| memo.get(field).and_then(Value::as_str).map(str::trim);
+    name(field::FROM).filter(|name| !name.is_empty())
+}
+
+/// The memo that tells `sender` whom `memo` did not reach.
+pub(super) fn failure_memo(id: &str, memo: &Map<String, Value>, sender: &str, failures: &[Failure]) -> Value {
+    let subject = memo.get(field::SUBJECT).and_then(Value::as_str).unwrap_or_default();
+    let first = failures.first().map_or("", |failure| &failure.reason);
+    let listed = || failures.iter().take(MOST_REASONS);
+    let mut body = String::from("Your memo was not delivered to:\n\n");
+    for failure in listed() {
+        body.push_str(&format!("  {}\n", failure.reason));
+    }
+    if failures.len() > MOST_REASONS {
+        body.push_str(&format!("  and {} more\n", failures.len() - MOST_REASONS));
+    }
+    let text = |name: &str| memo.get(name).and_then(Value::as_str).unwrap_or_default();
+    let quoted: String = text(field::BODY).chars().take(QUOTED_CHARACTERS).collect();
+    body.push_str(&format!("\nIts subject: {subject}\nPosted: {}\n\n{quoted}\n", text(field::POSTED_DATE)));
+    let mut failure = json!({
+        "_id": id,
+        "Form": FAILURE_FORM,
+        "From": ROUTER_NAME,
+        "SendTo": [sender],
+        "Subject": format!("DELIVERY FAILURE: {first}"),
+        "PostedDate": now_text(),
+        "Body": body,
+        "FailureReason": listed().map(|failure| failure.reason.as_str()).collect::<Vec<_>>(),
+        "IntendedRecipient": listed().map(|failure| failure.recipient.as_str()).collect::<Vec<_>>(),
+    });
+    if let (Some(message_id), Some(fields)) = (memo.get(field::MESSAGE_ID), failure.as_object_mut()) {
+        fields.insert(field::IN_REPLY_TO.to_owned(), message_id.clone());
+    }
+    failure
+}
+
+/// The memo as a dead letter: it says why, and goes only to those whom it has not reached, should somebody
+/// clear its `$State`.
+pub(super) fn dead_letter(memo: &Map<String, Value>, failures: &[Failure]) -> Value {
+    let mut dead = memo.clone();
+    dead.insert(field::STATE.to_owned(), Value::from(DEAD));
+    let list = |of: fn(&Failure) -> &String| {
+        Value::Array(failures.iter().map(|f| Value::from(of(f).as_str())).collect())
+    };
+    dead.insert(field::FAILURE_REASON.to_owned(), list(|failure| &failure.reason));
+    let recipients = list(|failure| &failure.recipient);
+    if recipients.as_array().is_some_and(|recipients| !recipients.is_empty()) {
+        dead.insert(field::RECIPIENTS.to_owned(), recipients);
+    }
+    Value::Object(dead)
+}

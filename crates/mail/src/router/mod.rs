@@ -1,0 +1,411 @@
+//! The router: takes memos out of the mail.box databases and puts them into the mail databases of their
+//! recipients.
+//!
+//! It works in rounds. A round takes what waits in all mail.boxes, expands the recipients, writes to each mail
+//! database all that is for it in one batch (the batches of a round share the log's syncs), waits until all is
+//! durable, then stores the word to senders of memos that did not reach everybody, and only then removes the
+//! memos from their mail.box. While a round runs the next one gathers, so that rounds are small when
+//! the server is idle and large when it is busy.
+//!
+//! A crash anywhere in a round lets the next router deliver the same memos again; a mail database that has a
+//! memo, or had it and its owner deleted it, does not get it twice (see [`delivery::delivered_id`]).
+
+mod delivery;
+mod failure;
+mod waiting;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::select_all;
+use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Result, Updated};
+use scrinium_directory::Found;
+use scrinium_statistics::{Counter, Operation, Registry};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::mailbox::Mailboxes;
+use crate::recipients::Resolver;
+use delivery::{Deliverer, Outcome};
+use waiting::{Followed, Waiting};
+
+/// How the router works.
+#[derive(Debug, Clone)]
+pub struct RouterOptions {
+    /// Memos in one round.
+    pub round_memos: usize,
+    /// A round ends at this many bytes of documents too.
+    pub round_bytes: usize,
+    /// Batches that may be on their way to the disk at once.
+    pub updates_at_once: usize,
+    /// A memo that could not be delivered is tried again after this, then after twice as long, and so on.
+    pub first_retry: Duration,
+    /// The longest time between two attempts.
+    pub longest_retry: Duration,
+    /// How often it is remembered how far the router has come.
+    pub checkpoint_every: Duration,
+}
+
+impl Default for RouterOptions {
+    fn default() -> Self {
+        Self {
+            round_memos: 500,
+            round_bytes: 32 << 20,
+            updates_at_once: 1_000,
+            first_retry: Duration::from_secs(1),
+            longest_retry: Duration::from_mins(5),
+            checkpoint_every: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What one round did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Memos that were taken up.
+    pub memos: u64,
+    /// Deliveries, one for each mail database that got a memo.
+    pub delivered: u64,
+    /// Memos that left their mail.box.
+    pub routed: u64,
+    /// Senders who were told of a failure.
+    pub failures: u64,
+    /// Memos that became dead letters.
+    pub dead: u64,
+    /// Memos that are kept for another attempt.
+    pub later: u64,
+}
+
+/// Delivers memos. One server has one router.
+pub struct Router {
+    databases: Databases,
+    resolver: Resolver,
+    options: RouterOptions,
+    mailboxes: Vec<Followed>,
+    statistics: RouterStatistics,
+}
+
+struct RouterStatistics {
+    delivered: Counter,
+    routed: Counter,
+    failures: Counter,
+    deliver: Operation,
+    dead: Arc<AtomicU64>,
+    deliver_time_ms: Arc<AtomicU64>,
+}
+
+impl RouterStatistics {
+    fn register(registry: &Registry, mailboxes: &[Arc<Database>]) -> Self {
+        let dead = Arc::new(AtomicU64::new(0));
+        let deliver_time_ms = Arc::new(AtomicU64::new(0));
+        let routed = registry.counter("Mail.Routed");
+        #[allow(clippy::cast_precision_loss, reason = "statistics need no more than 53 bits")]
+        let as_number = |count: u64| count as f64;
+        let shown = Arc::clone(&dead);
+        registry.gauge("Mail.Dead", move || as_number(shown.load(Ordering::Relaxed)));
+        let (total, count) = (Arc::clone(&deliver_time_ms), routed.clone());
+        registry.gauge("Mail.AverageDeliverTime", move || {
+            as_number(total.load(Ordering::Relaxed)) / as_number(count.value().max(1))
+        });
+        let (boxes, not_waiting) = (mailboxes.to_vec(), Arc::clone(&dead));
+        registry.gauge("Mail.Waiting", move || {
+            let held = boxes.iter().filter_map(|mailbox| mailbox.info().ok()).map(|info| info.document_count);
+            as_number(held.sum::<u64>().saturating_sub(not_waiting.load(Ordering::Relaxed)))
+        });
+        Self {
+            delivered: registry.counter("Mail.Delivered"),
+            routed,
+            failures: registry.counter("Mail.TransferFailures"),
+            deliver: registry.operation("MAIL_DELIVER"),
+            dead,
+            deliver_time_ms,
+        }
+    }
+}
+
+impl Router {
+    /// A router over `mailboxes`, going on where the last one stopped.
+    ///
+    /// Statistics: `Mail.Delivered`, `Mail.Routed`, `Mail.Dead`, `Mail.Waiting`, `Mail.TransferFailures`,
+    /// `Mail.AverageDeliverTime` (milliseconds), and the operation `MAIL_DELIVER`.
+    ///
+    /// # Errors
+    /// What the database reports.
+    pub fn open(
+        databases: &Databases,
+        mailboxes: &Mailboxes,
+        resolver: Resolver,
+        options: RouterOptions,
+        statistics: &Registry,
+    ) -> Result<Self> {
+        let statistics = RouterStatistics::register(statistics, mailboxes.all());
+        let followed: Result<Vec<Followed>> = mailboxes.all().iter().map(Followed::open).collect();
+        Ok(Self { databases: databases.clone(), resolver, options, mailboxes: followed?, statistics })
+    }
+
+    /// Runs one round: takes up what waits, at most [`RouterOptions::round_memos`]. Blocks.
+    ///
+    /// # Errors
+    /// What a mail.box reports: nothing is lost, and the next round takes it up again. What a recipient's mail
+    /// database reports only delays or fails the memos to it.
+    pub fn round(&mut self) -> Result<Round> {
+        let mut waiting = Vec::new();
+        let mut bytes_left = self.options.round_bytes;
+        for (place, mailbox) in self.mailboxes.iter_mut().enumerate() {
+            let most_memos = self.options.round_memos;
+            if let Err(error) = mailbox.collect(place, &mut waiting, most_memos, &mut bytes_left) {
+                // What was read already is not in the feed again.
+                self.keep_all(&waiting);
+                return Err(error);
+            }
+        }
+        let mut round = Round { memos: waiting.len() as u64, ..Round::default() };
+        if !waiting.is_empty() {
+            let mailboxes: Vec<Arc<Database>> =
+                self.mailboxes.iter().map(|mailbox| Arc::clone(&mailbox.database)).collect();
+            let deliverer = Deliverer {
+                databases: &self.databases,
+                mailboxes: &mailboxes,
+                resolver: &self.resolver,
+                updates_at_once: self.options.updates_at_once,
+            };
+            let outcomes = deliverer.deliver(&waiting);
+            let settled = self.settle(&waiting, &outcomes, &mut round);
+            if let Err(error) = settled {
+                // None of them may be forgotten, whatever was settled.
+                self.keep_all(&waiting);
+                return Err(error);
+            }
+        }
+        let dead: usize = self.mailboxes.iter().map(Followed::dead_letters).sum();
+        self.statistics.dead.store(dead as u64, Ordering::Relaxed);
+        for mailbox in &mut self.mailboxes {
+            mailbox.save_checkpoint(self.options.checkpoint_every)?;
+        }
+        Ok(round)
+    }
+
+    /// Takes the memos of a round out of their mail.boxes, after all their deliveries are durable.
+    fn settle(&mut self, waiting: &[Waiting], outcomes: &[Outcome], round: &mut Round) -> Result<()> {
+        let mut endings: Vec<(&Waiting, Ending)> = Vec::with_capacity(waiting.len());
+        for (memo, outcome) in waiting.iter().zip(outcomes) {
+            round.delivered += outcome.delivered;
+            self.statistics.delivered.add(outcome.delivered);
+            match &outcome.later {
+                Some(reason) => self.keep(memo, reason, round),
+                None => endings.push((memo, self.ending(memo, outcome)?)),
+            }
+        }
+        // First the word to the senders: only when it is stored may the memo go.
+        let told = self.write(&endings, |_, ending| match ending {
+            Ending::Tell(failure) => Some(edit_of(failure)),
+            Ending::Remove | Ending::Bury(_) => None,
+        })?;
+        let mut ended: Vec<(&Waiting, Ending)> = Vec::with_capacity(endings.len());
+        for ((memo, ending), told) in endings.into_iter().zip(told) {
+            match told {
+                // A conflict: the last attempt got as far as here.
+                None | Some(Ok(_) | Err(DatabaseError::Conflict)) => ended.push((memo, ending)),
+                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
+            }
+        }
+        let results = self.write(&ended, |memo, ending| Some(ending.edit(memo)))?;
+        for ((memo, ending), result) in ended.into_iter().zip(results) {
+            match result {
+                Some(Ok(_)) => self.count(memo, &ending, round),
+                // Somebody changed it this moment: the feed brings it again.
+                None | Some(Err(DatabaseError::Conflict)) => {}
+                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an edit for each memo that needs one into its mail.box, in one batch a mail.box, and waits. The
+    /// results are in the order of the memos; `None` for those that needed none.
+    fn write(
+        &self,
+        endings: &[(&Waiting, Ending)],
+        edit_of: impl Fn(&Waiting, &Ending) -> Option<Edit>,
+    ) -> Result<Vec<Option<Result<Updated>>>> {
+        let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
+        let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
+        for (place, (memo, ending)) in endings.iter().enumerate() {
+            if let (Some(edits), Some(places), Some(edit)) =
+                (edits.get_mut(memo.mailbox), places.get_mut(memo.mailbox), edit_of(memo, ending))
+            {
+                edits.push(edit);
+                places.push(place);
+            }
+        }
+        let mut updates = Vec::new();
+        for ((mailbox, edits), places) in self.mailboxes.iter().zip(edits).zip(places) {
+            if !edits.is_empty() {
+                updates.push((mailbox.database.update(edits, EditMode::Interactive)?, places));
+            }
+        }
+        let mut results: Vec<Option<Result<Updated>>> = endings.iter().map(|_| None).collect();
+        for (update, places) in updates {
+            for (place, result) in places.into_iter().zip(update.wait()?) {
+                if let Some(slot) = results.get_mut(place) {
+                    *slot = Some(result);
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// How a memo leaves the router's hands.
+    fn ending(&self, waiting: &Waiting, outcome: &Outcome) -> Result<Ending> {
+        if outcome.failures.is_empty() {
+            return Ok(Ending::Remove);
+        }
+        let sender = failure::sender_of(&waiting.memo)
+            .filter(|_| !failure::is_failure_memo(&waiting.memo))
+            .filter(|sender| matches!(self.resolver.find(sender), Found::Person(_)));
+        let Some(sender) = sender else {
+            return Ok(Ending::Bury(failure::dead_letter(&waiting.memo, &outcome.failures)));
+        };
+        let mailbox = self.mailboxes.get(waiting.mailbox).ok_or(DatabaseError::Conflict)?;
+        let id = delivery::failure_id(&mailbox.database, waiting);
+        if delivery::was_delivered(&mailbox.database, &id)? {
+            // The sender was told before a crash; the word may be delivered and gone by now.
+            return Ok(Ending::Remove);
+        }
+        Ok(Ending::Tell(failure::failure_memo(&id, &waiting.memo, sender, &outcome.failures)))
+    }
+
+    fn keep(&mut self, memo: &Waiting, reason: &str, round: &mut Round) {
+        let attempts = memo.attempts + 1;
+        tracing::warn!(memo = %memo.id, attempts, %reason, "a memo waits for another attempt");
+        self.retry_later(memo);
+        round.later += 1;
+    }
+
+    fn count(&self, memo: &Waiting, ending: &Ending, round: &mut Round) {
+        let elapsed = memo.first_seen.elapsed();
+        self.statistics.deliver.record(elapsed);
+        if let Ending::Bury(_) = ending {
+            round.dead += 1;
+            return;
+        }
+        if let Ending::Tell(_) = ending {
+            round.failures += 1;
+            self.statistics.failures.add(1);
+        }
+        round.routed += 1;
+        self.statistics.routed.add(1);
+        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        self.statistics.deliver_time_ms.fetch_add(milliseconds, Ordering::Relaxed);
+    }
+
+    fn retry_later(&mut self, memo: &Waiting) {
+        let doublings = memo.attempts.min(16);
+        let delay = self.options.first_retry.saturating_mul(1 << doublings).min(self.options.longest_retry);
+        if let Some(mailbox) = self.mailboxes.get_mut(memo.mailbox) {
+            mailbox.retry(memo, delay);
+        }
+    }
+
+    fn keep_all(&mut self, waiting: &[Waiting]) {
+        for memo in waiting {
+            self.retry_later(memo);
+        }
+    }
+
+    /// Whether a mail.box has changes that no round has read.
+    fn has_more(&self) -> bool {
+        self.mailboxes.iter().any(Followed::has_more)
+    }
+
+    /// When the first of the memos that are kept is to be tried again.
+    fn next_due(&self) -> Option<Instant> {
+        self.mailboxes.iter().filter_map(Followed::next_due).min()
+    }
+
+    /// Runs the router as a task until it is stopped. Rounds run where blocking is allowed.
+    #[must_use]
+    pub fn start(self) -> RouterHandle {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(self.run(stopped));
+        RouterHandle { stop, task }
+    }
+
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        let mut watches: Vec<watch::Receiver<u64>> =
+            self.mailboxes.iter().map(|mailbox| mailbox.database.watch()).collect();
+        while !*stopped.borrow() {
+            for watch in &mut watches {
+                watch.mark_unchanged();
+            }
+            let round = tokio::task::spawn_blocking(move || {
+                let result = self.round();
+                (self, result)
+            });
+            let Ok((router, result)) = round.await else {
+                tracing::error!("the router has stopped: a round panicked");
+                return;
+            };
+            self = router;
+            if let Err(error) = result {
+                tracing::warn!(%error, "the router cannot read or write a mail.box; it tries again");
+                tokio::select! {
+                    () = tokio::time::sleep(self.options.first_retry) => {}
+                    _ = stopped.changed() => {}
+                }
+            } else if !self.has_more() {
+                // Also wakes without a deposit, to write a checkpoint.
+                let checkpoint = Instant::now() + self.options.checkpoint_every;
+                let due = self.next_due().map_or(checkpoint, |due| due.min(checkpoint));
+                tokio::select! {
+                    _ = select_all(watches.iter_mut().map(|watch| Box::pin(watch.changed()))) => {}
+                    () = tokio::time::sleep_until(due.into()) => {}
+                    _ = stopped.changed() => {}
+                }
+            }
+        }
+    }
+}
+
+/// How a memo's stay in its mail.box ends.
+enum Ending {
+    /// It reached everybody, or its sender knows whom it did not reach.
+    Remove,
+    /// The sender gets this memo first.
+    Tell(Value),
+    /// It stays, as this dead letter.
+    Bury(Value),
+}
+
+impl Ending {
+    /// The edit of the memo itself.
+    fn edit(&self, memo: &Waiting) -> Edit {
+        match self {
+            Self::Remove | Self::Tell(_) => {
+                edit_of(&json!({"_id": memo.id, "_rev": memo.revision, "_deleted": true}))
+            }
+            Self::Bury(dead) => edit_of(dead),
+        }
+    }
+}
+
+fn edit_of(document: &Value) -> Edit {
+    Edit { json: document.to_string().into(), ..Edit::default() }
+}
+
+/// A running router.
+pub struct RouterHandle {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl RouterHandle {
+    /// Stops the router after the round that is running.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        // It ends by itself; a panic of its task was logged by the runtime.
+        drop(self.task.await);
+    }
+}

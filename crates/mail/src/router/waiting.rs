@@ -1,0 +1,211 @@
+//! What waits in one mail.box, followed by its change feed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use scrinium_database::{ChangesQuery, Database, DatabaseError, ReadOptions, Result, Since};
+use serde_json::{Map, Value, json};
+
+use super::failure::{DEAD, HELD};
+use crate::memo::field;
+
+/// Where the router remembers how far it has come in a mail.box.
+const CHECKPOINT_ID: &str = "_local/router";
+
+/// More dead letters than these are not counted across a restart.
+const MOST_DEAD_KEPT: usize = 10_000;
+
+/// Changes taken from the feed at a time.
+const CHANGES_AT_ONCE: usize = 64;
+
+/// A memo that is to be delivered.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Its mail.box, by its place in the router's list.
+    pub(super) mailbox: usize,
+    pub(super) id: String,
+    pub(super) revision: String,
+    pub(super) change_number: u64,
+    /// Its document, with `_id`, `_rev` and `_attachments`.
+    pub(super) memo: Map<String, Value>,
+    pub(super) first_seen: Instant,
+    pub(super) attempts: u32,
+}
+
+/// A memo that could not be delivered yet.
+#[derive(Debug, Clone, Copy)]
+struct Retry {
+    change_number: u64,
+    first_seen: Instant,
+    attempts: u32,
+    due: Instant,
+}
+
+/// One mail.box and what the router knows of it.
+pub(super) struct Followed {
+    pub(super) database: Arc<Database>,
+    /// Up to which change its feed was read.
+    reached: u64,
+    retries: HashMap<String, Retry>,
+    /// Ids of dead letters.
+    dead: BTreeSet<String>,
+    checkpoint: u64,
+    checkpoint_at: Instant,
+}
+
+impl Followed {
+    /// Goes on where the last router of this mail.box stopped.
+    pub(super) fn open(database: &Arc<Database>) -> Result<Self> {
+        let stored = match database.read_local(CHECKPOINT_ID) {
+            Ok(document) => serde_json::from_str(&document.json).unwrap_or(Value::Null),
+            Err(DatabaseError::NotFound { .. }) => Value::Null,
+            Err(error) => return Err(error),
+        };
+        let since = stored.get("since").and_then(Value::as_str).unwrap_or("0");
+        // A sequence of another database of this name counts as 0: all of it is read.
+        let reached = database.parse_sequence(since).unwrap_or(0);
+        let dead = stored.get("dead").and_then(Value::as_array).into_iter().flatten();
+        Ok(Self {
+            database: Arc::clone(database),
+            reached,
+            retries: HashMap::new(),
+            dead: dead.filter_map(Value::as_str).map(str::to_owned).collect(),
+            checkpoint: reached,
+            checkpoint_at: Instant::now(),
+        })
+    }
+
+    pub(super) fn dead_letters(&self) -> usize {
+        self.dead.len()
+    }
+
+    /// Adds memos that are due to `round`, while it has less than `most_memos` and `most_bytes`.
+    pub(super) fn collect(
+        &mut self,
+        mailbox: usize,
+        round: &mut Vec<Waiting>,
+        most_memos: usize,
+        most_bytes: &mut usize,
+    ) -> Result<()> {
+        self.collect_retries(mailbox, round, most_memos, most_bytes)?;
+        if self.database.visible_change_number() == self.reached {
+            return Ok(());
+        }
+        let query = ChangesQuery {
+            since: Since::At(self.database.sequence_text(self.reached)),
+            include_documents: true,
+            ..ChangesQuery::default()
+        };
+        let mut changes = self.database.changes(query)?;
+        while round.len() < most_memos && *most_bytes > 0 {
+            let some = changes.next_changes(CHANGES_AT_ONCE.min(most_memos - round.len()))?;
+            if some.is_empty() {
+                break;
+            }
+            for change in some {
+                self.reached = change.change_number;
+                // Whatever was known of an earlier revision is out of date.
+                self.retries.remove(&change.id);
+                self.dead.remove(&change.id);
+                if change.deleted || change.id.starts_with("_design/") {
+                    continue;
+                }
+                let Some(document) = change.document else { continue };
+                *most_bytes = most_bytes.saturating_sub(document.len());
+                let retry = Retry {
+                    change_number: change.change_number,
+                    first_seen: Instant::now(),
+                    attempts: 0,
+                    due: Instant::now(),
+                };
+                self.take(mailbox, change.id, &document, retry, round);
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_retries(
+        &mut self,
+        mailbox: usize,
+        round: &mut Vec<Waiting>,
+        most_memos: usize,
+        most_bytes: &mut usize,
+    ) -> Result<()> {
+        let now = Instant::now();
+        let due: Vec<(String, Retry)> = self
+            .retries
+            .iter()
+            .filter(|(_, retry)| retry.due <= now)
+            .take(most_memos.saturating_sub(round.len()))
+            .map(|(id, retry)| (id.clone(), *retry))
+            .collect();
+        for (id, retry) in due {
+            if *most_bytes == 0 {
+                break;
+            }
+            match self.database.read(&id, &ReadOptions::default()) {
+                Ok(document) => {
+                    self.retries.remove(&id);
+                    *most_bytes = most_bytes.saturating_sub(document.json.len());
+                    self.take(mailbox, id, &document.json, retry, round);
+                }
+                Err(DatabaseError::NotFound { .. }) => drop(self.retries.remove(&id)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, mailbox: usize, id: String, document: &str, retry: Retry, round: &mut Vec<Waiting>) {
+        let Ok(memo) = serde_json::from_str::<Map<String, Value>>(document) else { return };
+        match memo.get(field::STATE).and_then(Value::as_str) {
+            Some(DEAD) => drop(self.dead.insert(id)),
+            // The administrator's next edit of it comes by the feed.
+            Some(HELD) => {}
+            _ => {
+                let revision = memo.get("_rev").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let Retry { change_number, first_seen, attempts, .. } = retry;
+                round.push(Waiting { mailbox, id, revision, change_number, memo, first_seen, attempts });
+            }
+        }
+    }
+
+    /// Keeps a memo for another attempt after `delay`.
+    pub(super) fn retry(&mut self, waiting: &Waiting, delay: Duration) {
+        let retry = Retry {
+            change_number: waiting.change_number,
+            first_seen: waiting.first_seen,
+            attempts: waiting.attempts + 1,
+            due: Instant::now() + delay,
+        };
+        self.retries.insert(waiting.id.clone(), retry);
+    }
+
+    /// When the next memo is due again, if one is kept.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.retries.values().map(|retry| retry.due).min()
+    }
+
+    /// Whether the feed holds changes that were not read.
+    pub(super) fn has_more(&self) -> bool {
+        self.database.visible_change_number() > self.reached
+    }
+
+    /// Remembers how far the router has come, so that the next one need not read tombstones again; nothing
+    /// depends on it but the time of a start. Called between rounds, when all that was read is settled or kept
+    /// for another attempt.
+    pub(super) fn save_checkpoint(&mut self, every: Duration) -> Result<()> {
+        let oldest_kept = self.retries.values().map(|retry| retry.change_number).min();
+        let settled = oldest_kept.map_or(self.reached, |oldest| oldest.saturating_sub(1).min(self.reached));
+        if settled == self.checkpoint || self.checkpoint_at.elapsed() < every {
+            return Ok(());
+        }
+        let dead: Vec<&String> = self.dead.iter().take(MOST_DEAD_KEPT).collect();
+        let document = json!({"since": self.database.sequence_text(settled), "dead": dead}).to_string();
+        self.database.write_local(CHECKPOINT_ID, document.as_bytes(), false, None)?.wait()?;
+        self.checkpoint = settled;
+        self.checkpoint_at = Instant::now();
+        Ok(())
+    }
+}

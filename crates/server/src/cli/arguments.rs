@@ -1,0 +1,171 @@
+//! What can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 it could not be done; 2 the command line or the configuration is wrong;
+99 an objective of a laboratory run was missed.
+
+Begin with:  scrinium demo                       everything at once, on this machine
+             scrinium config default             the configuration file, commented
+             scrinium serve --data-dir DIR       the server";
+
+/// A document, mail and calendar server with its performance laboratory built in.
+#[derive(Debug, Parser)]
+#[command(name = "scrinium", version, styles = STYLES, after_help = AFTER_HELP)]
+#[command(propagate_version = true, disable_help_subcommand = true, max_term_width = 100)]
+pub struct Arguments {
+    /// What holds for all commands.
+    #[command(flatten)]
+    pub global: GlobalArguments,
+    /// The command.
+    #[command(subcommand)]
+    pub command: CommandLine,
+}
+
+/// What holds for all commands.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "For every command")]
+pub struct GlobalArguments {
+    /// Configuration file [default: scrinium.toml here, else /etc/scrinium/scrinium.toml]
+    #[arg(long, global = true, value_name = "FILE", env = "SCRINIUM_CONFIG", hide_env_values = true)]
+    pub config: Option<PathBuf>,
+    /// Folder that holds everything the server keeps; wins over the configuration
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<String>,
+    /// Answer in JSON, for programs
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No colours, also where standard error is a terminal
+    #[arg(long, global = true)]
+    pub no_color: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum CommandLine {
+    /// Serve until told to stop (SIGTERM or ^C; a second one ends at once, and loses nothing)
+    Serve,
+    /// Show everything on this machine: a server with people and real mail, load on it, and a report
+    Demo(DemoArguments),
+    /// Bring in what other programs have kept
+    Import {
+        /// What to bring in.
+        #[command(subcommand)]
+        command: ImportCommand,
+    },
+    /// Ask or tell a running server, such as: scrinium console "show stat Server"
+    Console(ConsoleArguments),
+    /// Look at the configuration
+    Config {
+        /// What to look at.
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Measure a server, this one or another: workloads, reports
+    Lab(LabArguments),
+}
+
+/// Arguments of `demo`.
+#[derive(Clone, Debug, Args)]
+pub struct DemoArguments {
+    /// People with a mail database each
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub people: u32,
+    /// Real messages to import, dealt out to the people: an mbox file, a Maildir or a folder
+    #[arg(long, value_name = "PATH")]
+    pub mail: Option<PathBuf>,
+    /// How long the people work, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+    pub seconds: u32,
+    /// Divide all think times by this
+    #[arg(long, value_name = "K", default_value_t = 60)]
+    pub speedup: u32,
+}
+
+/// What to bring in.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ImportCommand {
+    /// Messages: an mbox file, a Maildir or a folder of .eml files
+    Mail(ImportMailArguments),
+}
+
+/// Arguments of `import mail`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+An import that was interrupted goes on where it stopped when it is started again. Messages that are
+damaged are kept whole and counted; none is left out.")]
+pub struct ImportMailArguments {
+    /// The mbox file, Maildir or folder of .eml files
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// The person whose mail it is, by short or full name
+    #[arg(long, value_name = "NAME")]
+    pub person: String,
+}
+
+/// Arguments of `console`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Commands: show stat [FACILITY], show trans, show tasks, show server, show config [KEY],
+set config KEY=VALUE, tell NUMBER quit, help. Words may be shortened.
+
+The password is taken from --credentials, else from SCRINIUM_ADMIN_PASSWORD, else from
+admin.credentials in the data folder, else it is asked for on the terminal.")]
+pub struct ConsoleArguments {
+    /// The command; without one, commands are read from standard input, line by line
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// The server's address [default: the one of the configuration]
+    #[arg(long, value_name = "URL", env = "SCRINIUM_URL", hide_env_values = true)]
+    pub url: Option<String>,
+    /// The administrator's name [default: the one of the credentials, else admin]
+    #[arg(long, value_name = "NAME", env = "SCRINIUM_ADMIN_USER", hide_env_values = true)]
+    pub user: Option<String>,
+    /// A file that holds one line, NAME:PASSWORD, and that only you can read
+    #[arg(long, value_name = "FILE")]
+    pub credentials: Option<PathBuf>,
+    /// A certificate (PEM) to trust beside the system's and the data folder's own
+    #[arg(long, value_name = "FILE")]
+    pub trust: Option<PathBuf>,
+}
+
+/// What to look at.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Say what is wrong, with file and line; exit code 2 if anything is
+    Check,
+    /// The effective values, and where each comes from
+    Dump {
+        /// Only what differs in its source from the default
+        #[arg(long)]
+        changed: bool,
+    },
+    /// All about one key, or the keys of one section
+    Explain {
+        /// A key (memory.budget), Domino's name for one, or a section (http)
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// A configuration file with every key, commented out
+    Default,
+}
+
+/// Arguments of `lab`, which the laboratory reads itself.
+#[derive(Clone, Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct LabArguments {
+    /// The laboratory's command
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}

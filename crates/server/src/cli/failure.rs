@@ -1,0 +1,59 @@
+//! Why a command was not done, and the exit code for it.
+
+use std::process::ExitCode;
+
+use super::Terminal;
+use crate::config::ConfigError;
+
+const WRONG_USE: u8 = 2;
+const OBJECTIVE_MISSED: u8 = 99;
+
+/// Why a command was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It could not be done, for this reason. Exit code 1.
+    Work(String),
+    /// The command line or the configuration is wrong. Exit code 2.
+    Use(String),
+    /// An objective of a laboratory run was missed. Exit code 99.
+    Objective(String),
+    /// The command line is wrong, and that has been said. Exit code 2.
+    Told,
+    /// Nobody reads standard output any more. Exit code 0, without a word.
+    OutputClosed,
+}
+
+impl Failure {
+    /// The work could not be done, for this reason.
+    #[must_use]
+    #[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
+    pub fn work(reason: impl ToString) -> Self {
+        Self::Work(reason.to_string())
+    }
+
+    /// Says it, and gives the exit code.
+    pub(super) fn tell(&self, terminal: &Terminal) -> ExitCode {
+        match self {
+            Self::OutputClosed => ExitCode::SUCCESS,
+            Self::Told => ExitCode::from(WRONG_USE),
+            Self::Work(reason) => {
+                terminal.complain(reason);
+                ExitCode::FAILURE
+            }
+            Self::Use(reason) => {
+                terminal.complain(reason);
+                ExitCode::from(WRONG_USE)
+            }
+            Self::Objective(reason) => {
+                terminal.complain(reason);
+                ExitCode::from(OBJECTIVE_MISSED)
+            }
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Use(error.to_string())
+    }
+}

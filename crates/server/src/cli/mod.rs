@@ -1,0 +1,111 @@
+//! The command line: what can be typed, and its way to what does it.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 it could not be
+//! done, 2 the command line or the configuration is wrong, 99 an objective of a laboratory run was missed.
+
+mod arguments;
+mod config;
+mod console;
+mod failure;
+mod terminal;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::config::{Configuration, Sources};
+
+pub use arguments::{
+    Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
+    ImportMailArguments, LabArguments,
+};
+pub use failure::Failure;
+pub use terminal::Terminal;
+
+/// Where a configuration file is looked for, if none is named.
+const USUAL_FILES: [&str; 2] = ["scrinium.toml", "/etc/scrinium/scrinium.toml"];
+
+/// What the commands do that are not about the program itself. Each gives back when it is done.
+pub trait Program {
+    /// Serves until told to stop.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn serve(&self, configuration: Configuration, terminal: &Terminal) -> Result<(), Failure>;
+
+    /// Shows the whole on one machine: server, people, real mail, load, report.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn demo(
+        &self,
+        configuration: Configuration,
+        arguments: &DemoArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Imports messages into a person's mail database.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn import_mail(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportMailArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Runs the laboratory.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not; [`Failure::Objective`] that an objective was missed.
+    fn lab(&self, arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure>;
+}
+
+/// Runs the command of `arguments` (the program's name first) in this environment.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    environment: Vec<(String, String)>,
+    program: &dyn Program,
+) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(told) => {
+            // Help and version come here too; a closed pipe is not worth a word.
+            drop(told.print());
+            return u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
+    let terminal = Terminal::new(&arguments.global, &environment);
+    let done = dispatch(arguments, environment, program, &terminal);
+    done.map_or_else(|failure| failure.tell(&terminal), |()| ExitCode::SUCCESS)
+}
+
+fn dispatch(
+    arguments: Arguments,
+    environment: Vec<(String, String)>,
+    program: &dyn Program,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let sources = sources(&arguments.global, environment);
+    let load = || Configuration::load(&sources).map_err(Failure::from);
+    match arguments.command {
+        CommandLine::Serve => program.serve(load()?, terminal),
+        CommandLine::Demo(demo) => program.demo(load()?, &demo, terminal),
+        CommandLine::Import { command: ImportCommand::Mail(mail) } => {
+            program.import_mail(load()?, &mail, terminal)
+        }
+        CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
+        CommandLine::Config { command } => config::config(&sources, &command, terminal),
+        CommandLine::Lab(lab) => program.lab(&lab, terminal),
+    }
+}
+
+/// What the configuration is read from.
+fn sources(global: &GlobalArguments, environment: Vec<(String, String)>) -> Sources {
+    let usual = || USUAL_FILES.iter().map(PathBuf::from).find(|file| file.exists());
+    let data_dir = global.data_dir.iter().map(|data_dir| ("--data-dir", "server.data_dir", data_dir.clone()));
+    Sources { file: global.config.clone().or_else(usual), environment, command_line: data_dir.collect() }
+}

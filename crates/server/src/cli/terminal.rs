@@ -1,0 +1,66 @@
+//! Standard output for data, standard error for talk.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::Value;
+
+use super::{Failure, GlobalArguments};
+
+const RED: &str = "\x1b[1;31m";
+const PLAIN: &str = "\x1b[0m";
+
+/// How to speak to whoever started the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    json: bool,
+    color: bool,
+}
+
+impl Terminal {
+    pub(super) fn new(global: &GlobalArguments, environment: &[(String, String)]) -> Self {
+        // https://no-color.org: any value but the empty one.
+        let no_color = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
+        let color = !global.no_color && !no_color && io::stderr().is_terminal();
+        Self { json: global.json, color }
+    }
+
+    /// Whether answers are to be JSON.
+    #[must_use]
+    pub fn wants_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether talk may be coloured.
+    #[must_use]
+    pub fn has_color(&self) -> bool {
+        self.color
+    }
+
+    /// Writes data: the text, or the value where JSON is wanted.
+    ///
+    /// # Errors
+    /// [`Failure::OutputClosed`] if nobody reads it, [`Failure::Work`] if it cannot be written.
+    pub fn data(&self, text: &str, value: &Value) -> Result<(), Failure> {
+        let mut output = io::stdout().lock();
+        let written = if self.json { writeln!(output, "{value}") } else { output.write_all(text.as_bytes()) };
+        written.and_then(|()| output.flush()).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Work(format!("cannot write to standard output: {error}")),
+        })
+    }
+
+    /// Talks to a person. If nobody listens, that is no failure.
+    pub fn say(&self, text: &str) {
+        drop(writeln!(io::stderr().lock(), "{text}"));
+    }
+
+    pub(super) fn prompt(&self, text: &str) {
+        let mut output = io::stderr().lock();
+        drop(output.write_all(text.as_bytes()).and_then(|()| output.flush()));
+    }
+
+    pub(super) fn complain(&self, reason: &str) {
+        let (begin, end) = if self.color { (RED, PLAIN) } else { ("", "") };
+        self.say(&format!("{begin}error:{end} {reason}"));
+    }
+}

@@ -1,0 +1,47 @@
+//! Checks of texts in the configuration. Each says what is wrong.
+
+/// A name as DNS allows it (RFC 1123 §2.1).
+pub(super) fn host_name(text: &str) -> Result<(), String> {
+    let label = |label: &str| {
+        let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        (1..=63).contains(&label.len())
+            && label.chars().all(legal)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let fine = text.len() <= 253 && text.split('.').all(label);
+    if fine { Ok(()) } else { Err(format!("{text:?} is no host name")) }
+}
+
+pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() { Ok(()) } else { host_name(text) }
+}
+
+/// An origin as a browser sends it (RFC 6454 §7): scheme, host, port.
+pub(super) fn origin(text: &str) -> Result<(), String> {
+    if text == "*" {
+        return Ok(());
+    }
+    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let fine = authority.is_some_and(|authority| {
+        let legal = |letter: char| letter.is_ascii_alphanumeric() || "-.:[]".contains(letter);
+        !authority.is_empty() && authority.chars().all(legal)
+    });
+    if fine { Ok(()) } else { Err(format!("{text:?} is no origin: write it like \"https://example.com\"")) }
+}
+
+/// `level`, or `part=level` where a part is a path of modules; several with commas between them.
+pub(super) fn tracing_level(text: &str) -> Result<(), String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    for directive in text.split(',') {
+        let (part, level) = directive.split_once('=').unwrap_or(("every_part", directive));
+        let legal = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
+        if part.is_empty() || !part.chars().all(legal) {
+            return Err(format!("{part:?} is no part of the program: write it like scrinium_store"));
+        }
+        if !LEVELS.contains(&level) {
+            return Err(format!("{level:?} is no level: it is one of {}", LEVELS.join(", ")));
+        }
+    }
+    Ok(())
+}

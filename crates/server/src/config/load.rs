@@ -1,0 +1,212 @@
+//! Reading the configuration: defaults, then the file, then the environment, then the command line.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item, Key as TomlKey};
+
+use super::key::Key;
+use super::problem::{ConfigError, Problem, Source, in_file, line_of, unknown_key, unknown_section};
+use super::table::{SECTIONS, Settings, key, keys};
+use super::value::Value;
+
+/// A configuration file larger than this is not one.
+const FILE_LIMIT_BYTES: usize = 1024 * 1024;
+
+const VARIABLE_PREFIX: &str = "SCRINIUM_";
+
+/// What the configuration is read from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The configuration file; it must be there.
+    pub file: Option<PathBuf>,
+    /// The environment; variables that are not `SCRINIUM_SECTION__KEY` are left alone.
+    pub environment: Vec<(String, String)>,
+    /// Values from flags of the command line: flag, key, value.
+    pub command_line: Vec<(&'static str, &'static str, String)>,
+}
+
+/// The effective value of every key, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    values: BTreeMap<&'static str, Effective>,
+    file: Option<PathBuf>,
+}
+
+/// One effective value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effective {
+    /// The value.
+    pub value: Value,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+impl Configuration {
+    /// Reads all sources; a later one wins. Everything that is wrong is told at once.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unreadable`] if the file cannot be read, else [`ConfigError::Invalid`].
+    pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
+        let mut reader = Reader::default();
+        for key in keys() {
+            reader.take(key, key.default_value(), Source::Default);
+        }
+        if let Some(path) = &sources.file {
+            let unreadable = |cause| ConfigError::Unreadable { path: path.clone(), cause };
+            reader.file(path, &std::fs::read_to_string(path).map_err(unreadable)?);
+        }
+        reader.environment(&sources.environment);
+        for (flag, name, text) in &sources.command_line {
+            let source = Source::CommandLine { flag: (*flag).to_owned() };
+            match key(name) {
+                Some(key) => reader.take(key, key.kind.parse_text(text), source),
+                None => reader.problem(source, unknown_key(name)),
+            }
+        }
+        reader.finish(sources.file.clone())
+    }
+
+    /// Reads the text of a configuration file alone, as if it stood in `path`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with everything that is wrong.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let mut reader = Reader::default();
+        for key in keys() {
+            reader.take(key, key.default_value(), Source::Default);
+        }
+        reader.file(path, text);
+        reader.finish(Some(path.to_owned()))
+    }
+
+    /// The values as the server uses them.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        Settings::collect(|name| self.get(name).map(|effective| effective.value.clone()))
+    }
+
+    /// The effective value of a key.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Effective> {
+        self.values.get(name)
+    }
+
+    /// The configuration file, if one is used.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The same with another value for one key.
+    ///
+    /// # Errors
+    /// Says which settings contradict each other then.
+    pub(super) fn with(&self, key: &'static Key, effective: Effective) -> Result<Self, String> {
+        let mut changed = self.clone();
+        changed.values.insert(key.name, effective);
+        match changed.settings().contradictions().first() {
+            None => Ok(changed),
+            Some((name, what)) if *name == key.name => Err(what.clone()),
+            Some((name, what)) => Err(format!("{name} would be too small: {what}")),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    values: BTreeMap<&'static str, Effective>,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn take(&mut self, key: &'static Key, value: Result<Value, String>, source: Source) {
+        match value {
+            Ok(value) => drop(self.values.insert(key.name, Effective { value, source })),
+            Err(what) => self.problem(source, format!("{}: {what}", key.name)),
+        }
+    }
+
+    fn problem(&mut self, source: Source, what: String) {
+        self.problems.push(Problem { source, what });
+    }
+
+    fn file(&mut self, path: &Path, text: &str) {
+        if text.len() > FILE_LIMIT_BYTES {
+            return self.problem(in_file(path, 1), "the file is larger than 1 MB".to_owned());
+        }
+        let document = match Document::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                let line = line_of(text, error.span().unwrap_or_default().start);
+                return self.problem(in_file(path, line), error.message().trim().replace('\n', ", "));
+            }
+        };
+        let place = Place { path, text };
+        for (name, item) in document.iter() {
+            let source = place.source(document.key(name), item.span());
+            let Some(section) = SECTIONS.iter().find(|section| section.name == name) else {
+                let what = if item.is_table_like() { unknown_section(name) } else { unknown_key(name) };
+                self.problem(source, what);
+                continue;
+            };
+            let Some(table) = item.as_table_like() else {
+                self.problem(source, format!("{name} is a section: write its keys under [{name}]"));
+                continue;
+            };
+            for (short_name, item) in table.iter() {
+                let name = format!("{}.{short_name}", section.name);
+                let source = place.source(table.key(short_name), item.span());
+                self.item(&name, item, source);
+            }
+        }
+    }
+
+    fn item(&mut self, name: &str, item: &Item, source: Source) {
+        let Some(key) = key(name) else { return self.problem(source, unknown_key(name)) };
+        match item.as_value() {
+            Some(value) => self.take(key, key.kind.parse_toml(value), source),
+            None => self.problem(source, format!("{name} is no section: it takes {}", key.kind)),
+        }
+    }
+
+    fn environment(&mut self, environment: &[(String, String)]) {
+        for (variable, text) in environment {
+            let Some(name) = variable.strip_prefix(VARIABLE_PREFIX) else { continue };
+            // Variables without the double underscore are others', such as SCRINIUM_CONFIG.
+            let Some((section, short_name)) = name.split_once("__") else { continue };
+            let name = format!("{section}.{short_name}").to_lowercase();
+            let source = Source::Environment { variable: variable.clone() };
+            match key(&name) {
+                Some(key) => self.take(key, key.kind.parse_text(text), source),
+                None => self.problem(source, unknown_key(&name)),
+            }
+        }
+    }
+
+    fn finish(mut self, file: Option<PathBuf>) -> Result<Configuration, ConfigError> {
+        let configuration = Configuration { values: self.values, file };
+        // Contradictions between settings are told once each setting is right by itself.
+        if self.problems.is_empty() {
+            for (name, what) in configuration.settings().contradictions() {
+                let source = configuration.get(name).map_or(Source::Default, |found| found.source.clone());
+                self.problems.push(Problem { source, what: format!("{name}: {what}") });
+            }
+        }
+        if self.problems.is_empty() { Ok(configuration) } else { Err(ConfigError::Invalid(self.problems)) }
+    }
+}
+
+/// The text of a file, to find lines in.
+struct Place<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Place<'_> {
+    fn source(&self, key: Option<&TomlKey>, item: Option<Range<usize>>) -> Source {
+        let span = key.and_then(TomlKey::span).or(item).unwrap_or_default();
+        in_file(self.path, line_of(self.text, span.start))
+    }
+}

@@ -1,0 +1,31 @@
+//! The configuration: one table of keys, and what is derived from it.
+//!
+//! [`SECTIONS`] defines every key with its type, bounds, default, help and Domino's name for it. From it
+//! come the typed [`Settings`], reading of files, environment and command line ([`Configuration::load`]),
+//! `scrinium config …`, the commented file, docs/configuration.md and `set config`
+//! ([`RunningConfiguration`]).
+
+mod checks;
+mod key;
+mod load;
+mod problem;
+mod render;
+mod running;
+mod table;
+mod units;
+mod value;
+
+pub use key::{Change, Key, Section};
+pub use load::{Configuration, Effective, Sources};
+pub use problem::{ConfigError, Problem, Source, nearest, nearest_key};
+pub use render::{
+    default_file, documentation, dump_json, dump_text, explain_json, explain_key, explain_section,
+};
+pub use running::{Changed, Kept, RunningConfiguration, SetError, find};
+pub use table::{
+    AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings, LogSettings,
+    MailSettings, MemorySettings, SECTIONS, ServerSettings, SessionSettings, Settings, TracingSettings, key,
+    keys,
+};
+pub use units::{Share, parse_bytes, parse_duration, print_bytes, print_duration};
+pub use value::{Address, Kind, Value};

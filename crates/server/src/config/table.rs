@@ -1,0 +1,220 @@
+//! The table of all keys. Everything else that is known of the configuration is derived from it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::checks;
+use super::key::{Change, Key, Section, Setting, configuration, domino_name, type_of};
+use super::value::{Kind, Value};
+
+const KB: u64 = 1024;
+const MB: u64 = 1024 * KB;
+const GB: u64 = 1024 * MB;
+const TB: u64 = 1024 * GB;
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+configuration! {
+    /// The server as a whole, and how much it does at once.
+    server as ServerSettings {
+        /// The folder that holds everything the server keeps. A relative path begins where the server is
+        /// started; the other paths of this file begin in this folder.
+        data_dir: Path = "data", Restart, domino "Directory";
+        /// The name by which the server calls itself towards people and other servers. Empty: the name
+        /// of the machine.
+        name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart,
+            domino "ServerName";
+        /// Jobs on databases that run at once, each on a thread of its own. More than the processors and
+        /// disks can serve only makes each wait longer.
+        pool_tasks: Integer { min: 1, max: 10_000 } = "100", Running, domino "SERVER_POOL_TASKS";
+        /// Transactions that are admitted at once. One that waits for the log to be written is admitted
+        /// but uses no pool task, so this is the larger number.
+        max_concurrent_transactions: Integer { min: 1, max: 1_000_000 } = "1000", Running,
+            domino "SERVER_MAX_CONCURRENT_TRANS";
+        /// Transactions that may wait for admission. Past that the server answers that it is busy (503),
+        /// so that those it has begun end in time.
+        max_waiting_transactions: Integer { min: 0, max: 1_000_000 } = "4000", Running;
+        /// The longest that a transaction waits for admission before it is told that the server is busy.
+        admission_timeout: Duration { min: Duration::from_millis(1), max: HOUR } = "10 s", Restart;
+        /// The longest that the server waits at its end for transactions that it has begun. Nothing that
+        /// was acknowledged is lost if it is killed instead.
+        shutdown_timeout: Duration { min: Duration::ZERO, max: HOUR } = "30 s", Restart;
+        /// Threads that serve network connections. 0: one for each processor.
+        network_threads: Integer { min: 0, max: 1024 } = "0", Restart;
+    }
+
+    /// The transaction log: every change is written to it first, and is durable from then on.
+    log as LogSettings {
+        /// The folder of the log. On a device of its own, writing the log does not wait for anything else.
+        dir: Path = "log", Restart, domino "TRANSLOG_Path";
+        /// The size of one file (extent) of the log. Extents are filled in order and used again.
+        extent_bytes: Bytes { min: MB, max: GB } = "64 MB", Restart;
+        /// Emptied extents that are kept to be used again, since writing over an old extent is faster
+        /// than growing a new one.
+        spare_extents: Integer { min: 0, max: 64 } = "2", Restart, domino "TRANSLOG_MaxSize";
+        /// Whether the log is written past the system's file cache, where the file system takes it.
+        direct_io: Boolean = "true", Restart;
+        /// Changes that may wait for the log to be written. Past that, those who change wait.
+        queue_bytes: Bytes { min: MB, max: 16 * GB } = "64 MB", Restart;
+    }
+
+    /// When changes that stand in the log are also written to the databases' own files.
+    checkpoint as CheckpointSettings {
+        /// Log written between two checkpoints. More favors running (fewer writes), less favors
+        /// restarting (less to read again).
+        log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart, domino "TRANSLOG_Performance";
+    }
+
+    /// The memory that databases may use.
+    memory as MemorySettings {
+        /// Memory for blocks of databases, for changes not yet in their files and for whatever reads
+        /// them; a size, or a percentage of the machine's (or the container's) memory.
+        budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
+    }
+
+    /// The disk that databases are on.
+    disk as DiskSettings {
+        /// Free space that is left alone: with less than this, changes are refused (507) and reading goes
+        /// on, so that there is room to put in order what was accepted.
+        reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
+    }
+
+    /// Limits of documents.
+    document as DocumentSettings {
+        /// The largest document, attachments not counted. A larger one is answered with 413.
+        max_bytes: Bytes { min: KB, max: 32 * MB } = "8 MB", Running;
+    }
+
+    /// Limits of attachments.
+    attachment as AttachmentSettings {
+        /// The largest attachment. A larger one is answered with 413.
+        max_bytes: Bytes { min: KB, max: TB } = "1 GB", Running;
+    }
+
+    /// The HTTP port: documents, views, statistics and the console.
+    http as HttpSettings {
+        /// Where the port listens. Addresses other than this machine's own are best used with TLS.
+        listen: Addresses = "127.0.0.1:5984", Restart, domino "HTTP port number";
+        /// Whether the port is encrypted.
+        tls: Boolean = "false", Restart, domino "port encryption";
+        /// The certificate, with those that lead to its issuer, as PEM.
+        tls_certificate: Path = "tls/certificate.pem", Restart;
+        /// The certificate's private key, as PEM.
+        tls_key: Path = "tls/key.pem", Restart;
+        /// Whether answers are compressed (zstd, gzip) for clients that ask for it. It saves network and
+        /// costs processor.
+        compression: Boolean = "false", Restart, domino "network compression";
+        /// Web sites whose pages may use the port (CORS), such as `https://example.com`; `*` is every
+        /// site. Empty: none.
+        cors_origins: TextList { form: "an origin (https://example.com) or *", check: checks::origin } = "",
+            Restart;
+        /// Whether pages of those sites may send cookies and passwords.
+        cors_credentials: Boolean = "false", Restart;
+        /// The largest body of a request that holds documents; attachments have their own limit.
+        max_request_bytes: Bytes { min: MB, max: 4 * GB } = "64 MB", Restart;
+        /// Memory for the bodies of all requests together. Past that, requests are answered with 503.
+        body_budget_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
+        /// The longest head of a request.
+        max_header_bytes: Bytes { min: 8 * KB, max: MB } = "64 KB", Restart;
+        /// Connections at once. Past that, new ones wait to be accepted.
+        max_connections: Integer { min: 1, max: 1_000_000 } = "20000", Restart, domino "SERVER_MAXSESSIONS";
+        /// The longest that the head of a request may take, and the longest pause within its body.
+        read_timeout: Duration { min: SECOND, max: HOUR } = "30 s", Restart;
+        /// The longest that a client may take nothing of an answer.
+        write_timeout: Duration { min: SECOND, max: HOUR } = "60 s", Restart;
+        /// A connection without requests is closed after this time.
+        idle_timeout: Duration { min: SECOND, max: DAY } = "5 min", Restart;
+        /// How long `_changes` waits for a change where the client does not say.
+        changes_timeout: Duration { min: SECOND, max: DAY } = "60 s", Restart;
+    }
+
+    /// People who have logged in by a form (cookie).
+    session as SessionSettings {
+        /// A session ends when it was not used for this long.
+        timeout: Duration { min: SECOND, max: YEAR } = "10 min", Running,
+            domino "idle session timeout";
+    }
+
+    /// Mail.
+    mail as MailSettings {
+        /// Mailboxes (`mail.box`) that memos are put into on their way. More let more people send at once
+        /// without waiting for each other.
+        boxes: Integer { min: 1, max: 10 } = "4", Restart, domino "MAIL.BOX count";
+        /// The parts after the @ in addresses of the people of this server.
+        domains: TextList { form: "a host name", check: checks::host_name } = "localhost", Restart,
+            domino "Domain";
+    }
+
+    /// What the server tells while it runs, on standard error.
+    tracing as TracingSettings {
+        /// How much it tells: error, warn, info, debug or trace; also by part, such as
+        /// `info,scrinium_store=debug`.
+        level: Text { form: "a level, or a list of part=level", check: checks::tracing_level } = "info",
+            Running;
+        /// `text` for people, `json` for programs that gather logs.
+        format: Choice { options: &["text", "json"] } = "text", Restart;
+        /// Warnings and errors from one place in the program, in ten seconds; more of the same are left
+        /// out and counted (`Server.Tracing.Suppressed`). 0: all are told.
+        repeats: Integer { min: 0, max: 1_000_000 } = "20", Restart;
+    }
+}
+
+/// Every key, in the order in which they are shown.
+pub fn keys() -> impl Iterator<Item = &'static Key> + Clone {
+    SECTIONS.iter().flat_map(|section| section.keys)
+}
+
+/// The key of this name.
+#[must_use]
+pub fn key(name: &str) -> Option<&'static Key> {
+    keys().find(|key| key.name == name)
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::collect(|name| key(name).and_then(|key| key.default_value().ok()))
+    }
+}
+
+impl Settings {
+    /// A path of the configuration, which begins in the data folder.
+    #[must_use]
+    pub fn in_data_dir(&self, path: &Path) -> PathBuf {
+        self.server.data_dir.join(path)
+    }
+
+    /// What is wrong with settings that are each right, with the key that is best changed.
+    pub(super) fn contradictions(&self) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        let mut at_least = |small: &'static str, has: u64, large: &str, needs: u64| {
+            if has < needs {
+                let needs = super::print_bytes(needs);
+                found.push((small, format!("it must be at least {needs}, as {large}")));
+            }
+        };
+        let http = &self.http;
+        at_least(
+            "http.max_request_bytes",
+            http.max_request_bytes,
+            "document.max_bytes",
+            self.document.max_bytes,
+        );
+        at_least(
+            "http.body_budget_bytes",
+            http.body_budget_bytes,
+            "http.max_request_bytes",
+            http.max_request_bytes,
+        );
+        found
+    }
+
+    /// Whether the HTTP port can be reached from other machines.
+    #[must_use]
+    pub fn listens_beyond_itself(&self) -> bool {
+        let local = |host: &str| host == "localhost" || host == "::1" || host.starts_with("127.");
+        self.http.listen.iter().any(|address| !local(&address.host))
+    }
+}

@@ -1,0 +1,200 @@
+//! The console's commands: one table, and the parser over it.
+//!
+//! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
+
+use super::ConsoleError;
+
+/// A longer command is refused.
+const COMMAND_LIMIT_BYTES: usize = 4096;
+
+/// One line of the table of commands.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLine {
+    /// The words that it begins with, in full.
+    pub words: &'static [&'static str],
+    /// What follows, as help shows it; empty if nothing does.
+    pub arguments: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    build: Build,
+}
+
+/// Makes a command of what follows the words; nothing if that is not as the table says.
+type Build = fn(&str) -> Option<Command>;
+
+/// Every command.
+pub const COMMANDS: &[CommandLine] = &[
+    CommandLine {
+        words: &["show", "statistics"],
+        arguments: "[FACILITY or PATTERN]",
+        help: "Values of statistics; of one facility (Server), or that match (Database.*.Peak)",
+        build: |rest| Some(Command::ShowStatistics(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "transactions"],
+        arguments: "[PATTERN]",
+        help: "Count and milliseconds of each operation since the start",
+        build: |rest| Some(Command::ShowTransactions(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "tasks"],
+        arguments: "",
+        help: "Long jobs that run, with rate and time left, and those that ended lately",
+        build: |rest| rest.is_empty().then_some(Command::ShowTasks),
+    },
+    CommandLine {
+        words: &["show", "server"],
+        arguments: "",
+        help: "Name, version, ports, time since the start, users and transactions",
+        build: |rest| rest.is_empty().then_some(Command::ShowServer),
+    },
+    CommandLine {
+        words: &["show", "configuration"],
+        arguments: "[KEY or SECTION]",
+        help: "Effective values and where each comes from; all about one key",
+        build: |rest| Some(Command::ShowConfiguration(optional(rest))),
+    },
+    CommandLine {
+        words: &["set", "configuration"],
+        arguments: "KEY=VALUE",
+        help: "Changes a key, by its name or Domino's, and keeps it in the configuration file",
+        build: assignment,
+    },
+    CommandLine {
+        words: &["tell"],
+        arguments: "NUMBER quit",
+        help: "Stops a task, by its number in show tasks",
+        build: quit,
+    },
+    CommandLine {
+        words: &["help"],
+        arguments: "",
+        help: "This list",
+        build: |rest| rest.is_empty().then_some(Command::Help),
+    },
+];
+
+/// A command that was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table of commands tells what each does")]
+pub enum Command {
+    ShowStatistics(Option<String>),
+    ShowTransactions(Option<String>),
+    ShowTasks,
+    ShowServer,
+    ShowConfiguration(Option<String>),
+    SetConfiguration { name: String, value: String },
+    Quit { task: u64 },
+    Help,
+}
+
+impl Command {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// [`ConsoleError`] says what is wrong and names the commands that are near.
+    pub fn parse(line: &str) -> Result<Self, ConsoleError> {
+        let line = line.trim();
+        if line.len() > COMMAND_LIMIT_BYTES || line.chars().any(char::is_control) {
+            return Err(ConsoleError::NotOneLine);
+        }
+        if line.is_empty() {
+            return Err(ConsoleError::Empty);
+        }
+        if line == "?" {
+            return Ok(Self::Help);
+        }
+        let matching: Vec<&CommandLine> =
+            COMMANDS.iter().filter(|known| known.rest_of(line).is_some()).collect();
+        match matching.as_slice() {
+            [] => Err(not_understood(line)),
+            [known] => {
+                let rest = known.rest_of(line).unwrap_or_default();
+                (known.build)(rest).ok_or_else(|| ConsoleError::Usage { usage: known.usage() })
+            }
+            several => Err(ConsoleError::Ambiguous {
+                line: line.to_owned(),
+                candidates: several.iter().map(|known| known.phrase()).collect(),
+            }),
+        }
+    }
+}
+
+impl CommandLine {
+    /// The words in full: `show statistics`.
+    #[must_use]
+    pub fn phrase(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// The words and what follows.
+    #[must_use]
+    pub fn usage(&self) -> String {
+        format!("{} {}", self.phrase(), self.arguments).trim_end().to_owned()
+    }
+
+    /// How near the typed words are, from 0 to 1; a word is compared with as much of the command's as was
+    /// typed, so that `shwo stat` is near to `show statistics`.
+    fn likeness(&self, typed: &[&str]) -> f64 {
+        let typed: Vec<String> =
+            typed.iter().take(self.words.len()).map(|word| word.to_lowercase()).collect();
+        let shortened = self.words.iter().enumerate().map(|(position, word)| {
+            let length = typed.get(position).map_or(word.len(), |typed| typed.len().max(3));
+            word.get(..length).unwrap_or(word)
+        });
+        let shortened: Vec<&str> = shortened.collect();
+        strsim::normalized_damerau_levenshtein(&typed.join(" "), &shortened.join(" "))
+    }
+
+    /// What follows the words in `line`, if it begins with them or their beginnings.
+    fn rest_of<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let mut rest = line;
+        for word in self.words {
+            let (first, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let shortened = !first.is_empty()
+                && word.get(..first.len()).is_some_and(|start| start.eq_ignore_ascii_case(first));
+            if !shortened {
+                return None;
+            }
+            rest = after.trim_start();
+        }
+        Some(rest)
+    }
+}
+
+/// Commands less alike than this are not proposed.
+const ALIKE: f64 = 0.5;
+
+fn optional(rest: &str) -> Option<String> {
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
+fn assignment(rest: &str) -> Option<Command> {
+    let (name, value) = rest.split_once('=')?;
+    let name = name.trim().to_owned();
+    (!name.is_empty()).then(|| Command::SetConfiguration { name, value: value.trim().to_owned() })
+}
+
+fn quit(rest: &str) -> Option<Command> {
+    let (task, order) = rest.split_once(char::is_whitespace)?;
+    let orders = ["quit", "stop", "exit"];
+    let known = orders.iter().any(|known| known.eq_ignore_ascii_case(order.trim()));
+    Some(Command::Quit { task: task.parse().ok().filter(|_| known)? })
+}
+
+/// Tells a verb that stands alone from a line that no command is like.
+fn not_understood(line: &str) -> ConsoleError {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let begins = |known: &&CommandLine| {
+        let verb = known.words.first().copied().unwrap_or_default();
+        line == first && verb.get(..first.len()).is_some_and(|start| start.eq_ignore_ascii_case(first))
+    };
+    let candidates: Vec<String> = COMMANDS.iter().filter(begins).map(CommandLine::usage).collect();
+    if !candidates.is_empty() {
+        return ConsoleError::Incomplete { line: line.to_owned(), candidates };
+    }
+    let typed: Vec<&str> = line.split_whitespace().collect();
+    let scored = COMMANDS.iter().map(|known| (known.likeness(&typed), known));
+    let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
+    ConsoleError::Unknown { line: line.to_owned(), nearest: best.map(|(_, known)| known.usage()) }
+}

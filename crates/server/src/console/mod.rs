@@ -1,0 +1,144 @@
+//! The console: commands in Domino's manner, answered as text for people and as data for programs.
+//!
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `tell`, `help`.
+//! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
+//! whatever brought them.
+
+mod command;
+mod pattern;
+mod server;
+mod settings;
+mod statistics;
+mod table;
+mod tasks;
+
+use std::sync::Arc;
+
+use scrinium_statistics::{Snapshot, Tasks};
+use serde_json::{Value, json};
+
+use crate::config::{RunningConfiguration, SetError};
+
+pub use command::{COMMANDS, Command, CommandLine};
+pub use server::ServerReport;
+
+/// What the console sees of the server.
+pub trait ServerParts: Send + Sync {
+    /// All statistics, as they are now.
+    fn statistics(&self) -> Snapshot;
+    /// The table of tasks.
+    fn tasks(&self) -> &Tasks;
+    /// The configuration.
+    fn configuration(&self) -> &RunningConfiguration;
+    /// What there is to say of the server as a whole.
+    fn report(&self) -> ServerReport;
+}
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// For people: lines, each ended.
+    pub text: String,
+    /// For programs: the same as data.
+    pub data: Value,
+}
+
+/// Why a command did nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConsoleError {
+    /// Nothing was typed.
+    #[error("type a command; help lists them")]
+    Empty,
+    /// Too long, or not a line of text.
+    #[error("a command is one line of at most 4096 bytes")]
+    NotOneLine,
+    /// There is no such command.
+    #[error("there is no command {line:?}; {}", nearest.as_ref().map_or_else(
+        || "help lists them".to_owned(),
+        |nearest| format!("did you mean: {nearest}"),
+    ))]
+    Unknown {
+        /// What was typed.
+        line: String,
+        /// The command that is most like it.
+        nearest: Option<String>,
+    },
+    /// Several commands begin like this.
+    #[error("{line:?} could be: {}", candidates.join("; "))]
+    Ambiguous {
+        /// What was typed.
+        line: String,
+        /// Those commands.
+        candidates: Vec<String>,
+    },
+    /// A verb without its object.
+    #[error("{line:?} needs more: {}", candidates.join("; "))]
+    Incomplete {
+        /// What was typed.
+        line: String,
+        /// The commands that begin with it.
+        candidates: Vec<String>,
+    },
+    /// What follows the words is not as it must be.
+    #[error("type it like this: {usage}")]
+    Usage {
+        /// The command with its arguments.
+        usage: String,
+    },
+    /// Nothing of this name, in words.
+    #[error("{0}")]
+    NotFound(String),
+    /// `set config` did nothing.
+    #[error(transparent)]
+    Set(#[from] SetError),
+}
+
+/// Carries out console commands. Clones share the parts.
+#[derive(Clone)]
+pub struct Console {
+    parts: Arc<dyn ServerParts>,
+}
+
+impl Console {
+    /// A console of the server with these parts.
+    #[must_use]
+    pub fn new(parts: Arc<dyn ServerParts>) -> Self {
+        Self { parts }
+    }
+
+    /// Carries out one line. It may write the configuration file, and so may wait for the disk.
+    ///
+    /// # Errors
+    /// [`ConsoleError`], with what to type instead; nothing was changed then.
+    pub fn execute(&self, line: &str) -> Result<Reply, ConsoleError> {
+        let parts = self.parts.as_ref();
+        match Command::parse(line)? {
+            Command::ShowStatistics(filter) => {
+                statistics::show_statistics(&parts.statistics(), filter.as_deref())
+            }
+            Command::ShowTransactions(filter) => {
+                statistics::show_transactions(&parts.statistics(), filter.as_deref())
+            }
+            Command::ShowTasks => Ok(tasks::show_tasks(parts.tasks())),
+            Command::Quit { task } => tasks::quit(parts.tasks(), task),
+            Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
+            Command::ShowConfiguration(name) => {
+                settings::show_configuration(parts.configuration(), name.as_deref())
+            }
+            Command::SetConfiguration { name, value } => {
+                settings::set_configuration(parts.configuration(), &name, &value)
+            }
+            Command::Help => Ok(help()),
+        }
+    }
+}
+
+fn help() -> Reply {
+    let mut text = String::from("Words may be shortened: sh stat, sh ta.\n\n");
+    let mut commands = Vec::new();
+    for known in COMMANDS {
+        text.push_str(&format!("{:<42} {}\n", known.usage(), known.help));
+        commands.push(json!({"command": known.usage(), "help": known.help}));
+    }
+    Reply { text, data: json!({"commands": commands}) }
+}

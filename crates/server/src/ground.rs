@@ -1,0 +1,274 @@
+//! What every server stands on, whatever databases and ports are opened on it: configuration, statistics,
+//! tasks, worker pool, shutdown, console.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::RwLock;
+use scrinium_statistics::{Registry, Snapshot, Tasks};
+use scrinium_worker::{WorkerOptions, WorkerPool};
+use tokio::runtime::Runtime;
+
+use crate::cli::{Failure, Terminal};
+use crate::config::{Configuration, RunningConfiguration, Settings};
+use crate::console::{Console, ServerParts, ServerReport};
+use crate::messages::{self, MessageLevel};
+use crate::{Shutdown, tls};
+
+/// Tasks of the runtime that did not end with their ports get this long.
+const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
+
+/// What every server stands on.
+pub struct Ground {
+    configuration: RunningConfiguration,
+    statistics: Registry,
+    tasks: Tasks,
+    workers: WorkerPool,
+    shutdown: Shutdown,
+    name: String,
+    started: SystemTime,
+    running_since: Instant,
+    ports: RwLock<Vec<String>>,
+}
+
+impl Ground {
+    /// Lays the ground, tells what happens on standard error, runs `inhabit` on it and clears up.
+    ///
+    /// `inhabit` opens databases and ports, calls [`Ground::listening`], serves until
+    /// [`Ground::shutdown`] is requested, which SIGTERM and SIGINT do, and closes what it opened.
+    ///
+    /// # Errors
+    /// What `inhabit` answers; or that the process cannot be set up.
+    pub fn run<F>(
+        configuration: Configuration,
+        terminal: &Terminal,
+        inhabit: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<(), Failure>
+    where
+        F: Future<Output = Result<(), Failure>>,
+    {
+        let statistics = Registry::new();
+        let settings = configuration.settings();
+        let color = terminal.has_color();
+        let (subscriber, level) =
+            messages::subscriber(&settings.tracing, color, &statistics, std::io::stderr)
+                .map_err(Failure::Use)?;
+        tracing::subscriber::set_global_default(subscriber).map_err(Failure::work)?;
+        let runtime = runtime(settings.server.network_threads).map_err(Failure::work)?;
+        let ground = Arc::new(Self::lay(configuration, statistics, Some(level)));
+        let lived = runtime.block_on(async {
+            ground.shutdown.on_signals().map_err(Failure::work)?;
+            let data_dir = settings.server.data_dir.display();
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), name = ground.name, %data_dir, "starting");
+            let lived = inhabit(ground.clone()).await;
+            ground.clear(settings.server.shutdown_timeout).await;
+            lived
+        });
+        runtime.shutdown_timeout(LAST_TASKS_WITHIN);
+        lived
+    }
+
+    /// Lays the ground alone, which `set config tracing.level` changes the level of, if one is given.
+    #[must_use]
+    pub fn lay(configuration: Configuration, statistics: Registry, level: Option<MessageLevel>) -> Self {
+        let settings = configuration.settings();
+        let workers = WorkerPool::new(&worker_options(&settings), &statistics);
+        let configuration = RunningConfiguration::new(configuration);
+        follow_changes(&configuration, &workers, level);
+        let running_since = Instant::now();
+        register_process(&statistics, running_since);
+        Self {
+            configuration,
+            statistics,
+            tasks: Tasks::new(),
+            workers,
+            shutdown: Shutdown::default(),
+            name: server_name(&settings),
+            started: SystemTime::now(),
+            running_since,
+            ports: RwLock::default(),
+        }
+    }
+
+    /// The configuration; parts register here what to do when a key is set.
+    #[must_use]
+    pub fn configuration(&self) -> &RunningConfiguration {
+        &self.configuration
+    }
+
+    /// The values of all keys as they are now.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.configuration.settings()
+    }
+
+    /// Where everything is counted.
+    #[must_use]
+    pub fn statistics(&self) -> &Registry {
+        &self.statistics
+    }
+
+    /// The table of long tasks.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The threads for work on databases.
+    #[must_use]
+    pub fn workers(&self) -> &WorkerPool {
+        &self.workers
+    }
+
+    /// The end of the server.
+    #[must_use]
+    pub fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
+    }
+
+    /// The server's name: the configured one, else the machine's.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The console of this server.
+    #[must_use]
+    pub fn console(self: &Arc<Self>) -> Console {
+        Console::new(self.clone())
+    }
+
+    /// Says that these addresses are served now; they are told, and shown by `show server`.
+    pub fn listening(&self, protocol: &str, addresses: &[SocketAddr]) {
+        let urls: Vec<String> = addresses.iter().map(|address| format!("{protocol}://{address}")).collect();
+        for url in &urls {
+            tracing::info!(%url, "listening");
+        }
+        self.ports.write().extend(urls);
+    }
+
+    /// What encrypts the HTTP port, if its configuration says so. The certificate in its usual place is
+    /// made if it is missing; one that was named must be there.
+    ///
+    /// # Errors
+    /// [`tls::TlsError`] names the file.
+    pub fn http_encryption(&self) -> Result<Option<Arc<rustls::ServerConfig>>, tls::TlsError> {
+        let settings = self.configuration.settings();
+        if !settings.http.tls {
+            if settings.listens_beyond_itself() {
+                tracing::warn!(
+                    "the HTTP port can be reached by other machines and http.tls is off: passwords are readable on their way"
+                );
+            }
+            return Ok(None);
+        }
+        let place = |path: &Path| settings.in_data_dir(path);
+        let (certificate, key) = (place(&settings.http.tls_certificate), place(&settings.http.tls_key));
+        let usual = Settings::default().http;
+        let in_usual_place =
+            usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key;
+        let config = if in_usual_place {
+            tls::load_or_make(&certificate, &key, &self.name)
+        } else {
+            tls::load(&certificate, &key)
+        };
+        config.map(Some)
+    }
+
+    /// Lets what was begun end.
+    async fn clear(&self, within: Duration) {
+        self.workers.close();
+        if !self.workers.drained(within).await {
+            tracing::warn!("transactions were still running; what they had acknowledged is kept");
+        }
+        tracing::info!("stopped");
+    }
+}
+
+impl ServerParts for Ground {
+    fn statistics(&self) -> Snapshot {
+        self.statistics.snapshot()
+    }
+
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn configuration(&self) -> &RunningConfiguration {
+        &self.configuration
+    }
+
+    fn report(&self) -> ServerReport {
+        ServerReport {
+            name: self.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
+            data_dir: self.configuration.settings().server.data_dir.clone(),
+            started: self.started,
+            elapsed: self.running_since.elapsed(),
+            ports: self.ports.read().clone(),
+        }
+    }
+}
+
+fn runtime(network_threads: usize) -> std::io::Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if network_threads > 0 {
+        builder.worker_threads(network_threads);
+    }
+    builder.thread_name("network").enable_all().build()
+}
+
+fn worker_options(settings: &Settings) -> WorkerOptions {
+    WorkerOptions {
+        threads: settings.server.pool_tasks,
+        admitted: settings.server.max_concurrent_transactions,
+        waiting: settings.server.max_waiting_transactions,
+        wait: settings.server.admission_timeout,
+    }
+}
+
+/// What the ground itself does when a key is set while running.
+fn follow_changes(configuration: &RunningConfiguration, workers: &WorkerPool, level: Option<MessageLevel>) {
+    let pool = workers.clone();
+    configuration.on_change("server.pool_tasks", move |settings| {
+        pool.set_threads(settings.server.pool_tasks);
+        Ok(())
+    });
+    let pool = workers.clone();
+    configuration.on_change("server.max_concurrent_transactions", move |settings| {
+        pool.set_admitted(settings.server.max_concurrent_transactions);
+        Ok(())
+    });
+    let pool = workers.clone();
+    configuration.on_change("server.max_waiting_transactions", move |settings| {
+        pool.set_waiting(settings.server.max_waiting_transactions);
+        Ok(())
+    });
+    if let Some(level) = level {
+        configuration.on_change("tracing.level", move |settings| level.set(&settings.tracing.level));
+    }
+}
+
+fn server_name(settings: &Settings) -> String {
+    if !settings.server.name.is_empty() {
+        return settings.server.name.clone();
+    }
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if machine.is_empty() { "localhost".to_owned() } else { machine }
+}
+
+fn register_process(statistics: &Registry, running_since: Instant) {
+    statistics.gauge("Server.ElapsedTime", move || running_since.elapsed().as_secs_f64().floor());
+    statistics.gauge("Mem.Allocated.Process", || resident_bytes().unwrap_or_default());
+}
+
+/// Memory of this process in bytes; nothing where the system does not tell (proc(5), `statm`).
+fn resident_bytes() -> Option<f64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u32 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    let page_bytes = u32::try_from(rustix::param::page_size()).ok()?;
+    Some(f64::from(pages) * f64::from(page_bytes))
+}

@@ -1,0 +1,241 @@
+//! What the console answers, to people and to programs.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use proptest::prelude::*;
+use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
+use scrinium_server::console::{COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport};
+use scrinium_statistics::{Registry, Snapshot, Tasks};
+use serde_json::json;
+
+struct Parts {
+    statistics: Registry,
+    tasks: Tasks,
+    configuration: RunningConfiguration,
+}
+
+impl ServerParts for Parts {
+    fn statistics(&self) -> Snapshot {
+        self.statistics.snapshot()
+    }
+
+    fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    fn configuration(&self) -> &RunningConfiguration {
+        &self.configuration
+    }
+
+    fn report(&self) -> ServerReport {
+        ServerReport {
+            name: "mail.example.com".to_owned(),
+            version: "0.1.0".to_owned(),
+            process: 4711,
+            data_dir: PathBuf::from("/srv/scrinium"),
+            started: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+            elapsed: Duration::from_secs(93_784),
+            ports: vec!["https://127.0.0.1:5984".to_owned(), "http://[::1]:80".to_owned()],
+        }
+    }
+}
+
+/// A console, the clock of its tasks in milliseconds, and its parts.
+fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
+    let statistics = Registry::new();
+    statistics.counter("Server.Trans.Total").add(1_234_567);
+    statistics.counter("Log.Syncs").add(42);
+    statistics.gauge("Server.Trans.PerMinute", || 123.0);
+    statistics.gauge("Server.Trans.PerMinute.Peak", || 9225.0);
+    statistics.gauge("Database.BufferPool.Used", || 0.25);
+    let operation = statistics.operation("OPEN_NOTE");
+    (0..4).for_each(|_| operation.record(Duration::from_micros(1500)));
+    statistics.operation("UPDATE_NOTE").record(Duration::from_micros(80));
+    let _never_ran = statistics.operation("DELETE_NOTE");
+    let now_ms = Arc::new(AtomicU64::new(1_700_000_000_000));
+    let clock = now_ms.clone();
+    let tasks = Tasks::with_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+    let configuration = RunningConfiguration::new(Configuration::load(&Sources::default()).unwrap());
+    let parts = Arc::new(Parts { statistics, tasks, configuration });
+    (Console::new(parts.clone()), now_ms, parts)
+}
+
+fn text(line: &str) -> String {
+    let (console, ..) = console();
+    console.execute(line).map_or_else(|error| format!("error: {error}"), |reply| reply.text)
+}
+
+#[test]
+fn show_statistics() {
+    assert_eq!(
+        text("show stat"),
+        "  Database.BufferPool.Used = 0.25
+  Log.Syncs = 42
+  Server.Trans.PerMinute = 123
+  Server.Trans.PerMinute.Peak = 9225
+  Server.Trans.Total = 1234567
+  5 statistics found
+"
+    );
+    assert_eq!(text("SH STAT log"), "  Log.Syncs = 42\n  1 statistic found\n");
+    assert_eq!(text("show stat *.peak"), "  Server.Trans.PerMinute.Peak = 9225\n  1 statistic found\n");
+    assert_eq!(text("show stat Sever"), "error: no statistic is called Sever; did you mean Server?");
+    let (console, ..) = console();
+    assert_eq!(
+        console.execute("show stat Server.Trans.PerMinute").unwrap().data,
+        json!({"statistics": {"Server.Trans.PerMinute": 123.0, "Server.Trans.PerMinute.Peak": 9225.0}})
+    );
+}
+
+#[test]
+fn show_transactions() {
+    assert_eq!(
+        text("show trans"),
+        "\
+Function     Count   Min   Max  Total   Avg   P50   P95   P99
+OPEN_NOTE        4  1.50  1.50   6.00  1.50  1.50  1.50  1.50
+UPDATE_NOTE      1  0.08  0.08   0.08  0.08  0.08  0.08  0.08
+"
+    );
+    let (console, ..) = console();
+    assert_eq!(
+        console.execute("show transactions update*").unwrap().data,
+        json!({"transactions": [{
+            "function": "UPDATE_NOTE", "count": 1, "min_ms": 0.08, "max_ms": 0.08, "total_ms": 0.08,
+            "average_ms": 0.08, "p50_ms": 0.08, "p95_ms": 0.08, "p99_ms": 0.08,
+        }]})
+    );
+}
+
+#[test]
+fn show_tasks_and_tell_one_to_quit() {
+    let (console, now_ms, parts) = console();
+    assert_eq!(console.execute("show tasks").unwrap().text, "No task is running.\n");
+    let indexer = parts.tasks.start("indexer", Some("mail/ann"), Some(20_000));
+    let importer = parts.tasks.start("import", None, None);
+    parts.tasks.start("import", Some("mail/bob"), Some(10)).fail("no such file: inbox.mbox");
+    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    indexer.progress(1200);
+    importer.progress(7);
+    let asked = console.execute("tell 2 quit").unwrap();
+    assert_eq!(asked.text, "Task 2 was asked to stop.\n");
+    let reply = console.execute("show tasks").unwrap();
+    assert_eq!(
+        reply.text,
+        "\
+Task  Kind     Database   Done      Of  %  Per second        Left  State
+   1  indexer  mail/ann  1,200  20,000  6         120  2 min 36 s  running
+   2  import                 7                    0.7              stopping
+
+Ended lately:
+Task  Kind    Database  Done  Of  %  Per second  Took  State
+   3  import  mail/bob     0  10  0           0   0 s  failed: no such file: inbox.mbox
+"
+    );
+    assert_eq!(reply.data["running"][0]["remaining_seconds"], json!(157.0));
+    assert_eq!(reply.data["ended"][0]["reason"], json!("no such file: inbox.mbox"));
+    let unknown = console.execute("tell 9 quit").unwrap_err().to_string();
+    assert_eq!(unknown, "no task 9 is running; show tasks lists them");
+}
+
+#[test]
+fn show_server() {
+    assert_eq!(
+        text("show server"),
+        "\
+Scrinium server        0.1.0, process 4711
+Server name            mail.example.com
+Server directory       /srv/scrinium
+Ports                  https://127.0.0.1:5984, http://[::1]:80
+Started                2023-11-14T22:13:20Z, 1 d 2 h ago
+Users                  0
+Transactions           1,234,567
+Transactions/minute    last minute 123, peak 9225
+Refused as busy        0
+"
+    );
+}
+
+#[test]
+fn show_and_set_configuration() {
+    let (console, _, parts) = console();
+    let told = |line: &str| console.execute(line).map_or_else(|error| error.to_string(), |reply| reply.text);
+    assert_eq!(
+        told("set config SERVER_POOL_TASKS=200"),
+        "server.pool_tasks = 200 (was 100)\n\
+         It is used from now on, until the server ends: it runs without a configuration file.\n"
+    );
+    assert_eq!(parts.configuration.settings().server.pool_tasks, 200);
+    assert_eq!(
+        told("show config server.pool_tasks"),
+        "\
+server.pool_tasks = 200    (set config)
+  Jobs on databases that run at once, each on a thread of its own. More than the
+  processors and disks can serve only makes each wait longer.
+  takes        a whole number, 1 to 10000
+  default      100
+  Domino       SERVER_POOL_TASKS
+  file         [server] pool_tasks = ...
+  environment  SCRINIUM_SERVER__POOL_TASKS
+  new value    used at once
+"
+    );
+    assert!(told("show config").contains("pool_tasks = 200                         # set config\n"));
+    assert!(told("show config mail").starts_with("[mail]\n  Mail.\n\nmail.boxes = 4    (default)\n"));
+    assert_eq!(told("show config mailbox"), "there is no key mailbox; did you mean mail.boxes?");
+    assert_eq!(told("set config"), "type it like this: set configuration KEY=VALUE");
+    assert_eq!(
+        told("set config mail.boxes=99"),
+        "mail.boxes: 99 is out of bounds: it takes a whole number, 1 to 10"
+    );
+    let data = console.execute("set config memory.budget = 1 GB").unwrap().data;
+    assert_eq!(
+        data,
+        json!({"key": "memory.budget", "old": "25 %", "new": 1 << 30, "used": "now", "kept_in": null})
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_told_with_what_is_near() {
+    assert_eq!(text(""), "error: type a command; help lists them");
+    assert_eq!(
+        text("shwo stat"),
+        "error: there is no command \"shwo stat\"; did you mean: show statistics [FACILITY or PATTERN]"
+    );
+    assert_eq!(text("show taks"), "error: there is no command \"show taks\"; did you mean: show tasks");
+    assert_eq!(text("reboot"), "error: there is no command \"reboot\"; help lists them");
+    assert_eq!(text("sh t"), "error: \"sh t\" could be: show transactions; show tasks");
+    assert_eq!(text("set"), "error: \"set\" needs more: set configuration KEY=VALUE");
+    assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit");
+    assert_eq!(text("show tasks now"), "error: type it like this: show tasks");
+    assert_eq!(text("show stat\nshow tasks"), "error: a command is one line of at most 4096 bytes");
+}
+
+#[test]
+fn help_lists_every_command_and_each_is_understood_in_full() {
+    let help = text("help");
+    for known in COMMANDS {
+        assert!(help.contains(&known.usage()), "{}", known.usage());
+        let understood = Command::parse(&known.phrase());
+        assert!(matches!(understood, Ok(_) | Err(ConsoleError::Usage { .. })), "{understood:?}");
+    }
+    assert_eq!(text("?"), help);
+}
+
+proptest! {
+    #[test]
+    fn no_line_makes_the_console_panic(
+        line in "(?s).{0,60}|(sh|show|set|tell|help) (stat|tr|ta|se|conf|con|[0-9]{1,25})?( |=)?[a-z.=*? ]{0,20}"
+    ) {
+        let (console, ..) = console();
+        match console.execute(&line) {
+            Ok(reply) => prop_assert!(reply.text.ends_with('\n'), "{:?}", line),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Walking a range of keys.
+
+use rocksdb::{DB, DBRawIteratorWithThreadMode};
+
+use crate::tree::Tree;
+use crate::{Direction, StoreError};
+
+/// A key and its value.
+pub type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// Walks the keys of a range of a [`Snapshot`](crate::Snapshot) in one direction.
+///
+/// Keys and values are lent where they lie, until the next call.
+pub struct Cursor<'snapshot> {
+    tree: &'snapshot Tree,
+    iterator: DBRawIteratorWithThreadMode<'snapshot, DB>,
+    direction: Direction,
+    place: Place,
+}
+
+/// Where the cursor is.
+enum Place {
+    /// Before the first key of the range.
+    Start,
+    /// At a key that has not been given out.
+    Before,
+    /// At the key that was given out last.
+    At,
+    /// Past the last key.
+    End,
+    /// Within a range that holds no key by its bounds.
+    Nowhere,
+}
+
+impl<'snapshot> Cursor<'snapshot> {
+    pub(crate) fn new(
+        tree: &'snapshot Tree,
+        iterator: DBRawIteratorWithThreadMode<'snapshot, DB>,
+        is_empty: bool,
+        direction: Direction,
+    ) -> Self {
+        let place = if is_empty { Place::Nowhere } else { Place::Start };
+        Self { tree, iterator, direction, place }
+    }
+
+    /// Jumps so that the next key given out is `key`, or the nearest one after it in the cursor's
+    /// direction. Jumps either way; a `key` outside the range counts as that end of the range.
+    pub fn seek(&mut self, key: &[u8]) {
+        if matches!(self.place, Place::Nowhere) {
+            return;
+        }
+        match self.direction {
+            Direction::Forward => self.iterator.seek(key),
+            Direction::Backward => self.iterator.seek_for_prev(key),
+        }
+        self.place = Place::Before;
+    }
+
+    /// The next key and its value, `None` at the end of the range.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] for a damaged block, [`StoreError::Tree`] when a file cannot be read; the
+    /// cursor then stays at the end until it is told to [`seek`](Cursor::seek).
+    #[allow(clippy::should_implement_trait, reason = "what it lends lives only until the next call")]
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
+        match (&self.place, self.direction) {
+            (Place::Start, Direction::Forward) => self.iterator.seek_to_first(),
+            (Place::Start, Direction::Backward) => self.iterator.seek_to_last(),
+            (Place::At, Direction::Forward) => self.iterator.next(),
+            (Place::At, Direction::Backward) => self.iterator.prev(),
+            (Place::Before, _) => {}
+            (Place::End | Place::Nowhere, _) => return Ok(None),
+        }
+        if self.iterator.valid() {
+            self.place = Place::At;
+            return Ok(self.iterator.item());
+        }
+        self.place = Place::End;
+        self.iterator.status().map_err(|error| self.tree.error("read", &error))?;
+        Ok(None)
+    }
+}
+
+impl std::fmt::Debug for Cursor<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Cursor").field("direction", &self.direction).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,190 @@
+//! What can go wrong in a store.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use scrinium_log::LogError;
+
+use crate::Family;
+
+/// What went wrong in the store, to what, and what a person can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused an operation on a file.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+
+    /// RocksDB failed otherwise than by damage or a full disk.
+    #[error("cannot {action} the tree of the store: {message}")]
+    Tree {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// RocksDB's words.
+        message: String,
+    },
+
+    /// Files of the store contradict each other or their checksums.
+    #[error("the store in {} is damaged: {what}; restore it from a backup or another server", path.display())]
+    Corrupt {
+        /// The store's folder.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+
+    /// The transaction log is damaged before its end, or lacks a file.
+    #[error(transparent)]
+    DamagedLog(LogError),
+
+    /// The transaction log cannot be opened or read otherwise.
+    #[error(transparent)]
+    Log(LogError),
+
+    /// The log folder does not belong to this store, or lacks records that this store needs.
+    #[error("the log in {} does not fit the store in {}: {what}", log_dir.display(), dir.display())]
+    ForeignLog {
+        /// The log's folder.
+        log_dir: PathBuf,
+        /// The store's folder.
+        dir: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+
+    /// The disk is full. Reads go on; writes go on once there is space again.
+    #[error("the disk of the store is full; writes go on when there is space again")]
+    Full,
+
+    /// A write or a sync failed, so that the store takes no more writes until it is opened again.
+    #[error("the store takes no writes until it is opened again: {reason}")]
+    Failed {
+        /// What failed first.
+        reason: String,
+    },
+
+    /// The store was closed by somebody who shares it.
+    #[error("the store was closed")]
+    Closed,
+
+    /// The store was written by a newer server.
+    #[error(
+        "{} has format {found}, and this server knows formats up to {supported}; use a newer server",
+        path.display()
+    )]
+    NewerFormat {
+        /// The file that says so.
+        path: PathBuf,
+        /// The format found.
+        found: u32,
+        /// The newest format known here.
+        supported: u32,
+    },
+
+    /// Another process has the store open.
+    #[error("{} is in use by {}; stop it first", dir.display(), holder(*pid))]
+    Locked {
+        /// The store's folder.
+        dir: PathBuf,
+        /// The process that holds it, where it left its number.
+        pid: Option<u32>,
+    },
+
+    /// Bytes that are no batch.
+    #[error("a batch cannot be read at byte {offset}: {what}")]
+    Batch {
+        /// Where in the batch.
+        offset: usize,
+        /// What is wrong there.
+        what: &'static str,
+    },
+
+    /// A batch is longer than a record of the log may be.
+    #[error("a batch of {bytes} bytes is over the limit of {limit_bytes}; split it")]
+    TooLarge {
+        /// Its encoded length.
+        bytes: usize,
+        /// The longest that is taken.
+        limit_bytes: usize,
+    },
+
+    /// A derived family in a logged batch, or the other way round.
+    #[error("the family {family} cannot be changed by {operation}")]
+    WrongFamily {
+        /// The first such family.
+        family: Family,
+        /// The operation that was called.
+        operation: &'static str,
+    },
+
+    /// Keys to ingest did not come in strictly ascending order.
+    #[error("entry {entry} to be ingested does not come after the one before it")]
+    Unsorted {
+        /// Counted from 0.
+        entry: u64,
+    },
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+}
+
+impl StoreError {
+    /// An [`StoreError::Io`], or [`StoreError::Full`] if that is what the operating system means.
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io { action, path: path.to_path_buf(), source },
+        }
+    }
+
+    /// What RocksDB said, sorted by what can be done about it.
+    pub(crate) fn tree(action: &'static str, dir: &Path, error: &rocksdb::Error) -> Self {
+        let message = error.to_string();
+        if is_no_space(&message) {
+            return Self::Full;
+        }
+        match error.kind() {
+            rocksdb::ErrorKind::Corruption => Self::Corrupt { path: dir.to_path_buf(), what: message },
+            _ => Self::Tree { action, message },
+        }
+    }
+}
+
+impl From<LogError> for StoreError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Full { .. } => Self::Full,
+            LogError::Damaged { .. } | LogError::Missing { .. } => Self::DamagedLog(error),
+            LogError::NewerFormat { file, found, supported } => {
+                Self::NewerFormat { path: file, found, supported }
+            }
+            LogError::Locked { dir } => Self::Locked { dir, pid: None },
+            LogError::Failed { reason } => Self::Failed { reason: reason.as_ref().to_owned() },
+            LogError::TooLarge { bytes, limit_bytes } => Self::TooLarge { bytes, limit_bytes },
+            LogError::Stopped => Self::Closed,
+            LogError::Io { .. } | LogError::NotHeld { .. } | LogError::Options { .. } => Self::Log(error),
+        }
+    }
+}
+
+impl StoreError {
+    /// What a commit is answered with; a failed write or sync of the log has stopped all later ones too.
+    pub(crate) fn of_commit(error: LogError) -> Self {
+        match error {
+            LogError::Io { .. } => Self::Failed { reason: error.to_string() },
+            other => other.into(),
+        }
+    }
+}
+
+/// RocksDB gives its status as words; both are those of ENOSPC.
+fn is_no_space(message: &str) -> bool {
+    message.contains("No space left on device") || message.contains("NoSpace")
+}

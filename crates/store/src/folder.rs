@@ -1,0 +1,176 @@
+//! The store's folder: its lock, its format, and the mark by which its log is known.
+//!
+//! ```text
+//! store.lock     locked while a process has the store open; holds that process's number
+//! store.format   "format 1" and "identity <32 hex digits>", one a line
+//! tree/          RocksDB's files
+//! ingest/        sorted files being written; emptied when the store is opened
+//! log/           the transaction log, unless another folder is named for it
+//!   store.id     "identity ..." of the store that the log belongs to
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::{StoreError, StoreOptions};
+
+/// The layout of the folder and the meaning of what RocksDB holds.
+const FORMAT: u32 = 1;
+
+/// The folders of an opened store. The lock is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub(crate) dir: PathBuf,
+    pub(crate) tree: PathBuf,
+    pub(crate) ingest: PathBuf,
+    pub(crate) log: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes or opens the folders, and takes the lock.
+    pub(crate) fn open(options: &StoreOptions) -> Result<Self, StoreError> {
+        let dir = options.dir.clone();
+        make_folder(&dir)?;
+        let lock = lock(&dir)?;
+        let folder = Self {
+            tree: dir.join("tree"),
+            ingest: dir.join("ingest"),
+            log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
+            dir,
+            _lock: lock,
+        };
+        let identity = folder.identity()?;
+        make_folder(&folder.log)?;
+        folder.claim_log(&identity)?;
+        if folder.ingest.exists() {
+            fs::remove_dir_all(&folder.ingest)
+                .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
+        }
+        make_folder(&folder.ingest)?;
+        Ok(folder)
+    }
+
+    /// Whether files in this folder can be written past the page cache.
+    pub(crate) fn takes_direct_io(&self) -> bool {
+        let path = self.ingest.join("direct-io");
+        let flags = i32::try_from(rustix::fs::OFlags::DIRECT.bits()).unwrap_or(0);
+        let opened =
+            OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags).open(&path);
+        let _ = fs::remove_file(&path);
+        opened.is_ok()
+    }
+
+    /// Bytes that an unprivileged process may still write to the file system of the folder.
+    pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
+        let found = rustix::fs::statvfs(&self.dir)
+            .map_err(|error| StoreError::io("measure", &self.dir, error.into()))?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
+    /// The identity in the format file, which is made for a new store.
+    fn identity(&self) -> Result<String, StoreError> {
+        let path = self.dir.join("store.format");
+        let Some(text) = read_if_there(&path)? else {
+            if self.tree.exists() {
+                return Err(self.corrupt("store.format is missing"));
+            }
+            let identity = format!("{:032x}", rand::random::<u128>());
+            write_whole(&path, &format!("format {FORMAT}\nidentity {identity}\n"))?;
+            return Ok(identity);
+        };
+        let found: u32 = field(&text, "format")
+            .and_then(|format| format.parse().ok())
+            .ok_or_else(|| self.corrupt("store.format names no format"))?;
+        if found > FORMAT {
+            return Err(StoreError::NewerFormat { path, found, supported: FORMAT });
+        }
+        let identity =
+            field(&text, "identity").ok_or_else(|| self.corrupt("store.format names no identity"))?;
+        Ok(identity.to_owned())
+    }
+
+    /// Marks a new log as this store's, or refuses the log of another one.
+    fn claim_log(&self, identity: &str) -> Result<(), StoreError> {
+        let path = self.log.join("store.id");
+        let foreign = |what: &str| StoreError::ForeignLog {
+            log_dir: self.log.clone(),
+            dir: self.dir.clone(),
+            what: what.to_owned(),
+        };
+        match read_if_there(&path)? {
+            Some(text) if field(&text, "identity") == Some(identity) => Ok(()),
+            Some(_) => Err(foreign("it belongs to another store; name the right folder")),
+            None if self.tree.exists() => {
+                Err(foreign("it is new, and the store has had another one; name the right folder"))
+            }
+            None => write_whole(&path, &format!("identity {identity}\n")),
+        }
+    }
+
+    pub(crate) fn corrupt(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Corrupt { path: self.dir.clone(), what: what.into() }
+    }
+}
+
+/// Takes the lock. The operating system gives it back when the process ends, however that happens.
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join("store.lock");
+    let io = |action| {
+        let path = path.clone();
+        move |error| StoreError::io(action, &path, error)
+    };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(io("open"))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = file.read_to_string(&mut text);
+            return Err(StoreError::Locked { dir: dir.to_path_buf(), pid: text.trim().parse().ok() });
+        }
+        Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path, error)),
+    }
+    file.set_len(0).map_err(io("write"))?;
+    file.rewind().map_err(io("write"))?;
+    file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(io("write"))?;
+    Ok(file)
+}
+
+fn make_folder(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(path).map_err(|error| StoreError::io("make", path, error))
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path, error)),
+    }
+}
+
+/// The rest of the line that starts with `name` and a space.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
+}
+
+/// Writes a small file so that after a crash it is there whole or not at all.
+fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+    let draft = path.with_extension("draft");
+    let io = |error| StoreError::io("write", path, error);
+    let mut file = File::create(&draft).map_err(io)?;
+    file.write_all(text.as_bytes()).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    fs::rename(&draft, path).map_err(io)?;
+    match path.parent() {
+        Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether the store takes writes.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::StoreError;
+use crate::folder::Folder;
+
+/// Free space is measured again after so many bytes were taken, besides once a second.
+const MEASURE_BYTES: u64 = 8 << 20;
+
+/// Whether writes are taken, and why not.
+pub(crate) struct Health {
+    reserve_bytes: u64,
+    /// Less than the reserve is free.
+    full: AtomicBool,
+    /// The tree was refused space.
+    waiting: AtomicBool,
+    since_measured: AtomicU64,
+    failure: OnceLock<String>,
+}
+
+impl Health {
+    pub(crate) fn new(reserve_bytes: u64) -> Self {
+        Self {
+            reserve_bytes,
+            full: AtomicBool::new(false),
+            waiting: AtomicBool::new(false),
+            since_measured: AtomicU64::new(0),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Refuses all further writes. The first reason is kept.
+    pub(crate) fn fail(&self, reason: &str) {
+        if self.failure.set(reason.to_owned()).is_ok() {
+            tracing::error!(reason, "the store takes no more writes until it is opened again");
+        }
+    }
+
+    /// Whether `bytes` more may be written.
+    pub(crate) fn admit(&self, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
+        if let Some(reason) = self.failure.get() {
+            return Err(StoreError::Failed { reason: reason.clone() });
+        }
+        let bytes = bytes as u64;
+        if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
+            self.measure(folder);
+        }
+        let full = self.full.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
+        if full { Err(StoreError::Full) } else { Ok(()) }
+    }
+
+    /// Refuses writes as [`StoreError::Full`] while what is already in the log waits for space in the tree.
+    pub(crate) fn wait_for_space(&self, waiting: bool) {
+        if self.waiting.swap(waiting, Ordering::Relaxed) != waiting {
+            tracing::warn!(waiting, "commits that are in the log wait for space in the tree");
+        }
+    }
+
+    /// Looks at the disk.
+    pub(crate) fn measure(&self, folder: &Folder) {
+        self.since_measured.store(0, Ordering::Relaxed);
+        // A file system that cannot tell how much is free is written to until it refuses.
+        let Ok(free_bytes) = folder.free_bytes() else { return };
+        self.set_full(free_bytes < self.reserve_bytes, free_bytes);
+    }
+
+    fn set_full(&self, full: bool, free_bytes: u64) {
+        if self.full.swap(full, Ordering::Relaxed) == full {
+            return;
+        }
+        let reserve_bytes = self.reserve_bytes;
+        if full {
+            tracing::error!(free_bytes, reserve_bytes, "the disk is full: the store takes reads only");
+        } else {
+            tracing::info!(free_bytes, reserve_bytes, "the disk has space again: the store takes writes");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The store itself.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use scrinium_log::{Committer, DirectIo, Log, LogError, LogOptions};
+use scrinium_statistics::Registry;
+
+use crate::applier::{Applier, replay};
+use crate::budget::Budget;
+use crate::folder::Folder;
+use crate::health::Health;
+use crate::keeper::{Core, Keeper};
+use crate::options::max_batch_bytes;
+use crate::progress::Progress;
+use crate::tree::Tree;
+use crate::{Batch, Commit, Family, Slice, Snapshot, StoreError, StoreOptions, figures, ingest, slice};
+
+/// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
+///
+/// Dropping the last clone without [`Store::close`] is safe, and makes the next opening read the log.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    keeper: Mutex<Option<Keeper>>,
+    /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
+    /// before them must be so too.
+    derived: RwLock<()>,
+}
+
+impl Store {
+    /// Opens the store, or makes a new one; after a crash, applies what the log holds beyond it.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`], [`StoreError::NewerFormat`], [`StoreError::DamagedLog`],
+    /// [`StoreError::ForeignLog`], [`StoreError::Corrupt`], or an error of the file system.
+    #[allow(clippy::needless_pass_by_value, reason = "callers make options for this call only")]
+    pub fn open(options: StoreOptions, statistics: &Registry) -> Result<Self, StoreError> {
+        let folder = Folder::open(&options)?;
+        let mut log_options = LogOptions::new(&folder.log);
+        log_options.extent_bytes = options.log_extent_bytes;
+        log_options.spare_extents = options.log_spare_extents;
+        log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
+        log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
+        log_options.queue_bytes = options.queue_bytes;
+
+        let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
+        let (log, recovery) = Log::open(log_options)?;
+        if let Some(cut) = &recovery.cut {
+            tracing::warn!(
+                ?cut,
+                "the log ended within a record that was never acknowledged; it was cut there"
+            );
+        }
+        let progress = Arc::new(Progress::default());
+        replay(&tree, &log, &recovery, &progress)?;
+
+        let health = Arc::new(Health::new(options.reserve_bytes));
+        health.measure(&tree.folder);
+        let applier =
+            Applier { tree: Arc::clone(&tree), health: Arc::clone(&health), progress: Arc::clone(&progress) };
+        let committer = Committer::start(log, applier, statistics);
+        let checkpoints = statistics.counter("Log.Checkpoints");
+        let core = Core::new(tree, health, progress, committer, options.checkpoint_log_bytes, checkpoints);
+        let core = Arc::new(core);
+        figures::register(&core, statistics);
+        let keeper = Keeper::start(Arc::clone(&core))?;
+        Ok(Self {
+            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
+        })
+    }
+
+    /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
+    /// synced and visible. Blocks only while more than `queue_bytes` wait.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
+    /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
+    pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
+        self.hand_over(batch, Committer::submit)
+    }
+
+    fn hand_over(
+        &self,
+        batch: Batch,
+        submit: impl FnOnce(&Committer, Bytes) -> Result<scrinium_log::Commit, LogError>,
+    ) -> Result<Commit, StoreError> {
+        self.admit(&batch, "submit")?;
+        if batch.is_empty() {
+            return Ok(Commit::of_nothing());
+        }
+        let committer = self.inner.core.committer.read();
+        let committer = committer.as_ref().ok_or(StoreError::Closed)?;
+        submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
+    }
+
+    /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it
+    /// again when this number has changed.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.inner.core.committer.read().as_ref().map_or(0, Committer::failures)
+    }
+
+    /// As [`Store::submit`], unless a commit has failed since [`Store::failures`] was `failures`: a batch that
+    /// builds on one that failed must not be stored.
+    ///
+    /// # Errors
+    /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
+    pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
+        self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
+    }
+
+    /// [`Store::submit`], then waits for the answer; faster than these two while nobody else writes.
+    ///
+    /// # Errors
+    /// As [`Store::submit`] and [`Commit::wait`].
+    pub fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        self.admit(&batch, "commit")?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let committer = self.inner.core.committer.read();
+        let committer = committer.as_ref().ok_or(StoreError::Closed)?;
+        committer.commit(batch.into_bytes()).map(|_| ()).map_err(StoreError::of_commit)
+    }
+
+    /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
+    /// After a crash, the derived families stand as they stood after one of their changes, with all
+    /// before it and none after. What a change is derived from must have been committed before.
+    ///
+    /// # Errors
+    /// [`StoreError::WrongFamily`] for a logged family, [`StoreError::Full`], [`StoreError::Failed`],
+    /// [`StoreError::Closed`].
+    #[allow(clippy::needless_pass_by_value, reason = "a batch is used up by writing it, here as in submit")]
+    pub fn write_derived(&self, batch: Batch) -> Result<(), StoreError> {
+        if let Some(family) = batch.family_that_is(false) {
+            return Err(StoreError::WrongFamily { family, operation: "write_derived" });
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.admit_derived(batch.len_bytes())?;
+        let mut write = self.inner.core.tree.start_write();
+        write.add(batch.as_bytes())?;
+        let _order = self.inner.derived.read();
+        write.finish().inspect_err(|error| self.note_failure(error))
+    }
+
+    /// Brings many entries into a derived family at once, faster than batches: all of them are visible
+    /// when this returns, or none. Keys must come in strictly ascending order.
+    ///
+    /// They are on disk when this returns, and so is every change of derived families before them.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsorted`], [`StoreError::WrongFamily`], [`StoreError::Full`], or an error of the
+    /// file system.
+    pub fn ingest_derived(
+        &self,
+        family: Family,
+        sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<u64, StoreError> {
+        if !family.is_derived() {
+            return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
+        }
+        self.admit_derived(0)?;
+        let core = &self.inner.core;
+        let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
+        if files.entries() == 0 {
+            return Ok(0);
+        }
+        // The first flush shortens the second one, during which derived writes wait.
+        core.tree.flush()?;
+        let _alone = self.inner.derived.write();
+        core.tree.flush()?;
+        files.bring_in(&core.tree, family)
+    }
+
+    /// The newest value of `key`, if it is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] for a damaged block, [`StoreError::Tree`] when a file cannot be read.
+    pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Slice>, StoreError> {
+        let tree = &self.inner.core.tree;
+        slice::get(tree, tree.reads(), family, key)
+    }
+
+    /// The newest values of `keys` in their order, `None` for one that is not there. All are of one moment.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        family: Family,
+        keys: &[K],
+    ) -> Result<Vec<Option<Slice>>, StoreError> {
+        let tree = &self.inner.core.tree;
+        slice::multi_get(tree, tree.reads(), family, keys)
+    }
+
+    /// Whether `key` is there.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn contains(&self, family: Family, key: &[u8]) -> Result<bool, StoreError> {
+        let tree = &self.inner.core.tree;
+        slice::contains(tree, tree.reads(), family, key)
+    }
+
+    /// All families as they stand now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.inner.core.tree)
+    }
+
+    /// Writes memtables to files and lets go of the log before that, so that a crash has less to read
+    /// again. Commits go on meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] or an error of the file system; nothing is lost then.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        self.inner.core.checkpoint()
+    }
+
+    /// Whether writes are taken now.
+    ///
+    /// # Errors
+    /// Why not: [`StoreError::Full`], [`StoreError::Failed`] or [`StoreError::Closed`].
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        self.admit_derived(0)
+    }
+
+    /// Sets the memory for blocks, memtables and iterators, at least 16 MB, at once.
+    pub fn set_budget(&self, bytes: u64) {
+        self.inner.core.tree.budget.set(bytes);
+    }
+
+    /// The memory for blocks, memtables and iterators, in bytes.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        self.inner.core.tree.budget.bytes()
+    }
+
+    /// About how many bytes of disk the keys from `from` up to, not including, `to` take. What is still in
+    /// memtables only is left out.
+    #[must_use]
+    pub fn size_of(&self, family: Family, from: &[u8], to: &[u8]) -> u64 {
+        let tree = &self.inner.core.tree;
+        let sizes = tree.db().get_approximate_sizes_cf(tree.family(family), &[rocksdb::Range::new(from, to)]);
+        sizes.into_iter().sum()
+    }
+
+    /// Takes no more writes, waits for those under way, and makes a checkpoint, so that the next opening
+    /// has nothing to read again. Snapshots and clones may go on reading; the folder's lock is given
+    /// back with the last of them.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`]. The store is closed all the same, and nothing is lost.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.inner.close()
+    }
+
+    fn admit(&self, batch: &Batch, operation: &'static str) -> Result<(), StoreError> {
+        if let Some(family) = batch.family_that_is(true) {
+            return Err(StoreError::WrongFamily { family, operation });
+        }
+        let core = &self.inner.core;
+        core.health.admit(&core.tree.folder, batch.len_bytes())
+    }
+
+    fn admit_derived(&self, bytes: usize) -> Result<(), StoreError> {
+        let core = &self.inner.core;
+        core.health.admit(&core.tree.folder, bytes)?;
+        match core.committer.read().as_ref() {
+            None => Err(StoreError::Closed),
+            Some(committer) => {
+                committer.failure().map_or(Ok(()), |failure| Err(StoreError::of_commit(failure)))
+            }
+        }
+    }
+
+    fn note_failure(&self, error: &StoreError) {
+        if !matches!(error, StoreError::Full) {
+            self.inner.core.health.fail(&error.to_string());
+        }
+    }
+}
+
+impl Inner {
+    fn close(&self) -> Result<(), StoreError> {
+        self.keeper.lock().take();
+        let Some(committer) = self.core.committer.write().take() else { return Ok(()) };
+        committer.stop();
+        self.core.checkpoint()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.keeper.lock().take();
+        self.core.committer.write().take();
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Store").field("dir", &self.inner.core.tree.folder.dir).finish_non_exhaustive()
+    }
+}

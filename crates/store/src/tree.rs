@@ -1,0 +1,210 @@
+//! The tree: RocksDB with its own log off, and the position of the transaction log that it has reached.
+
+use rocksdb::{
+    ColumnFamily, ColumnFamilyDescriptor, DB, FlushOptions, Options, ReadOptions, ReadTier, WriteBatch,
+    WriteOptions,
+};
+use scrinium_log::Sequence;
+use self_cell::self_cell;
+
+use crate::batch::operations_of;
+use crate::budget::Budget;
+use crate::folder::Folder;
+use crate::{Family, Operation, StoreError, tuning};
+
+/// The store's own family; every family above it belongs to the store's users.
+const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
+
+/// Holds the number of the last log record applied, eight bytes, big-endian.
+const POSITION_KEY: &[u8] = b"log-position";
+
+self_cell!(
+    struct OpenedCell {
+        owner: DB,
+        #[covariant]
+        dependent: Families,
+    }
+);
+
+/// The handle of each family, looked up once.
+struct Families<'db> {
+    own: &'db ColumnFamily,
+    meta: &'db ColumnFamily,
+    point: &'db ColumnFamily,
+    scan: &'db ColumnFamily,
+    churn: &'db ColumnFamily,
+    blob: &'db ColumnFamily,
+    derived_point: &'db ColumnFamily,
+    derived_scan: &'db ColumnFamily,
+    derived_churn: &'db ColumnFamily,
+}
+
+impl<'db> Families<'db> {
+    fn of(db: &'db DB, folder: &Folder) -> Result<Self, StoreError> {
+        let named = |name: &str| {
+            db.cf_handle(name).ok_or_else(|| folder.corrupt(format!("the family {name} is missing")))
+        };
+        let handle = |family: Family| named(family.name());
+        Ok(Self {
+            own: named(OWN_FAMILY)?,
+            meta: handle(Family::Meta)?,
+            point: handle(Family::Point)?,
+            scan: handle(Family::Scan)?,
+            churn: handle(Family::Churn)?,
+            blob: handle(Family::Blob)?,
+            derived_point: handle(Family::DerivedPoint)?,
+            derived_scan: handle(Family::DerivedScan)?,
+            derived_churn: handle(Family::DerivedChurn)?,
+        })
+    }
+
+    fn get(&self, family: Family) -> &'db ColumnFamily {
+        match family {
+            Family::Meta => self.meta,
+            Family::Point => self.point,
+            Family::Scan => self.scan,
+            Family::Churn => self.churn,
+            Family::Blob => self.blob,
+            Family::DerivedPoint => self.derived_point,
+            Family::DerivedScan => self.derived_scan,
+            Family::DerivedChurn => self.derived_churn,
+        }
+    }
+}
+
+/// RocksDB, opened. It is closed when the last snapshot, cursor or value read from it is gone, and only
+/// then is the folder's lock given back.
+pub(crate) struct Tree {
+    opened: OpenedCell,
+    /// RocksDB counts its statistics into these.
+    options: Options,
+    reads: ReadOptions,
+    writes: WriteOptions,
+    pub(crate) budget: Budget,
+    pub(crate) folder: Folder,
+}
+
+impl Tree {
+    pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
+        let direct_io = direct_io && folder.takes_direct_io();
+        let options = tuning::tree_options(&budget, direct_io);
+        let families = std::iter::once((OWN_FAMILY, None))
+            .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
+            .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
+        let db = DB::open_cf_descriptors(&options, &folder.tree, families)
+            .map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
+        let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
+        let mut writes = WriteOptions::default();
+        writes.disable_wal(true);
+        Ok(Self { opened, options, reads: read_options(), writes, budget, folder })
+    }
+
+    pub(crate) fn db(&self) -> &DB {
+        self.opened.borrow_owner()
+    }
+
+    pub(crate) fn statistics(&self) -> &Options {
+        &self.options
+    }
+
+    /// Options of a read of what is newest.
+    pub(crate) fn reads(&self) -> &ReadOptions {
+        &self.reads
+    }
+
+    pub(crate) fn family(&self, family: Family) -> &ColumnFamily {
+        self.opened.borrow_dependent().get(family)
+    }
+
+    pub(crate) fn error(&self, action: &'static str, error: &rocksdb::Error) -> StoreError {
+        StoreError::tree(action, &self.folder.dir, error)
+    }
+
+    /// Starts a write of any number of batches that becomes visible as a whole.
+    pub(crate) fn start_write(&self) -> TreeWrite<'_> {
+        TreeWrite { tree: self, batch: WriteBatch::default() }
+    }
+
+    /// The last log record whose effect is visible.
+    pub(crate) fn position(&self) -> Result<Sequence, StoreError> {
+        self.position_by(&self.reads)
+    }
+
+    /// The last log record whose effect is in synced files, by whatever flush.
+    pub(crate) fn flushed_position(&self) -> Result<Sequence, StoreError> {
+        let mut reads = read_options();
+        reads.set_read_tier(ReadTier::Persisted);
+        self.position_by(&reads)
+    }
+
+    fn position_by(&self, reads: &ReadOptions) -> Result<Sequence, StoreError> {
+        let own = self.opened.borrow_dependent().own;
+        let found = self
+            .db()
+            .get_pinned_cf_opt(own, POSITION_KEY, reads)
+            .map_err(|error| self.error("read", &error))?;
+        let Some(value) = found else { return Ok(Sequence(0)) };
+        let bytes: [u8; 8] =
+            value.as_ref().try_into().map_err(|_| self.folder.corrupt("its log position is not a number"))?;
+        Ok(Sequence(u64::from_be_bytes(bytes)))
+    }
+
+    /// Writes the memtables of all families to synced files, up to the same batch.
+    pub(crate) fn flush(&self) -> Result<(), StoreError> {
+        let own = self.opened.borrow_dependent().own;
+        let handles: Vec<_> =
+            std::iter::once(own).chain(Family::ALL.into_iter().map(|family| self.family(family))).collect();
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        self.db().flush_cfs_opt(&handles, &options).map_err(|error| self.error("flush", &error))
+    }
+}
+
+/// Options that every read starts from.
+pub(crate) fn read_options() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_total_order_seek(true);
+    // Files that a reader was the last to hold are deleted by a background thread, not by the reader.
+    options.set_background_purge_on_iterator_cleanup(true);
+    options
+}
+
+/// Changes on their way into the tree.
+pub(crate) struct TreeWrite<'tree> {
+    tree: &'tree Tree,
+    batch: WriteBatch,
+}
+
+impl TreeWrite<'_> {
+    /// Adds the changes of an encoded batch.
+    pub(crate) fn add(&mut self, batch: &[u8]) -> Result<(), StoreError> {
+        for operation in operations_of(batch)? {
+            let operation = operation?;
+            let handle = self.tree.family(operation.family());
+            match operation {
+                Operation::Put { key, value, .. } => self.batch.put_cf(handle, key, value),
+                Operation::Delete { key, .. } => self.batch.delete_cf(handle, key),
+                Operation::DeleteRange { from, to, .. } => self.batch.delete_range_cf(handle, from, to),
+            }
+        }
+        Ok(())
+    }
+
+    /// Records that the changes so far are those of the log up to `position`.
+    pub(crate) fn reach(&mut self, position: Sequence) {
+        self.batch.put(POSITION_KEY, position.0.to_be_bytes());
+    }
+
+    /// Bytes that wait to be written.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.batch.size_in_bytes()
+    }
+
+    /// Makes the changes visible as a whole. They are on disk only after a flush.
+    pub(crate) fn finish(self) -> Result<(), StoreError> {
+        self.tree
+            .db()
+            .write_opt(self.batch, &self.tree.writes)
+            .map_err(|error| self.tree.error("write to", &error))
+    }
+}

@@ -1,0 +1,141 @@
+//! How RocksDB is set up: once for the tree as a whole, and for each family by how it is used.
+
+use std::thread;
+
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, DBCompressionType, LogLevel, Options, statistics::StatsLevel,
+};
+
+use crate::Family;
+use crate::budget::Budget;
+
+const KILOBYTE: usize = 1 << 10;
+const MEGABYTE: u64 = 1 << 20;
+
+/// A flush takes the memtables of all families together, so that a small one anywhere would cut all of
+/// them into small files. The budget bounds their sum.
+const MEMTABLE_BYTES: usize = 64 << 20;
+
+/// Memtables grow in such steps. By default it is a megabyte, which nine families that hold hardly anything
+/// would take each, and in a small budget they would then be flushed without end.
+const MEMTABLE_STEP_BYTES: usize = 64 << 10;
+
+/// A window of so many entries, half of them deletions, marks a file for compaction.
+const DELETION_WINDOW: usize = 4096;
+const DELETIONS_IN_WINDOW: usize = 2048;
+const DELETION_RATIO: f64 = 0.5;
+
+/// Smaller values cost less within the sorted files than as a file offset and a second read.
+const MIN_BLOB_BYTES: u64 = 4096;
+
+/// The options of the tree as a whole.
+pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Options {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    // Every family is flushed up to the same batch, which is what the recorded log position means.
+    options.set_atomic_flush(true);
+    options.set_use_direct_io_for_flush_and_compaction(direct_io);
+    options.set_compaction_readahead_size(2 << 20);
+    options.set_bytes_per_sync(MEGABYTE);
+    options.set_max_background_jobs(i32::try_from(cores.saturating_add(1)).unwrap_or(64));
+    options.set_max_open_files(open_file_limit());
+    options.set_skip_stats_update_on_db_open(true);
+    options.set_advise_random_on_open(true);
+    options.set_avoid_unnecessary_blocking_io(true);
+    options.set_max_manifest_file_size(16 << 20);
+    options.set_manifest_preallocation_size(64 * KILOBYTE);
+    options.set_log_level(LogLevel::Warn);
+    options.set_max_log_file_size(1 << 20);
+    options.set_keep_log_file_num(2);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options.enable_statistics();
+    options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
+    options.set_write_buffer_manager(budget.memtables());
+    options
+}
+
+/// Half of the files that the process may open, since sockets need the rest.
+fn open_file_limit() -> i32 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    i32::try_from((limit / 2).clamp(64, 4096)).unwrap_or(64)
+}
+
+/// The options of one family; `None` is the store's own, which holds a handful of keys.
+pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options {
+    let mut options = Options::default();
+    options.set_write_buffer_size(MEMTABLE_BYTES);
+    options.set_arena_block_size(MEMTABLE_STEP_BYTES);
+    options.set_max_write_buffer_number(4);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_max_bytes_for_level_base(256 * MEGABYTE);
+    options.set_target_file_size_base(64 * MEGABYTE);
+    options.set_compression_type(DBCompressionType::Lz4);
+    let mut table = table_options(budget);
+    match family {
+        None | Some(Family::Meta) => point_table(&mut table),
+        Some(Family::Point | Family::DerivedPoint) => {
+            point_table(&mut table);
+            options.set_target_file_size_base(32 * MEGABYTE);
+        }
+        Some(Family::Scan | Family::DerivedScan) => {
+            table.set_block_size(16 * KILOBYTE);
+            table.set_bloom_filter(10.0, false);
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
+        Some(Family::Churn | Family::DerivedChurn) => {
+            table.set_block_size(8 * KILOBYTE);
+            options.set_target_file_size_base(8 * MEGABYTE);
+            options.set_max_bytes_for_level_base(64 * MEGABYTE);
+            clear_deletions(&mut options);
+        }
+        Some(Family::Blob) => {
+            point_table(&mut table);
+            blob_files(&mut options);
+            // A deleted value counts as garbage only after a compaction of its key.
+            clear_deletions(&mut options);
+        }
+    }
+    options.set_block_based_table_factory(&table);
+    options
+}
+
+fn clear_deletions(options: &mut Options) {
+    options.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETIONS_IN_WINDOW, DELETION_RATIO);
+}
+
+fn table_options(budget: &Budget) -> BlockBasedOptions {
+    let mut table = BlockBasedOptions::default();
+    table.set_format_version(6);
+    table.set_block_cache(budget.cache());
+    // Indexes and filters are counted in the budget like any other block, and those of large files are
+    // cut into pieces of which only the used ones stay.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_cache_index_and_filter_blocks_with_high_priority(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_partition_filters(true);
+    table.set_metadata_block_size(4 * KILOBYTE);
+    table.set_optimize_filters_for_memory(true);
+    table
+}
+
+fn point_table(table: &mut BlockBasedOptions) {
+    table.set_block_size(4 * KILOBYTE);
+    table.set_bloom_filter(10.0, false);
+    table.set_whole_key_filtering(true);
+}
+
+/// Large values go to files of their own, so that compaction moves references only. They come
+/// compressed, and are not kept in the block cache, where one of them would push out hundreds of blocks.
+fn blob_files(options: &mut Options) {
+    options.set_enable_blob_files(true);
+    options.set_min_blob_size(MIN_BLOB_BYTES);
+    options.set_blob_file_size(256 * MEGABYTE);
+    options.set_blob_compression_type(DBCompressionType::None);
+    options.set_enable_blob_gc(true);
+    options.set_blob_gc_age_cutoff(0.25);
+    options.set_blob_gc_force_threshold(0.5);
+}

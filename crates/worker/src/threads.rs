@@ -1,0 +1,148 @@
+//! Threads that take jobs from one queue: started when needed, at most so many, gone when long idle.
+//!
+//! Tokio's blocking pool would do the same with one limit fixed for the life of the runtime and shared
+//! with file and name look-ups; these threads are counted, named, and their number changes while running.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// An idle thread ends after this time.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// How the threads stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadCounts {
+    pub(crate) threads: usize,
+    pub(crate) running: usize,
+    pub(crate) running_peak: usize,
+    pub(crate) queued: usize,
+}
+
+/// The handle; when it is dropped the threads finish what is queued and end.
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    limit: usize,
+    threads: usize,
+    running: usize,
+    running_peak: usize,
+    /// Threads that wait for a job.
+    idle: usize,
+    closed: bool,
+}
+
+impl Threads {
+    pub(crate) fn new(limit: usize) -> Self {
+        let state = State { limit: limit.max(1), ..State::default() };
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), work: Condvar::new() }) }
+    }
+
+    /// Queues a job. False, and the job is dropped, if `queue_limit` jobs wait already or there is no
+    /// thread and none can be started.
+    pub(crate) fn submit(&self, job: Job, queue_limit: usize) -> bool {
+        let mut state = self.shared.state.lock();
+        if state.closed || state.queue.len() >= queue_limit {
+            return false;
+        }
+        // A thread that was woken and is not awake yet still counts as idle; its job is still queued.
+        if state.queue.len() >= state.idle {
+            self.start_thread(&mut state);
+        }
+        if state.threads == 0 {
+            return false;
+        }
+        state.queue.push_back(job);
+        if state.idle > 0 {
+            drop(state);
+            self.shared.work.notify_one();
+        }
+        true
+    }
+
+    /// Changes the number of threads; those too many end with the job they are at.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        let mut state = self.shared.state.lock();
+        state.limit = limit.max(1);
+        for _ in state.idle..state.queue.len() {
+            self.start_thread(&mut state);
+        }
+        drop(state);
+        self.shared.work.notify_all();
+    }
+
+    /// Starts one more thread if the limit allows it. The lock stays held: this is rare and short.
+    fn start_thread(&self, state: &mut State) {
+        if state.threads >= state.limit {
+            return;
+        }
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name("worker".to_owned());
+        match thread.spawn(move || shared.work()) {
+            Ok(_) => state.threads += 1,
+            Err(error) => {
+                tracing::error!(%error, threads = state.threads, "cannot start another worker thread");
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> ThreadCounts {
+        let state = self.shared.state.lock();
+        ThreadCounts {
+            threads: state.threads,
+            running: state.running,
+            running_peak: state.running_peak,
+            queued: state.queue.len(),
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.shared.state.lock().closed = true;
+        self.shared.work.notify_all();
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if state.threads > state.limit {
+                break;
+            }
+            if let Some(job) = state.queue.pop_front() {
+                state.running += 1;
+                state.running_peak = state.running_peak.max(state.running);
+                drop(state);
+                job();
+                state = self.state.lock();
+                state.running -= 1;
+                continue;
+            }
+            if state.closed {
+                break;
+            }
+            state.idle += 1;
+            let timed_out = self.work.wait_for(&mut state, KEEP_ALIVE).timed_out();
+            state.idle -= 1;
+            if timed_out && state.queue.is_empty() {
+                break;
+            }
+        }
+        state.threads -= 1;
+    }
+}
