@@ -54,6 +54,11 @@ impl Machine<'_> {
                 Err(Fault::Error(_)) => Ok(Value::truth(true)),
                 Err(fault) => Err(fault),
             },
+            Form::IsNull(node) => match self.operand(node) {
+                Ok(value) => Ok(Value::truth(value.is_empty_text())),
+                Err(Fault::Error(_)) => Ok(Value::truth(false)),
+                Err(fault) => Err(fault),
+            },
             Form::Available { field, variable, wanted } => {
                 let set = variable
                     .is_some_and(|slot| matches!(self.slots.get(usize::from(slot)), Some(Slot::Known(_))));
@@ -111,6 +116,7 @@ impl Machine<'_> {
     fn transform(&mut self, list: &Node, slot: u16, body: &Node) -> Outcome {
         let list = self.operand(list)?;
         let before = self.set(slot, Slot::Unknown);
+        self.transforms += 1;
         let mut results = Vec::new();
         let mut outcome = Ok(());
         for place in 0..list.len() {
@@ -125,6 +131,7 @@ impl Machine<'_> {
                 }
             }
         }
+        self.transforms -= 1;
         self.set(slot, before);
         outcome?;
         crate::operators::concatenate(self, &results)

@@ -99,6 +99,8 @@ pub(crate) struct Machine<'e> {
     step_limit: u32,
     selected: Option<bool>,
     pub(crate) random_numbers: u64,
+    /// How many `@Transform` stand around what is being evaluated.
+    pub(crate) transforms: u32,
 }
 
 impl<'e> Machine<'e> {
@@ -115,6 +117,7 @@ impl<'e> Machine<'e> {
             step_limit: MAX_STEPS,
             selected: None,
             random_numbers: 0,
+            transforms: 0,
         };
         let value = machine.statements()?;
         Ok(Finished { value, selected: machine.selected })
@@ -137,6 +140,7 @@ impl<'e> Machine<'e> {
             step_limit,
             selected: None,
             random_numbers: 0,
+            transforms: 0,
         };
         let value = machine.evaluate(node).ok();
         (value, step_limit - machine.steps_left)
@@ -157,10 +161,8 @@ impl<'e> Machine<'e> {
                 }
                 Err(Fault::Return(value)) => return Ok(*value),
                 Err(Fault::Limit(error)) => return Err(error),
-                Err(Fault::Nothing) => {
-                    Value::Error(ErrorValue::message("@Nothing", "it has a meaning only inside @Transform"))
-                }
-                Err(Fault::NotConstant) => Value::empty(),
+                // Neither leaves what it belongs to.
+                Err(Fault::Nothing | Fault::NotConstant) => Value::empty(),
             };
         }
         Ok(last)

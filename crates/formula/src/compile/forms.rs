@@ -34,6 +34,7 @@ impl Compiler<'_> {
             FormKind::For => self.for_form(arguments),
             FormKind::IfError => self.if_error_form(arguments),
             FormKind::IsError => self.one(arguments).map(|value| Compiled::Form(Form::IsError(value))),
+            FormKind::IsNull => self.one(arguments).map(|value| Compiled::Form(Form::IsNull(value))),
             FormKind::IsAvailable => self.available_form(function, arguments, at, true),
             FormKind::IsUnavailable => self.available_form(function, arguments, at, false),
             FormKind::GetField => self.get_field_form(arguments, at),

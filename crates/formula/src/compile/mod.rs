@@ -393,6 +393,12 @@ impl Compiler<'_> {
         if function.flags & flags::FORMAT != 0 && functions::format_needs_today(&arguments) {
             self.traits.flags |= flags::TIME_VARIANT;
         }
+        if function.flags & flags::DAY_WORDS != 0
+            && let Some((function, native)) = functions::day_word(&arguments)
+        {
+            self.traits.flags |= function.flags;
+            return Node::Call { function, native, arguments: [].into(), at };
+        }
         let node = Node::Call { function, native, arguments, at };
         if function.flags & flags::VARYING == 0 { self.folded(node) } else { node }
     }
