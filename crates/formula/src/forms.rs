@@ -68,7 +68,8 @@ impl Machine<'_> {
                 let Value::Text(name) = self.evaluate(name)? else {
                     return Err(ErrorValue::message("@GetField", "the name of a field is a text").into());
                 };
-                name.first().map_or_else(|| Ok(Value::empty()), |name| self.field_named(name))
+                let found = name.first().map(|name| self.field_named(name)).transpose()?;
+                Ok(found.flatten().unwrap_or_else(Value::empty))
             }
             Form::Transform { list, slot, body } => self.transform(list, *slot, body),
             Form::Sort { list, options, slots, greater } => self.sort(list, options, *slots, greater),

@@ -29,6 +29,16 @@ fn fields_are_read_in_any_case_and_once() {
 }
 
 #[test]
+fn functions_read_fields_as_the_formula_does() {
+    let document = Document::new(json!({ "From": "CN=Ann/O=Acme" }));
+    let formula = compiled(r#"@Author + "|" + From + "|" + @GetField("Fr" + Missing + "om")"#);
+    let value = formula.evaluate(&document, &environment()).unwrap();
+    assert_eq!(value, Value::text("Ann/Acme|CN=Ann/O=Acme|CN=Ann/O=Acme"));
+    assert_eq!(document.asked.borrow().as_slice(), ["from", "fromdomain", "missing"]);
+    assert_eq!(value_of(r#"FIELD From := "Ben"; @Author"#), Value::text("Ben"));
+}
+
+#[test]
 fn what_is_not_needed_is_not_read() {
     let document = Document::new(json!({ "Form": "Reply" }));
     assert!(
@@ -224,6 +234,12 @@ fn a_formula_tells_what_it_depends_on() {
     assert!(compiled("x := 1; x").fields().is_empty());
     assert_eq!(compiled(r#"@If(Form = ""; x := 1; ""); x"#).fields(), ["Form", "x"]);
     assert!(compiled("@For(n := 1; n < 3; n := n + 1; s := n)").fields().is_empty());
+    assert!(compiled(r#"@Do(x := 1; @If(y := x; y; 2)); x : y"#).fields().is_empty());
+    // An error in the argument before it leaves the assignment out.
+    let formula = compiled("@Left(1 / 0; x := 2); x");
+    assert_eq!(formula.fields(), ["x"]);
+    let document = Document::new(json!({ "x": "kept" }));
+    assert_eq!(formula.evaluate(&document, &environment()).unwrap(), Value::text("kept"));
 }
 
 #[test]

@@ -54,7 +54,8 @@ impl Fields for Document {
 fuzz_target!(|source: &str| {
     let Ok(formula) = Formula::compile(source) else { return };
     let document = Document { asked: RefCell::default() };
-    let environment = Environment { user_name: Some("CN=Ann Smith/O=Acme".to_owned()), ..Environment::default() };
+    let environment =
+        Environment { user_name: Some("CN=Ann Smith/O=Acme".to_owned()), ..Environment::default() };
     let outcome = formula.evaluate(&document, &environment);
     for field in document.asked.borrow().iter() {
         let told = formula.fields().iter().any(|name| name.to_lowercase() == *field);

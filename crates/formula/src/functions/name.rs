@@ -278,8 +278,7 @@ fn is_part(part: &str) -> bool {
 }
 
 fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
-    let document = machine.document()?;
-    let names = match (document.field("From"), document.field("FromDomain")) {
+    let names = match (machine.field_named("From")?, machine.field_named("FromDomain")?) {
         (Some(Value::Text(from)), Some(Value::Text(domain)))
             if domain.iter().any(|domain| !domain.is_empty()) =>
         {
@@ -288,7 +287,7 @@ fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
             return Ok(Value::texts(names));
         }
         (Some(from), _) => from,
-        (None, _) => document.field("$UpdatedBy").unwrap_or_else(Value::empty),
+        (None, _) => machine.field_named("$UpdatedBy")?.unwrap_or_else(Value::empty),
     };
     let Value::Text(names) = names else { return Ok(names) };
     machine.charge(names.len())?;
