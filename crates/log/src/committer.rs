@@ -1,19 +1,29 @@
-//! One thread that writes what all others submit.
+//! One thread that writes what all others submit, unless a lone writer can do it on its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use scrinium_statistics::Registry;
 
+use crate::frame::RECORD_OVERHEAD;
 use crate::group::Outcome;
+use crate::measures::Measures;
 use crate::{Commit, Log, LogError, Sequence};
 
-/// A group is cut at this size, so that one commit does not wait for a very large write.
+/// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
+/// large write. A larger record makes a group of its own.
 const GROUP_BYTES: usize = 4 << 20;
+
+/// After so many groups of one record, whoever commits is taken to be the only one. A few are not enough:
+/// with several writers groups of one occur now and then, and then it is better to wait for the others.
+const LONE_GROUPS: u32 = 16;
+
+/// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
+const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
 
 /// Takes durable records, in order, before they are answered.
 pub trait Apply: Send + 'static {
@@ -25,9 +35,12 @@ pub trait Apply: Send + 'static {
 }
 
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.
-#[derive(Debug)]
+///
+/// Dropping it stops it, as [`Committer::stop`] does.
 pub struct Committer {
     shared: Arc<Shared>,
+    /// `None` once it was stopped.
+    engine: Arc<Mutex<Option<Engine>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,7 +50,10 @@ struct Shared {
     work: Condvar,
     space: Condvar,
     last_synced: AtomicU64,
+    /// So many groups in sequence held one record, and nobody came while they were written.
+    lone_groups: AtomicU32,
     queue_bytes: usize,
+    group_bytes: usize,
     max_record_bytes: usize,
 }
 
@@ -50,6 +66,7 @@ struct Queue {
     stopping: bool,
 }
 
+/// Records that will share a frame.
 #[derive(Debug, Default)]
 struct Group {
     records: Vec<Bytes>,
@@ -57,56 +74,92 @@ struct Group {
     outcome: Arc<Outcome>,
 }
 
+enum Work {
+    Group(Group),
+    Release(Sequence),
+    Nothing,
+    Stop,
+}
+
 impl Committer {
-    /// Starts the thread.
-    pub fn start(log: Log, apply: impl Apply, _statistics: &Registry) -> Self {
+    /// Starts the thread. If the system refuses one, the committer has failed from the start.
+    pub fn start(log: Log, apply: impl Apply, statistics: &Registry) -> Self {
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
             work: Condvar::new(),
             space: Condvar::new(),
             last_synced: AtomicU64::new(log.last().0),
-            queue_bytes: log.options.queue_bytes,
-            max_record_bytes: log.options.max_record_bytes,
+            lone_groups: AtomicU32::new(LONE_GROUPS),
+            queue_bytes: log.options().queue_bytes,
+            group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
+            max_record_bytes: log.options().max_record_bytes,
         });
-        let thread = std::thread::spawn({
-            let shared = shared.clone();
-            move || run(&shared, log, apply)
-        });
-        Self { shared, thread: Some(thread) }
+        let measures = Measures::register(statistics, log.extents());
+        let engine = Engine { shared: shared.clone(), log, apply: Box::new(apply), measures };
+        let engine = Arc::new(Mutex::new(Some(engine)));
+        let run = {
+            let (shared, engine) = (shared.clone(), engine.clone());
+            move || run(&shared, &engine)
+        };
+        let thread = std::thread::Builder::new().name("log-committer".to_owned()).spawn(run);
+        if let Err(error) = &thread {
+            shared.fail(format!("no thread for its commits: {error}").into());
+        }
+        Self { shared, engine, thread: thread.ok() }
     }
 
-    /// Hands a record over. The order of calls is the order in the log and of application. Blocks while the
-    /// queue is full.
+    /// Hands a record over. The order of calls is the order in the log and of application. Blocks the thread
+    /// while more than `queue_bytes` are waiting.
     ///
     /// # Errors
-    /// See [`LogError`].
+    /// [`LogError::TooLarge`]; [`LogError::Failed`] after a failure; [`LogError::Stopped`].
     pub fn submit(&self, record: Bytes) -> Result<Commit, LogError> {
-        let bytes = record.len();
-        if bytes > self.shared.max_record_bytes {
-            return Err(LogError::TooLarge { bytes, limit_bytes: self.shared.max_record_bytes });
-        }
+        self.check_size(&record)?;
+        let waiting = record.len() + WAITING_OVERHEAD;
         let mut queue = self.shared.queue.lock();
-        while queue.waiting_bytes > 0
-            && queue.waiting_bytes + bytes > self.shared.queue_bytes
-            && queue.failure.is_none()
-        {
+        while !queue.has_room(waiting, self.shared.queue_bytes) {
             self.shared.space.wait(&mut queue);
         }
         if let Some(failure) = &queue.failure {
             return Err(failure.clone());
         }
-        queue.waiting_bytes += bytes;
-        if queue.groups.back().is_none_or(|group| group.bytes + bytes > GROUP_BYTES) {
-            queue.groups.push_back(Group::default());
-        }
-        let Some(group) = queue.groups.back_mut() else { return Err(LogError::Stopped) };
-        let index = u32::try_from(group.records.len()).unwrap_or(u32::MAX);
-        group.records.push(record);
-        group.bytes += bytes;
-        let commit = Commit::new(group.outcome.clone(), index);
+        let idle = queue.groups.is_empty();
+        let commit = queue.add(record, waiting, self.shared.group_bytes);
         drop(queue);
-        self.shared.work.notify_one();
+        // Where groups wait already, the thread is awake or about to be.
+        if idle {
+            self.shared.work.notify_one();
+        }
         Ok(commit)
+    }
+
+    /// As [`Committer::submit`], then waits for the answer. While nobody else writes, the caller's thread does
+    /// the work, which saves waking the committer's and being woken by it.
+    ///
+    /// # Errors
+    /// As [`Committer::submit`] and [`Commit::wait`].
+    pub fn commit(&self, record: Bytes) -> Result<Sequence, LogError> {
+        self.check_size(&record)?;
+        if self.shared.lone_groups.load(Ordering::Relaxed) >= LONE_GROUPS {
+            let queue = self.shared.queue.lock();
+            // What was submitted before must be written before: it waits in the queue, or it is being
+            // written by whoever holds the engine.
+            if queue.groups.is_empty()
+                && queue.failure.is_none()
+                && let Some(mut engine) = self.engine.try_lock()
+                && let Some(engine) = engine.as_mut()
+            {
+                drop(queue);
+                return engine.commit_alone(&record);
+            }
+            self.shared.lone_groups.store(0, Ordering::Relaxed);
+        }
+        self.submit(record)?.wait()
+    }
+
+    fn check_size(&self, record: &Bytes) -> Result<(), LogError> {
+        let (bytes, limit_bytes) = (record.len(), self.shared.max_record_bytes);
+        if bytes > limit_bytes { Err(LogError::TooLarge { bytes, limit_bytes }) } else { Ok(()) }
     }
 
     /// Lets go of extents that hold only records before `sequence`, when the thread comes to it.
@@ -116,19 +169,19 @@ impl Committer {
         self.shared.work.notify_one();
     }
 
-    /// The last record that is durable.
+    /// The last record that is durable, whether or not it is applied yet.
     #[must_use]
     pub fn last_synced(&self) -> Sequence {
         Sequence(self.shared.last_synced.load(Ordering::Acquire))
     }
 
-    /// Why nothing is taken any more, if so.
+    /// Why nothing is taken any more, if so: what [`Committer::submit`] answers. A full disk is no failure.
     #[must_use]
     pub fn failure(&self) -> Option<LogError> {
         self.shared.queue.lock().failure.clone()
     }
 
-    /// Writes what waits and ends the thread.
+    /// Writes what waits, closes the log and ends the thread.
     pub fn stop(mut self) {
         self.end();
     }
@@ -137,8 +190,15 @@ impl Committer {
         self.shared.queue.lock().stopping = true;
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
+            // A panic has been printed, and every commit was answered with the failure.
             drop(thread.join());
         }
+    }
+}
+
+impl std::fmt::Debug for Committer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Committer").field("last_synced", &self.last_synced()).finish_non_exhaustive()
     }
 }
 
@@ -148,42 +208,161 @@ impl Drop for Committer {
     }
 }
 
-fn run(shared: &Shared, mut log: Log, mut apply: impl Apply) {
-    loop {
-        let mut queue = shared.queue.lock();
-        let group = loop {
-            if let Some(group) = queue.groups.pop_front() {
-                break group;
+impl Queue {
+    /// A record larger than the whole queue is taken when nothing else waits. After a failure there is room
+    /// for whoever waits to be refused.
+    fn has_room(&self, waiting: usize, queue_bytes: usize) -> bool {
+        self.waiting_bytes == 0 || self.waiting_bytes + waiting <= queue_bytes || self.failure.is_some()
+    }
+
+    fn add(&mut self, record: Bytes, waiting: usize, group_bytes: usize) -> Commit {
+        self.waiting_bytes += waiting;
+        let mut group = match self.groups.pop_back() {
+            Some(group) if group.bytes + waiting <= group_bytes => group,
+            full => {
+                self.groups.extend(full);
+                Group::default()
             }
-            if queue.stopping {
-                return;
-            }
-            shared.work.wait(&mut queue);
         };
-        queue.waiting_bytes -= group.bytes;
-        let failure = queue.failure.clone();
-        drop(queue);
-        shared.space.notify_all();
-        let answer = match failure {
-            Some(failure) => Err(failure),
-            None => commit(shared, &mut log, &mut apply, &group.records),
-        };
-        if let Err(error) = &answer {
-            shared.queue.lock().failure = Some(LogError::Failed { reason: error.to_string().into() });
-        }
-        group.outcome.answer(answer);
+        let commit = Commit::new(group.outcome.clone(), group.records.len() as u64);
+        group.records.push(record);
+        group.bytes += waiting;
+        self.groups.push_back(group);
+        commit
     }
 }
 
-fn commit(
-    shared: &Shared,
-    log: &mut Log,
-    apply: &mut impl Apply,
-    records: &[Bytes],
-) -> Result<Sequence, LogError> {
-    let last = log.append(records)?;
-    shared.last_synced.store(last.0, Ordering::Release);
-    let first = Sequence(last.0 + 1 - records.len() as u64);
-    apply.apply(first, records).map_err(|reason| LogError::Failed { reason: reason.into() })?;
-    Ok(first)
+impl Shared {
+    fn wait_for_work(&self) {
+        let mut queue = self.queue.lock();
+        while queue.groups.is_empty() && queue.release_before.is_none() && !queue.stopping {
+            self.work.wait(&mut queue);
+        }
+    }
+
+    fn next_work(&self) -> Work {
+        let mut queue = self.queue.lock();
+        // First, since under load there is always a group; it costs next to nothing.
+        if let Some(sequence) = queue.release_before.take() {
+            return Work::Release(sequence);
+        }
+        if let Some(group) = queue.groups.pop_front() {
+            queue.waiting_bytes -= group.bytes;
+            drop(queue);
+            self.space.notify_all();
+            return Work::Group(group);
+        }
+        if queue.stopping { Work::Stop } else { Work::Nothing }
+    }
+
+    /// Refuses everything that waits and everything to come.
+    fn fail(&self, reason: Arc<str>) {
+        let failure = LogError::Failed { reason };
+        self.queue.lock().failure.get_or_insert_with(|| failure.clone());
+        self.refuse_waiting(&failure);
+    }
+
+    /// Later records may build on those that were refused, so they are refused with them.
+    fn refuse_waiting(&self, error: &LogError) {
+        let groups = {
+            let mut queue = self.queue.lock();
+            queue.waiting_bytes = 0;
+            std::mem::take(&mut queue.groups)
+        };
+        self.space.notify_all();
+        for group in groups {
+            group.outcome.answer(Err(error.clone()));
+        }
+    }
+}
+
+/// What writes. Whoever holds it is the only writer.
+struct Engine {
+    shared: Arc<Shared>,
+    log: Log,
+    apply: Box<dyn Apply>,
+    measures: Measures,
+}
+
+/// Answers what would otherwise be waited for without end, should the thread panic.
+struct Watch<'a> {
+    shared: &'a Shared,
+    current: Option<&'a Outcome>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let reason: Arc<str> = "a thread panicked while it committed".into();
+            if let Some(outcome) = self.current {
+                outcome.answer(Err(LogError::Failed { reason: reason.clone() }));
+            }
+            self.shared.fail(reason);
+        }
+    }
+}
+
+/// The committer's thread.
+fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
+    loop {
+        shared.wait_for_work();
+        let mut held = engine.lock();
+        let Some(engine) = held.as_mut() else { return };
+        // Taken only now, so that a lone writer that finds the queue empty and the engine free cannot
+        // overtake it.
+        match shared.next_work() {
+            Work::Group(group) => engine.commit(&group),
+            // A failed log refuses it, which is said to everyone else already.
+            Work::Release(sequence) => drop(engine.log.release_before(sequence)),
+            Work::Nothing => {}
+            Work::Stop => {
+                if let Some(Err(error)) = held.take().map(|engine| engine.log.close()) {
+                    shared.fail(error.to_string().into());
+                }
+                shared.queue.lock().failure.get_or_insert(LogError::Stopped);
+                return;
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn commit(&mut self, group: &Group) {
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: Some(&group.outcome) };
+        let answer = self.settle(&group.records);
+        group.outcome.answer(answer);
+    }
+
+    fn commit_alone(&mut self, record: &Bytes) -> Result<Sequence, LogError> {
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: None };
+        self.settle(std::slice::from_ref(record))
+    }
+
+    /// Writes a group; an error is also that of what comes after.
+    fn settle(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        let lone_groups = self.shared.lone_groups.load(Ordering::Relaxed);
+        let lone_groups = if records.len() == 1 { lone_groups.saturating_add(1) } else { 0 };
+        self.shared.lone_groups.store(lone_groups, Ordering::Relaxed);
+        let answer = self.write(records);
+        match &answer {
+            Ok(_) => {}
+            Err(full @ LogError::Full { .. }) => self.shared.refuse_waiting(full),
+            Err(error) => self.shared.fail(error.to_string().into()),
+        }
+        answer
+    }
+
+    fn write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        let timer = self.measures.start_sync();
+        let last = self.log.append(records)?;
+        drop(timer);
+        self.measures.group(records);
+        self.shared.last_synced.store(last.0, Ordering::Release);
+        let first = Sequence(last.0 + 1 - records.len() as u64);
+        let applied = self.apply.apply(first, records);
+        applied.map_err(|reason| LogError::Failed { reason: reason.into() })?;
+        Ok(first)
+    }
 }

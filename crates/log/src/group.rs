@@ -20,7 +20,7 @@ pub(crate) struct Outcome {
 #[derive(Debug, Default)]
 struct Wakers {
     answered: bool,
-    waiting: Vec<(u32, Waker)>,
+    waiting: Vec<Waker>,
 }
 
 impl Outcome {
@@ -33,7 +33,7 @@ impl Outcome {
             wakers.answered = true;
             std::mem::take(&mut wakers.waiting)
         };
-        for (_, waker) in waiting {
+        for waker in waiting {
             waker.wake();
         }
     }
@@ -46,12 +46,15 @@ impl Outcome {
 #[must_use = "the record is durable only when the answer says so"]
 pub struct Commit {
     outcome: Arc<Outcome>,
-    index: u32,
+    /// The record's place in its group.
+    index: u64,
+    /// Where its waker lies among those of the group, once it was polled.
+    slot: Option<usize>,
 }
 
 impl Commit {
-    pub(crate) fn new(outcome: Arc<Outcome>, index: u32) -> Self {
-        Self { outcome, index }
+    pub(crate) fn new(outcome: Arc<Outcome>, index: u64) -> Self {
+        Self { outcome, index, slot: None }
     }
 
     /// Blocks until the record is durable and applied, or has failed.
@@ -63,7 +66,7 @@ impl Commit {
     }
 
     fn number(&self, first: &Result<Sequence, LogError>) -> Result<Sequence, LogError> {
-        first.clone().map(|first| Sequence(first.0 + u64::from(self.index)))
+        first.clone().map(|first| Sequence(first.0 + self.index))
     }
 }
 
@@ -71,21 +74,19 @@ impl Future for Commit {
     type Output = Result<Sequence, LogError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(first) = self.outcome.first.get() {
-            return Poll::Ready(self.number(first));
-        }
-        let mut wakers = self.outcome.wakers.lock();
-        if !wakers.answered {
-            match wakers.waiting.iter_mut().find(|(index, _)| *index == self.index) {
-                Some((_, waker)) => waker.clone_from(context.waker()),
-                None => wakers.waiting.push((self.index, context.waker().clone())),
+        let this = self.get_mut();
+        if this.outcome.first.get().is_none() {
+            let mut wakers = this.outcome.wakers.lock();
+            if !wakers.answered {
+                let slot = *this.slot.get_or_insert(wakers.waiting.len());
+                match wakers.waiting.get_mut(slot) {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    None => wakers.waiting.push(context.waker().clone()),
+                }
+                return Poll::Pending;
             }
-            return Poll::Pending;
         }
-        drop(wakers);
-        match self.outcome.first.get() {
-            Some(first) => Poll::Ready(self.number(first)),
-            None => Poll::Pending,
-        }
+        // `answered` is set after the answer.
+        this.outcome.first.get().map_or(Poll::Pending, |first| Poll::Ready(this.number(first)))
     }
 }

@@ -1,16 +1,44 @@
-//! The server's transaction log.
+//! The server's transaction log: records become durable here before anyone is told so.
 //!
-//! Records go into preallocated files ("extents"), in groups: all records that wait are written with one
-//! write and made durable with one sync. The log does not know what a record means.
+//! Records go into preallocated files of fixed size, the *extents*, in groups: all records that wait are
+//! written with one write and made durable with one sync, then applied in order, then answered. The log
+//! does not know what a record means.
+//!
+//! - [`Log`] is the opened directory with its single writer: append, read, release.
+//! - [`Committer`] owns a [`Log`] on its thread and joins what many threads or tasks submit.
+//! - [`system::System`] is the seam below: what the log takes from the operating system.
+//!
+//! What holds, whatever happens:
+//!
+//! 1. A record that was acknowledged, or that was read after an opening, is on the device.
+//! 2. Records are numbered without gaps; a group is there as a whole or not at all.
+//! 3. At most one group is not yet synced. So bytes that are not what was written are either that group, at
+//!    the very end, which is cut; or damage, which is an error that names the place.
+//! 4. A failed write or sync is never repeated; the log takes nothing more until it is opened anew. A full
+//!    disk is no failure: extents are made whole before they are used, so nothing can be lost by it.
+//!
+//! `FORMAT.md` beside this crate's sources describes every byte on disk.
 
+mod buffer;
 mod committer;
+mod control;
 mod error;
+mod extent;
+mod frame;
 mod group;
+mod keeper;
 mod log;
+mod measures;
 mod options;
+mod reader;
+mod recovery;
+pub mod system;
+mod walk;
+mod writer;
 
 pub use committer::{Apply, Committer};
 pub use error::LogError;
 pub use group::Commit;
-pub use log::{Log, Reader, Record, Recovery, Sequence, TornTail};
+pub use log::{Log, Recovery, Sequence, TornTail};
 pub use options::{DirectIo, LogOptions};
+pub use reader::{Reader, Record};

@@ -1,26 +1,26 @@
-//! A simple log in one file.
+//! An open log with its single writer.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::marker::PhantomData;
+use std::any::Any;
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use crate::{LogError, LogOptions};
+use crate::frame;
+use crate::keeper::{Keeper, Release};
+use crate::recovery::{self, Live, Opened};
+use crate::system::{OperatingSystem, System};
+use crate::writer::Writer;
+use crate::{LogError, LogOptions, Reader};
+
+/// Its lock keeps a second process out of the directory.
+const LOCK: &str = "log.lock";
 
 /// The number of a record in the log; the first ever written is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
-
-/// One record as it was appended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Its number.
-    pub sequence: Sequence,
-    /// What was appended.
-    pub bytes: Bytes,
-}
 
 /// What opening found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub struct Recovery {
     pub first: Sequence,
     /// The number that the next record will get.
     pub next: Sequence,
-    /// An unfinished, never acknowledged write that was cut off.
+    /// An unfinished, never acknowledged write that was cut off. Only a write of which the beginning had
+    /// reached the disk can be told from nothing at all.
     pub cut: Option<TornTail>,
 }
 
@@ -40,118 +41,221 @@ pub struct TornTail {
     pub file: PathBuf,
     /// Where.
     pub offset: u64,
-    /// How many bytes of it were dropped.
+    /// How many bytes of it are known to be dropped: the whole frame's, if its header can be read.
     pub bytes: u64,
 }
 
 /// An open log directory with its single writer.
-#[derive(Debug)]
+///
+/// Dropping it closes it; [`Log::close`] does the same and says whether it succeeded.
 pub struct Log {
-    pub(crate) options: LogOptions,
-    path: PathBuf,
-    file: File,
-    records: Vec<Bytes>,
-    first: u64,
-}
-
-/// Records in order, up to the last one that was there when the reader was made.
-#[derive(Debug)]
-pub struct Reader<'log> {
-    next: Sequence,
-    records: std::vec::IntoIter<Bytes>,
-    log: PhantomData<&'log Log>,
-}
-
-impl Iterator for Reader<'_> {
-    type Item = Result<Record, LogError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let bytes = self.records.next()?;
-        let sequence = self.next;
-        self.next.0 += 1;
-        Some(Ok(Record { sequence, bytes }))
-    }
+    options: LogOptions,
+    system: Arc<dyn System>,
+    key: u64,
+    extent_bytes: u64,
+    live: VecDeque<Live>,
+    writer: Writer,
+    next: u64,
+    keeper: Keeper,
+    /// The last attempt to go on in a new extent found no space.
+    full: bool,
+    failure: Option<Arc<str>>,
+    closed: bool,
+    extents: Arc<AtomicU64>,
+    /// The last to go, so that the next process finds everything written.
+    _lock: Box<dyn Any + Send + Sync>,
 }
 
 impl Log {
     /// Opens the log of `options.dir`, or makes one.
     ///
+    /// The last whole frame is written and synced once more, so that everything that [`Log::read_from`]
+    /// gives is durable, also after a sync that failed. A log that exists keeps its size of extents.
+    ///
     /// # Errors
-    /// See [`LogError`].
+    /// [`LogError::Locked`], [`LogError::NewerFormat`], [`LogError::Damaged`], [`LogError::Missing`],
+    /// [`LogError::Options`], [`LogError::Full`] if there is no space for a new log, [`LogError::Io`].
     pub fn open(options: LogOptions) -> Result<(Self, Recovery), LogError> {
-        std::fs::create_dir_all(&options.dir).map_err(|error| LogError::io("create", &options.dir, error))?;
-        let path = options.dir.join("S0000001.TXN");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(|error| LogError::io("open", &path, error))?;
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|error| LogError::io("read", &path, error))?;
-        let mut records = Vec::new();
-        let mut rest = content.as_slice();
-        let mut whole = 0_u64;
-        while let Some((length, tail)) = rest.split_first_chunk::<4>() {
-            let length = u32::from_le_bytes(*length) as usize;
-            let Some((record, tail)) = tail.split_at_checked(length) else { break };
-            records.push(Bytes::copy_from_slice(record));
-            whole += 4 + length as u64;
-            rest = tail;
-        }
-        let cut = (!rest.is_empty()).then(|| TornTail {
-            file: path.clone(),
-            offset: whole,
-            bytes: content.len() as u64 - whole,
-        });
-        file.set_len(whole).map_err(|error| LogError::io("truncate", &path, error))?;
-        let recovery = Recovery { first: Sequence(1), next: Sequence(records.len() as u64 + 1), cut };
-        Ok((Self { options, path, file, records, first: 1 }, recovery))
+        Self::open_on(Arc::new(OperatingSystem), options)
     }
 
-    /// Reads records from `from` on.
+    /// As [`Log::open`], on another [`System`].
     ///
     /// # Errors
-    /// [`LogError::NotHeld`] if that record was released or is more than one past the last.
+    /// As [`Log::open`].
+    pub fn open_on(system: Arc<dyn System>, mut options: LogOptions) -> Result<(Self, Recovery), LogError> {
+        options.check()?;
+        let dir = options.dir.clone();
+        system.create_dir(&dir).map_err(|error| LogError::io("create", &dir, error))?;
+        let lock_path = dir.join(LOCK);
+        let lock = system.lock(&lock_path).map_err(|error| LogError::io("lock", &lock_path, error))?;
+        let Some(lock) = lock else { return Err(LogError::Locked { dir }) };
+        let Opened { mut stock, live, active, offset, unfinished, recovery } =
+            recovery::open(system.clone(), &options)?;
+        let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
+        options.extent_bytes = extent_bytes;
+        options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
+        let writer = Writer::new(key, extent_bytes, active, offset, &unfinished);
+        if stock.control.content().closed_at != 0 {
+            stock.control.change(|control| control.closed_at = 0)?;
+        }
+        let log = Self {
+            options,
+            system,
+            key,
+            extent_bytes,
+            extents: Arc::new(AtomicU64::new(live.len() as u64)),
+            live,
+            writer,
+            next: recovery.next.0,
+            keeper: Keeper::start(stock)?,
+            full: false,
+            failure: None,
+            closed: false,
+            _lock: lock,
+        };
+        Ok((log, recovery))
+    }
+
+    /// Reads records from `from` on, up to the last one that is there now.
+    ///
+    /// # Errors
+    /// [`LogError::NotHeld`] if that record was released or is more than one past the last. Reading gives
+    /// [`LogError::Damaged`] with the place, and [`LogError::Io`].
     pub fn read_from(&self, from: Sequence) -> Result<Reader<'_>, LogError> {
-        let next = Sequence(self.records.len() as u64 + 1);
-        if from.0 < self.first || from > next {
-            return Err(LogError::NotHeld { sequence: from, first: Sequence(self.first), next });
+        let first = self.live.front().map_or(self.next, |live| live.first);
+        if from.0 < first || from.0 > self.next {
+            let (first, next) = (Sequence(first), Sequence(self.next));
+            return Err(LogError::NotHeld { sequence: from, first, next });
         }
-        let records: Vec<_> =
-            self.records.iter().skip(usize::try_from(from.0 - 1).unwrap_or(usize::MAX)).cloned().collect();
-        Ok(Reader { next: from, records: records.into_iter(), log: PhantomData })
+        let before = self.live.partition_point(|live| live.first <= from.0).saturating_sub(1);
+        let extents = self.live.iter().skip(before).copied().collect();
+        let dir = self.options.dir.clone();
+        let format = (self.key, self.extent_bytes);
+        Ok(Reader::new(self.system.clone(), dir, format, extents, from.0, self.next))
     }
 
-    /// Appends records as one group: one write and one sync. Answers the number of the last.
+    /// Appends records as one group: one frame, one sync. Answers the number of the last. No records: nothing
+    /// is written, and the answer is that of the last record there is.
     ///
     /// # Errors
-    /// See [`LogError`]; after a failed write or sync all later appends are refused.
+    /// [`LogError::TooLarge`] and [`LogError::Full`] leave the log as it was; [`LogError::Io`] is final: the
+    /// group may or may not be there when the log is opened anew, and until then appends are
+    /// [`LogError::Failed`].
     pub fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
-        let mut group = Vec::new();
-        for record in records {
-            if record.len() > self.options.max_record_bytes {
-                let limit_bytes = self.options.max_record_bytes;
-                return Err(LogError::TooLarge { bytes: record.len(), limit_bytes });
-            }
-            group.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes());
-            group.extend_from_slice(record);
+        if let Some(reason) = &self.failure {
+            return Err(LogError::Failed { reason: reason.clone() });
         }
-        self.file.write_all(&group).map_err(|error| LogError::io("write", &self.path, error))?;
-        self.file.sync_data().map_err(|error| LogError::io("sync", &self.path, error))?;
-        self.records.extend(records.iter().map(|record| Bytes::copy_from_slice(record)));
-        Ok(Sequence(self.records.len() as u64))
+        self.check_size(records)?;
+        if records.is_empty() {
+            return Ok(self.last());
+        }
+        let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
+        let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records));
+        self.full = matches!(written, Err(LogError::Full { .. }));
+        match written {
+            Ok(()) => self.next += records.len() as u64,
+            Err(full @ LogError::Full { .. }) => return Err(full),
+            Err(error) => {
+                // What the disk holds now is unknown; only reading it anew can tell.
+                self.failure = Some(error.to_string().into());
+                return Err(error);
+            }
+        }
+        Ok(self.last())
     }
 
-    /// Lets go of extents that hold only records before `sequence`, for reuse.
+    /// Lets go of extents that hold only records before `sequence`; they are reused or deleted in the
+    /// background. The extent being written always stays.
     ///
     /// # Errors
-    /// See [`LogError`].
-    pub fn release_before(&mut self, _sequence: Sequence) -> Result<(), LogError> {
+    /// [`LogError::Failed`] after a failed write.
+    pub fn release_before(&mut self, sequence: Sequence) -> Result<(), LogError> {
+        if let Some(reason) = &self.failure {
+            return Err(LogError::Failed { reason: reason.clone() });
+        }
+        let former = self.live.len();
+        while self.live.get(1).is_some_and(|second| second.first <= sequence.0) {
+            self.live.pop_front();
+        }
+        let first = self.live.front().filter(|_| self.live.len() < former);
+        if let Some(first) = first {
+            self.keeper.release(Release { first_extent: first.number, base: first.first });
+            self.extents.store(self.live.len() as u64, Ordering::Relaxed);
+        }
         Ok(())
     }
 
+    /// Closes the log in order, so that the next opening can tell if its end was lost since.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]; every record is there all the same.
+    pub fn close(mut self) -> Result<(), LogError> {
+        self.end()
+    }
+
+    /// The number of the last record, 0 if there was none ever.
     pub(crate) fn last(&self) -> Sequence {
-        Sequence(self.records.len() as u64)
+        Sequence(self.next.saturating_sub(1))
+    }
+
+    pub(crate) fn options(&self) -> &LogOptions {
+        &self.options
+    }
+
+    /// How many extents hold records, for whoever wants to watch it.
+    pub(crate) fn extents(&self) -> Arc<AtomicU64> {
+        self.extents.clone()
+    }
+
+    fn check_size(&self, records: &[Bytes]) -> Result<(), LogError> {
+        let limit_bytes = self.options.max_record_bytes;
+        if let Some(record) = records.iter().find(|record| record.len() > limit_bytes) {
+            return Err(LogError::TooLarge { bytes: record.len(), limit_bytes });
+        }
+        let (bytes, limit_bytes) =
+            (frame::payload_bytes(records), frame::RECORD_OVERHEAD + self.options.largest_record_bytes());
+        if bytes > limit_bytes {
+            return Err(LogError::TooLarge { bytes, limit_bytes });
+        }
+        Ok(())
+    }
+
+    /// Goes on in the next extent if this one has no room for the frame. After a full disk even a frame that
+    /// fits waits until there is a next extent: what came before it was refused, and it may build on that.
+    fn make_room(&mut self, frame_bytes: u64) -> Result<(), LogError> {
+        if self.writer.takes(frame_bytes) {
+            return if self.full { self.keeper.ensure() } else { Ok(()) };
+        }
+        let prepared = self.keeper.take()?;
+        self.live.push_back(Live { number: prepared.number, first: self.next });
+        self.extents.store(self.live.len() as u64, Ordering::Relaxed);
+        self.writer.go_on_in(prepared);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), LogError> {
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(());
+        }
+        self.keeper.close(self.failure.is_none().then_some(self.next))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`; without the mark the next opening looks closer.
+        drop(self.end());
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Log")
+            .field("dir", &self.options.dir)
+            .field("next", &self.next)
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
     }
 }

@@ -2,6 +2,17 @@
 
 use std::path::PathBuf;
 
+use crate::LogError;
+use crate::buffer::BLOCK_BYTES;
+use crate::extent::FIRST_FRAME;
+use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES, RECORD_OVERHEAD};
+
+/// Small enough for tests, large enough for some frames.
+const SMALLEST_EXTENT: u64 = 4 * BLOCK_BYTES;
+
+/// Lengths in a frame have 32 bits.
+const LARGEST_EXTENT: u64 = 2 << 30;
+
 /// Whether writes go past the page cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DirectIo {
@@ -17,13 +28,13 @@ pub enum DirectIo {
 pub struct LogOptions {
     /// The directory of the log's files, made if it is not there; best on a device of its own.
     pub dir: PathBuf,
-    /// Size of a new extent in bytes, a multiple of 4,096.
+    /// Size of an extent in bytes, a multiple of 4,096. A log keeps the size that it was made with.
     pub extent_bytes: u64,
-    /// How many released extents are kept for reuse; more are deleted.
+    /// How many released extents are kept for reuse, beside the one that is made ready; more are deleted.
     pub spare_extents: usize,
     /// Whether writes go past the page cache.
     pub direct_io: DirectIo,
-    /// The largest record that is taken, in bytes.
+    /// The largest record that is taken, in bytes. A log that was made with smaller extents takes less.
     pub max_record_bytes: usize,
     /// Bytes that may wait for the committer before `submit` blocks.
     pub queue_bytes: usize,
@@ -40,5 +51,31 @@ impl LogOptions {
             max_record_bytes: 32 << 20,
             queue_bytes: 64 << 20,
         }
+    }
+
+    /// The largest record that an extent of this size can take.
+    pub(crate) fn largest_record_bytes(&self) -> usize {
+        let overhead = FIRST_FRAME + (FRAME_ALIGNMENT + HEADER_BYTES + RECORD_OVERHEAD) as u64;
+        usize::try_from(self.extent_bytes.saturating_sub(overhead)).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        let problem = if !(SMALLEST_EXTENT..=LARGEST_EXTENT).contains(&self.extent_bytes) {
+            format!(
+                "an extent must have {SMALLEST_EXTENT} to {LARGEST_EXTENT} bytes, not {}",
+                self.extent_bytes
+            )
+        } else if !self.extent_bytes.is_multiple_of(BLOCK_BYTES) {
+            format!("an extent must be a multiple of {BLOCK_BYTES} bytes, not {}", self.extent_bytes)
+        } else if self.max_record_bytes > self.largest_record_bytes() {
+            let largest = self.largest_record_bytes();
+            format!(
+                "a record of {} bytes does not fit into an extent, {largest} would",
+                self.max_record_bytes
+            )
+        } else {
+            return Ok(());
+        };
+        Err(LogError::Options { problem })
     }
 }

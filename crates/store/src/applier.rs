@@ -1,6 +1,7 @@
 //! Brings what the log has made durable into the tree: as it is committed, and again after a crash.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,6 +18,12 @@ const REPLAY_BYTES: usize = 4 << 20;
 /// A replay that takes longer says how far it is, this often.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
+/// How long commits that are in the log wait for space in the tree, before the store fails. RocksDB looks
+/// for space every five seconds.
+const WAIT_FOR_SPACE: Duration = Duration::from_secs(30);
+
+const TRY_AGAIN: Duration = Duration::from_millis(250);
+
 /// Applies each group of the committer as one write.
 pub(crate) struct Applier {
     pub(crate) tree: Arc<Tree>,
@@ -26,8 +33,11 @@ pub(crate) struct Applier {
 
 impl Apply for Applier {
     fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
-        self.write(first, records).map_err(|error| {
-            let reason = error.to_string();
+        self.write_when_there_is_space(first, records).map_err(|error| {
+            let reason = match error {
+                StoreError::Failed { reason } => reason,
+                other => other.to_string(),
+            };
             self.health.fail(&reason);
             reason
         })
@@ -35,6 +45,30 @@ impl Apply for Applier {
 }
 
 impl Applier {
+    /// These records are in the log, so that refusing them now would only delay them until the store is
+    /// opened again. Applying one twice does no harm.
+    fn write_when_there_is_space(&self, first: Sequence, records: &[Bytes]) -> Result<(), StoreError> {
+        let deadline = Instant::now() + WAIT_FOR_SPACE;
+        loop {
+            match self.write(first, records) {
+                Err(StoreError::Full) if Instant::now() < deadline => {
+                    self.health.wait_for_space(true);
+                    thread::sleep(TRY_AGAIN);
+                }
+                Err(StoreError::Full) => {
+                    self.health.wait_for_space(false);
+                    let seconds = WAIT_FOR_SPACE.as_secs();
+                    let reason = format!("the disk stayed full for {seconds} s with commits waiting for it");
+                    return Err(StoreError::Failed { reason });
+                }
+                result => {
+                    self.health.wait_for_space(false);
+                    return result;
+                }
+            }
+        }
+    }
+
     fn write(&self, first: Sequence, records: &[Bytes]) -> Result<(), StoreError> {
         let mut write = self.tree.start_write();
         let mut bytes = 0_u64;

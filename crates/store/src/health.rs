@@ -12,7 +12,10 @@ const MEASURE_BYTES: u64 = 8 << 20;
 /// Whether writes are taken, and why not.
 pub(crate) struct Health {
     reserve_bytes: u64,
+    /// Less than the reserve is free.
     full: AtomicBool,
+    /// The tree was refused space.
+    waiting: AtomicBool,
     since_measured: AtomicU64,
     failure: OnceLock<String>,
 }
@@ -22,6 +25,7 @@ impl Health {
         Self {
             reserve_bytes,
             full: AtomicBool::new(false),
+            waiting: AtomicBool::new(false),
             since_measured: AtomicU64::new(0),
             failure: OnceLock::new(),
         }
@@ -43,7 +47,15 @@ impl Health {
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
             self.measure(folder);
         }
-        if self.full.load(Ordering::Relaxed) { Err(StoreError::Full) } else { Ok(()) }
+        let full = self.full.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
+        if full { Err(StoreError::Full) } else { Ok(()) }
+    }
+
+    /// Refuses writes as [`StoreError::Full`] while what is already in the log waits for space in the tree.
+    pub(crate) fn wait_for_space(&self, waiting: bool) {
+        if self.waiting.swap(waiting, Ordering::Relaxed) != waiting {
+            tracing::warn!(waiting, "commits that are in the log wait for space in the tree");
+        }
     }
 
     /// Looks at the disk.

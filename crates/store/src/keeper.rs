@@ -1,6 +1,7 @@
 //! The thread that makes checkpoints, watches the disk and remembers the most memory used.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Core {
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
     checkpoint: Mutex<()>,
+    /// The last checkpoint failed, and that was said.
+    stuck: AtomicBool,
 }
 
 impl Core {
@@ -45,6 +48,7 @@ impl Core {
             checkpoint_log_bytes,
             checkpoints,
             checkpoint: Mutex::new(()),
+            stuck: AtomicBool::new(false),
         }
     }
 
@@ -77,8 +81,12 @@ impl Core {
                 Ok(())
             }
         });
-        if let Err(error) = checkpointed {
-            tracing::warn!(%error, "a checkpoint was not possible; it is tried again");
+        match checkpointed {
+            Ok(()) => self.stuck.store(false, Ordering::Relaxed),
+            Err(error) if !self.stuck.swap(true, Ordering::Relaxed) => {
+                tracing::warn!(%error, "a checkpoint was not possible; it is tried every second");
+            }
+            Err(_) => {}
         }
     }
 }
@@ -97,7 +105,7 @@ impl Keeper {
         let thread = std::thread::Builder::new()
             .name("store-keeper".to_owned())
             .spawn(move || run(&core, &seen))
-            .map_err(|e| StoreError::io("start a thread for", &dir, e))?;
+            .map_err(|error| StoreError::io("start a thread for", &dir, error))?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }

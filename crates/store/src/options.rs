@@ -47,8 +47,14 @@ impl StoreOptions {
     }
 }
 
-/// The longest batch that one commit takes, in bytes as encoded.
-pub const MAX_BATCH_BYTES: usize = 64 << 20;
+/// The longest batch that one commit takes, in bytes as encoded; half a file of the log where files are
+/// smaller than by default.
+pub const MAX_BATCH_BYTES: usize = 32 << 20;
+
+/// The longest batch for a log with files of this size.
+pub(crate) fn max_batch_bytes(log_extent_bytes: u64) -> usize {
+    usize::try_from(log_extent_bytes / 2).map_or(MAX_BATCH_BYTES, |half| half.min(MAX_BATCH_BYTES))
+}
 
 /// Which keys a cursor shows: from `from` up to, not including, `to`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

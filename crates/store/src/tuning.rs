@@ -16,6 +16,10 @@ const MEGABYTE: u64 = 1 << 20;
 /// them into small files. The budget bounds their sum.
 const MEMTABLE_BYTES: usize = 64 << 20;
 
+/// Memtables grow in such steps. By default it is a megabyte, which nine families that hold hardly anything
+/// would take each, and in a small budget they would then be flushed without end.
+const MEMTABLE_STEP_BYTES: usize = 64 << 10;
+
 /// A window of so many entries, half of them deletions, marks a file for compaction.
 const DELETION_WINDOW: usize = 4096;
 const DELETIONS_IN_WINDOW: usize = 2048;
@@ -63,6 +67,7 @@ fn open_file_limit() -> i32 {
 pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options {
     let mut options = Options::default();
     options.set_write_buffer_size(MEMTABLE_BYTES);
+    options.set_arena_block_size(MEMTABLE_STEP_BYTES);
     options.set_max_write_buffer_number(4);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_max_bytes_for_level_base(256 * MEGABYTE);
@@ -84,19 +89,21 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
             table.set_block_size(8 * KILOBYTE);
             options.set_target_file_size_base(8 * MEGABYTE);
             options.set_max_bytes_for_level_base(64 * MEGABYTE);
-            options.add_compact_on_deletion_collector_factory(
-                DELETION_WINDOW,
-                DELETIONS_IN_WINDOW,
-                DELETION_RATIO,
-            );
+            clear_deletions(&mut options);
         }
         Some(Family::Blob) => {
             point_table(&mut table);
             blob_files(&mut options);
+            // A deleted value counts as garbage only after a compaction of its key.
+            clear_deletions(&mut options);
         }
     }
     options.set_block_based_table_factory(&table);
     options
+}
+
+fn clear_deletions(options: &mut Options) {
+    options.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETIONS_IN_WINDOW, DELETION_RATIO);
 }
 
 fn table_options(budget: &Budget) -> BlockBasedOptions {

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use common::{all, collect, crash_image, open_small};
+use common::{all, collect, crash_image, open_small, quick_folder};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
@@ -59,11 +59,13 @@ fn family() -> impl Strategy<Value = Family> {
 }
 
 fn derived() -> impl Strategy<Value = Family> + Clone {
-    proptest::sample::select(Family::ALL.into_iter().filter(|f| f.is_derived()).collect::<Vec<_>>())
+    proptest::sample::select(Family::ALL.into_iter().filter(|family| family.is_derived()).collect::<Vec<_>>())
 }
 
 fn logged() -> impl Strategy<Value = Family> + Clone {
-    proptest::sample::select(Family::ALL.into_iter().filter(|f| !f.is_derived()).collect::<Vec<_>>())
+    proptest::sample::select(
+        Family::ALL.into_iter().filter(|family| !family.is_derived()).collect::<Vec<_>>(),
+    )
 }
 
 /// Few and short keys, so that they meet often; the bytes are those that prefixes and bounds stumble over.
@@ -150,18 +152,18 @@ fn apply(maps: &mut Maps, changes: &[Change]) {
 
 /// The store under test beside what it should hold.
 struct Pair {
-    /// Where the store lies, and where it lay before crashes.
-    folders: Vec<tempfile::TempDir>,
     store: Option<Store>,
     maps: Maps,
     /// The derived families after every change since they were last known to be on disk.
     derived_past: Vec<Maps>,
     snapshots: Vec<(Snapshot, Maps)>,
+    /// Where the store lies, and where it lay before crashes. Removed last.
+    folders: Vec<tempfile::TempDir>,
 }
 
 impl Pair {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = quick_folder();
         let store = open_small(&folder.path().join("store"));
         Self {
             folders: vec![folder],
@@ -222,7 +224,7 @@ impl Pair {
                 self.fall_back();
             }
             Step::Crash => {
-                let folder = tempfile::tempdir().unwrap();
+                let folder = quick_folder();
                 crash_image(&self.dir(), &folder.path().join("store"));
                 self.snapshots.clear();
                 self.store = None;
@@ -245,7 +247,7 @@ impl Pair {
     fn fall_back(&mut self) {
         let snapshot = self.store().snapshot();
         let found: Vec<Map> =
-            Family::ALL.into_iter().map(|f| all(&snapshot, f).into_iter().collect()).collect();
+            Family::ALL.into_iter().map(|family| all(&snapshot, family).into_iter().collect()).collect();
         let matching = self.derived_past.iter().rfind(|maps| maps[5..] == found[5..]);
         let Some(past) = matching else { panic!("the derived families were torn: {found:?}") };
         let past = past[5..].to_vec();
@@ -314,7 +316,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn the_store_does_what_ordered_maps_do(steps in vec(step(), 1..60)) {

@@ -22,6 +22,11 @@ pub(crate) fn open_small(dir: &Path) -> Store {
     Store::open(small_options(dir), &Registry::new()).unwrap()
 }
 
+/// A folder in memory where there is one, for tests that ask what is written and not whether it is synced.
+pub(crate) fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// Copies the folder of a store that nobody writes to: what a crash at this moment would leave.
 pub(crate) fn crash_image(from: &Path, to: &Path) {
     // A compaction may remove files under way, so what was copied counts only if nothing changed.

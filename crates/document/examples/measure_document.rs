@@ -1,6 +1,6 @@
 //! What the document model costs per document.
 //!
-//! `cargo run --release -p scrinium-document --example measure` prints one JSON object a line.
+//! `cargo run --release -p scrinium-document --example measure_document` prints one JSON object a line.
 
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a measurement that fails stops")]
 

@@ -1,0 +1,185 @@
+//! The control file: which extents there are, and the log's key.
+//!
+//! It holds two copies of the same content, overwritten in place one after the other. So a crash in
+//! the middle of a change leaves one of them whole, one damaged copy does no harm, and a change needs
+//! no new space on a full disk.
+
+use std::path::{Path, PathBuf};
+
+use bytes::{Buf, BufMut};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::LogError;
+use crate::buffer::{AlignedBuffer, BLOCK, BLOCK_BYTES, read_full, write_all};
+use crate::system::{Access, FileHandle, System};
+
+/// The file's name in the log's directory.
+pub(crate) const NAME: &str = "log.control";
+
+/// The control file while it is made.
+const UNFINISHED: &str = "log.control.new";
+
+/// The format of a whole log that this release writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Magic, format and checksum keep their places in every later format, so that a newer one can be told
+/// from a damaged one.
+const MAGIC: [u8; 8] = *b"SCRILOGC";
+const ENCODED: usize = 80;
+
+/// What the control file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Control {
+    /// Grows with every change; of two whole copies the higher counts.
+    pub(crate) generation: u64,
+    /// Random; seeds every other checksum of this log.
+    pub(crate) key: u64,
+    /// Size of every extent.
+    pub(crate) extent_bytes: u64,
+    /// The oldest extent that must be there.
+    pub(crate) first_extent: u64,
+    /// The newest extent that must be there, used or prepared. Below `first_extent`: none yet.
+    pub(crate) last_extent: u64,
+    /// Number of the first record of the oldest extent, or the one it will have.
+    pub(crate) base: u64,
+    /// The next record's number when the log was closed in order; 0 while it is open.
+    pub(crate) closed_at: u64,
+}
+
+impl Control {
+    fn encode(&self, block: &mut [u8]) {
+        block.fill(0);
+        let Some(copy) = block.first_chunk_mut::<ENCODED>() else { return };
+        let mut fields = copy.as_mut_slice();
+        fields.put_slice(&MAGIC);
+        fields.put_u32_le(FORMAT);
+        fields.put_u32_le(0);
+        for value in [
+            self.generation,
+            self.key,
+            self.extent_bytes,
+            self.first_extent,
+            self.last_extent,
+            self.base,
+            self.closed_at,
+        ] {
+            fields.put_u64_le(value);
+        }
+        let checksum = copy.split_last_chunk::<8>().map_or(0, |(head, _)| xxh3_64(head));
+        if let Some(field) = copy.last_chunk_mut::<8>() {
+            *field = checksum.to_le_bytes();
+        }
+    }
+
+    /// Reads one copy: `None` if damaged, else its format and, if that is known, its content.
+    fn decode(block: &[u8]) -> Option<(u32, Option<Self>)> {
+        let copy = block.first_chunk::<ENCODED>()?;
+        let (head, checksum) = copy.split_last_chunk::<8>()?;
+        let mut fields = head.strip_prefix(&MAGIC)?;
+        if xxh3_64(head) != u64::from_le_bytes(*checksum) {
+            return None;
+        }
+        let format = fields.get_u32_le();
+        if format != FORMAT {
+            return Some((format, None));
+        }
+        fields.advance(4);
+        let control = Self {
+            generation: fields.get_u64_le(),
+            key: fields.get_u64_le(),
+            extent_bytes: fields.get_u64_le(),
+            first_extent: fields.get_u64_le(),
+            last_extent: fields.get_u64_le(),
+            base: fields.get_u64_le(),
+            closed_at: fields.get_u64_le(),
+        };
+        Some((format, Some(control)))
+    }
+}
+
+/// The open control file with what it says.
+pub(crate) struct ControlFile {
+    path: PathBuf,
+    file: Box<dyn FileHandle>,
+    block: AlignedBuffer,
+    content: Control,
+}
+
+impl ControlFile {
+    /// Makes the control file of a new log, durably.
+    pub(crate) fn create(system: &dyn System, dir: &Path, content: Control) -> Result<Self, LogError> {
+        let unfinished = dir.join(UNFINISHED);
+        let file = system
+            .open(&unfinished, Access::Create, false)
+            .map_err(|error| LogError::io("create", &unfinished, error))?;
+        let mut control = Self { path: unfinished.clone(), file, block: AlignedBuffer::new(BLOCK), content };
+        control.write_both()?;
+        let path = dir.join(NAME);
+        system.rename(&unfinished, &path).map_err(|error| LogError::io("rename", &unfinished, error))?;
+        system.sync_dir(dir).map_err(|error| LogError::io("sync", dir, error))?;
+        control.path = path;
+        Ok(control)
+    }
+
+    /// Opens the control file and mends a copy that is damaged or behind; `None` if there is no file.
+    pub(crate) fn open(system: &dyn System, dir: &Path) -> Result<Option<Self>, LogError> {
+        let path = dir.join(NAME);
+        let file = match system.open(&path, Access::Write, false) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| LogError::io("open", &path, error))?,
+        };
+        let mut block = AlignedBuffer::new(BLOCK);
+        let mut copies = Vec::with_capacity(2);
+        for offset in [0, BLOCK_BYTES] {
+            block.bytes_mut().fill(0);
+            read_full(&*file, block.bytes_mut(), offset)
+                .map_err(|error| LogError::io("read", &path, error))?;
+            let copy = Control::decode(block.bytes());
+            if let Some((found, None)) = copy {
+                return Err(LogError::NewerFormat { file: path, found, supported: FORMAT });
+            }
+            copies.push(copy.and_then(|(_, content)| content));
+        }
+        let agree = copies.iter().all(|copy| Some(copy) == copies.first());
+        let Some(content) = copies.into_iter().flatten().max_by_key(|copy| copy.generation) else {
+            return Err(LogError::Damaged {
+                file: path,
+                offset: 0,
+                problem: "both of its copies are unreadable",
+            });
+        };
+        let mut control = Self { path, file, block, content };
+        if !agree {
+            control.write_both()?;
+        }
+        Ok(Some(control))
+    }
+
+    pub(crate) fn content(&self) -> &Control {
+        &self.content
+    }
+
+    /// Changes the content, durably. After an error the former content still stands in memory, and a
+    /// later change supersedes whatever reached the file.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Control)) -> Result<(), LogError> {
+        let former = self.content.clone();
+        change(&mut self.content);
+        self.content.generation = former.generation + 1;
+        let written = self.write_both();
+        if written.is_err() {
+            self.content = Control { generation: self.content.generation, ..former };
+        }
+        written
+    }
+
+    /// The second copy is touched only when the first is durable.
+    fn write_both(&mut self) -> Result<(), LogError> {
+        self.content.encode(self.block.bytes_mut());
+        for offset in [0, BLOCK_BYTES] {
+            write_all(&*self.file, self.block.bytes(), offset)
+                .map_err(|error| LogError::io("write", &self.path, error))?;
+            self.file.sync_data().map_err(|error| LogError::io("sync", &self.path, error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! The frame: one group of records as it lies in an extent.
+
+use bytes::{Buf, BufMut, Bytes};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+
+/// Bytes before the payload.
+pub(crate) const HEADER_BYTES: usize = 40;
+
+/// Frames begin at multiples of this.
+pub(crate) const FRAME_ALIGNMENT: usize = 8;
+
+/// Bytes before each record in the payload: its length.
+pub(crate) const RECORD_OVERHEAD: usize = 4;
+
+/// What a frame begins with.
+pub(crate) const MAGIC: [u8; 4] = *b"SFRM";
+
+const VERSION: u16 = 1;
+
+/// The checksums' seed of the frame at one place of one log: the same bytes are a frame nowhere else, so
+/// that neither a reused extent's old frames nor a record that holds a copy of a log can be taken for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seed(u64);
+
+impl Seed {
+    pub(crate) fn new(key: u64, extent: u64, offset: u64) -> Self {
+        let mut place = [0; 16];
+        let mut fields = place.as_mut_slice();
+        fields.put_u64_le(extent);
+        fields.put_u64_le(offset);
+        Self(xxh3_64_with_seed(&place, key))
+    }
+}
+
+/// The first 40 bytes of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    /// Number of the first record.
+    pub(crate) first: u64,
+    /// How many records; at least one.
+    pub(crate) records: u32,
+    /// Length of the payload without its padding.
+    pub(crate) payload_bytes: u32,
+    payload_checksum: u64,
+}
+
+impl FrameHeader {
+    /// The header for a group; `None` if it is empty or too large for a frame's length field.
+    pub(crate) fn of(first: u64, records: &[Bytes], seed: Seed) -> Option<Self> {
+        let payload_bytes = u32::try_from(payload_bytes(records)).ok()?;
+        let count = u32::try_from(records.len()).ok().filter(|count| *count > 0)?;
+        let mut checksum = Xxh3::with_seed(seed.0);
+        for record in records {
+            checksum.update(&length_of(record));
+            checksum.update(record);
+        }
+        Some(Self { first, records: count, payload_bytes, payload_checksum: checksum.digest() })
+    }
+
+    pub(crate) fn encode(&self, seed: Seed) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        let mut fields = bytes.as_mut_slice();
+        fields.put_slice(&MAGIC);
+        fields.put_u16_le(VERSION);
+        fields.put_u16_le(0);
+        fields.put_u64_le(self.first);
+        fields.put_u32_le(self.records);
+        fields.put_u32_le(self.payload_bytes);
+        fields.put_u64_le(self.payload_checksum);
+        let checksum = bytes.split_last_chunk::<8>().map_or(0, |(head, _)| xxh3_64_with_seed(head, seed.0));
+        if let Some(field) = bytes.last_chunk_mut::<8>() {
+            *field = checksum.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// Reads a header; `None` if it is not one that was written at this place.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], seed: Seed) -> Option<Self> {
+        let (head, checksum) = bytes.split_last_chunk::<8>()?;
+        let mut fields = head.strip_prefix(&MAGIC)?;
+        if fields.get_u16_le() != VERSION || xxh3_64_with_seed(head, seed.0) != u64::from_le_bytes(*checksum)
+        {
+            return None;
+        }
+        fields.advance(2);
+        let header = Self {
+            first: fields.get_u64_le(),
+            records: fields.get_u32_le(),
+            payload_bytes: fields.get_u32_le(),
+            payload_checksum: fields.get_u64_le(),
+        };
+        (header.records > 0).then_some(header)
+    }
+
+    /// What the header of a frame claims to be its first record, whether or not its checksum is right.
+    pub(crate) fn claimed_first(bytes: &[u8; HEADER_BYTES]) -> Option<u64> {
+        let mut fields = bytes.strip_prefix(&MAGIC)?;
+        fields.advance(4);
+        Some(fields.get_u64_le())
+    }
+
+    /// The number of the record after the last.
+    pub(crate) fn next(&self) -> u64 {
+        self.first.saturating_add(u64::from(self.records))
+    }
+
+    /// Length of the frame in the file, a multiple of [`FRAME_ALIGNMENT`].
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        frame_bytes(u64::from(self.payload_bytes))
+    }
+
+    pub(crate) fn matches(&self, payload: &[u8], seed: Seed) -> bool {
+        xxh3_64_with_seed(payload, seed.0) == self.payload_checksum
+    }
+}
+
+/// Length of a frame with such a payload, in bytes.
+pub(crate) fn frame_bytes(payload_bytes: u64) -> u64 {
+    (HEADER_BYTES as u64).saturating_add(payload_bytes).next_multiple_of(FRAME_ALIGNMENT as u64)
+}
+
+/// Length of the payload that these records make, in bytes.
+pub(crate) fn payload_bytes(records: &[Bytes]) -> usize {
+    records.iter().fold(0, |sum, record| sum.saturating_add(RECORD_OVERHEAD).saturating_add(record.len()))
+}
+
+/// The field that stands before a record. Records are far below 4 GiB.
+pub(crate) fn length_of(record: &Bytes) -> [u8; RECORD_OVERHEAD] {
+    u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes()
+}
+
+/// Takes the next record off a payload; `None` if its length exceeds what is there.
+pub(crate) fn take_record(payload: &mut Bytes) -> Option<Bytes> {
+    let length = payload.try_get_u32_le().ok()?;
+    let length = usize::try_from(length).ok().filter(|length| *length <= payload.len())?;
+    Some(payload.split_to(length))
+}

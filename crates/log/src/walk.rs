@@ -1,0 +1,132 @@
+//! Going through the frames of one extent.
+
+use std::path::{Path, PathBuf};
+
+use bytes::{Bytes, BytesMut};
+
+use crate::LogError;
+use crate::buffer::read_full;
+use crate::extent::FIRST_FRAME;
+use crate::frame::{FRAME_ALIGNMENT, FrameHeader, HEADER_BYTES, MAGIC, Seed};
+use crate::system::{Access, FileHandle, System};
+
+/// How much is read at once, in bytes. A frame that is longer is read whole.
+const WINDOW_BYTES: usize = 256 << 10;
+
+/// What lies at one place of an extent.
+pub(crate) enum Found {
+    /// A whole frame.
+    Frame(FrameHeader, Bytes),
+    /// The header of a frame whose payload is not what was written.
+    BrokenPayload(FrameHeader),
+    /// No header. If it looks like one, the number of the first record that it claims.
+    Nothing(Option<u64>),
+}
+
+/// One extent, read through a window.
+pub(crate) struct Walk {
+    pub(crate) path: PathBuf,
+    file: Box<dyn FileHandle>,
+    key: u64,
+    extent: u64,
+    extent_bytes: u64,
+    window_start: u64,
+    window: Bytes,
+}
+
+impl Walk {
+    pub(crate) fn open(
+        system: &dyn System,
+        path: &Path,
+        key: u64,
+        extent: u64,
+        extent_bytes: u64,
+    ) -> Result<Self, LogError> {
+        let file = match system.open(path, Access::Read, false) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(LogError::Missing { file: path.to_owned() });
+            }
+            opened => opened.map_err(|error| LogError::io("open", path, error))?,
+        };
+        let path = path.to_owned();
+        Ok(Self { path, file, key, extent, extent_bytes, window_start: 0, window: Bytes::new() })
+    }
+
+    /// The length of the file, which should be that of every extent.
+    pub(crate) fn len_bytes(&self) -> Result<u64, LogError> {
+        self.file.len_bytes().map_err(|error| LogError::io("read", &self.path, error))
+    }
+
+    pub(crate) fn extent_bytes(&self) -> u64 {
+        self.extent_bytes
+    }
+
+    /// `length` bytes at `offset`, without a copy; fewer at the end of the extent.
+    pub(crate) fn bytes(&mut self, offset: u64, length: usize) -> Result<Bytes, LogError> {
+        let left = usize::try_from(self.extent_bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = length.min(left);
+        let within = offset.checked_sub(self.window_start).and_then(|within| usize::try_from(within).ok());
+        if let Some(within) = within.filter(|within| within.saturating_add(length) <= self.window.len()) {
+            return Ok(self.window.slice(within..within + length));
+        }
+        let mut fresh = BytesMut::zeroed(WINDOW_BYTES.max(length).min(left));
+        let read = read_full(&*self.file, &mut fresh, offset)
+            .map_err(|error| LogError::io("read", &self.path, error))?;
+        fresh.truncate(read);
+        self.window = fresh.freeze();
+        self.window_start = offset;
+        Ok(self.window.slice(..length.min(read)))
+    }
+
+    /// What lies at `offset`. No length is believed before the header's checksum is right.
+    pub(crate) fn frame(&mut self, offset: u64) -> Result<Found, LogError> {
+        let head = self.bytes(offset, HEADER_BYTES)?;
+        let Some(head) = head.first_chunk::<HEADER_BYTES>() else { return Ok(Found::Nothing(None)) };
+        let seed = Seed::new(self.key, self.extent, offset);
+        let Some(header) = FrameHeader::decode(head, seed) else {
+            return Ok(Found::Nothing(FrameHeader::claimed_first(head)));
+        };
+        let length = usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
+        let mut frame = self.bytes(offset, length)?;
+        if frame.len() < length {
+            return Ok(Found::BrokenPayload(header));
+        }
+        let mut payload = frame.split_off(HEADER_BYTES);
+        payload.truncate(usize::try_from(header.payload_bytes).unwrap_or(0));
+        if header.matches(&payload, seed) {
+            return Ok(Found::Frame(header, payload));
+        }
+        Ok(Found::BrokenPayload(header))
+    }
+
+    /// The header of the extent's first frame, if there is one.
+    pub(crate) fn first_header(&mut self) -> Result<Option<FrameHeader>, LogError> {
+        let head = self.bytes(FIRST_FRAME, HEADER_BYTES)?;
+        let seed = Seed::new(self.key, self.extent, FIRST_FRAME);
+        Ok(head.first_chunk().and_then(|head| FrameHeader::decode(head, seed)))
+    }
+
+    /// Whether the header of any frame of record `from` or later lies at or after `offset`.
+    pub(crate) fn any_frame_from(&mut self, mut offset: u64, from: u64) -> Result<bool, LogError> {
+        while offset.saturating_add(HEADER_BYTES as u64) <= self.extent_bytes {
+            let window = self.bytes(offset, WINDOW_BYTES)?;
+            if window.len() < HEADER_BYTES {
+                break;
+            }
+            let mut at = 0_usize;
+            while let Some(rest) = window.get(at..).filter(|rest| rest.len() >= HEADER_BYTES) {
+                let place = offset + at as u64;
+                if rest.starts_with(&MAGIC)
+                    && let Some(head) = rest.first_chunk()
+                    && let Some(header) = FrameHeader::decode(head, Seed::new(self.key, self.extent, place))
+                    && header.first >= from
+                {
+                    return Ok(true);
+                }
+                at += FRAME_ALIGNMENT;
+            }
+            offset += at as u64;
+        }
+        Ok(false)
+    }
+}
