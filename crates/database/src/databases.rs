@@ -213,6 +213,12 @@ impl Databases {
         Database::load(&self.shared.common, number)
     }
 
+    /// The databases that somebody uses or used not long ago.
+    #[must_use]
+    pub fn in_use(&self) -> Vec<Arc<Database>> {
+        self.shared.open.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
     /// Drops a database: it is gone, durably, when this returns. What it held is removed by
     /// [`Databases::purge_dropped`].
     ///

@@ -76,6 +76,15 @@ impl Credentials {
         })
     }
 
+    /// The person of a name and password that were right a moment ago. Answers at once; `None` says only that
+    /// [`Credentials::check`] must be asked.
+    #[must_use]
+    pub fn recall(&self, name: &str, password: &str) -> Option<Arc<Person>> {
+        let Found::Person(person) = self.lookup.find(name) else { return None };
+        let hash = person.password_hash.as_ref()?;
+        self.remembers(&self.digest(&person.id, password), hash).then_some(person)
+    }
+
     /// The person with this name (short name, full name or address) and password. Blocks for some 20 ms when
     /// the pair is not remembered.
     ///

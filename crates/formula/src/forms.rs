@@ -2,7 +2,7 @@
 
 use crate::error::{ErrorValue, Reason};
 use crate::functions::{SortOptions, order_values};
-use crate::machine::{Fault, Machine, Outcome, Slot, truth};
+use crate::machine::{Fault, Machine, Outcome, Slot};
 use crate::number::whole;
 use crate::program::{Form, Node};
 use crate::value::Value;
@@ -23,18 +23,18 @@ impl Machine<'_> {
             Form::Return(value) => Err(Fault::Return(Box::new(self.evaluate(value)?))),
             Form::While { condition, body, check_first } => {
                 if !check_first {
-                    self.body(body)?;
+                    self.round(body)?;
                 }
                 let origin = if *check_first { "@While" } else { "@DoWhile" };
                 while self.condition(origin, condition)? {
-                    self.body(body)?;
+                    self.round(body)?;
                 }
                 Ok(Value::truth(true))
             }
             Form::For { start, condition, step, body } => {
                 self.evaluate(start)?;
                 while self.condition("@For", condition)? {
-                    self.body(body)?;
+                    self.round(body)?;
                     self.evaluate(step)?;
                 }
                 Ok(Value::truth(true))
@@ -70,11 +70,6 @@ impl Machine<'_> {
         }
     }
 
-    fn condition(&mut self, origin: &'static str, node: &Node) -> Outcome<bool> {
-        let value = self.operand(node)?;
-        truth(origin, &value)
-    }
-
     /// Statements one after the other; the last one is the answer. As at the top of a formula, an error
     /// in one of the others does not stop the rest.
     fn body(&mut self, nodes: &[Node]) -> Outcome {
@@ -86,6 +81,14 @@ impl Machine<'_> {
             }
         }
         outcome
+    }
+
+    /// The body of a loop, whose value nobody asks for.
+    fn round(&mut self, nodes: &[Node]) -> Outcome<()> {
+        match self.body(nodes) {
+            Ok(_) | Err(Fault::Error(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 
     fn choose(&mut self, number: &Node, values: &[Node]) -> Outcome {

@@ -13,7 +13,7 @@
 //!
 //! # Bounds
 //!
-//! A formula is at most 64 KB and nested at most 150 deep; one evaluation takes a bounded number of steps
+//! A formula is at most 64 KB and nested at most 100 deep; one evaluation takes a bounded number of steps
 //! and makes texts and lists of bounded size. So no formula, whoever wrote it, can hold up or bring down the
 //! server.
 //!

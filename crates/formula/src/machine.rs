@@ -14,7 +14,7 @@ use crate::lexer::position;
 use crate::number::whole;
 use crate::operators;
 use crate::program::{Node, Program, Step};
-use crate::syntax::Operator;
+use crate::syntax::{Binary, Operator};
 use crate::value::{Text, Value};
 
 /// Steps that one evaluation may take: about one for every operation, element, and 16 bytes of text.
@@ -150,7 +150,7 @@ impl<'e> Machine<'e> {
                 Ok(value) => value,
                 Err(Fault::Error(error)) => {
                     // A condition that is an error selects nothing, whatever an earlier one said.
-                    if matches!(statement, Node::Select(_)) {
+                    if matches!(statement, Node::Select { .. }) {
                         self.selected = Some(false);
                     }
                     Value::Error(error)
@@ -214,12 +214,18 @@ impl<'e> Machine<'e> {
     }
 
     /// Notes on an error where it arose.
+    #[inline]
     pub(crate) fn located<T>(&self, outcome: Outcome<T>, at: u32) -> Outcome<T> {
-        match outcome {
-            Err(Fault::Error(error)) if error.position().is_none() => {
+        outcome.map_err(|fault| self.locate(fault, at))
+    }
+
+    #[cold]
+    fn locate(&self, fault: Fault, at: u32) -> Fault {
+        match fault {
+            Fault::Error(error) if error.position().is_none() => {
                 let (line, column) =
                     position(&self.program.source, usize::try_from(at).unwrap_or(usize::MAX));
-                Err(Fault::Error(error.located(line, column)))
+                Fault::Error(error.located(line, column))
             }
             other => other,
         }
@@ -252,9 +258,9 @@ impl<'e> Machine<'e> {
                     self.assign(*slot, value)
                 }
             }
-            Node::Select(condition) => {
-                let outcome = self.operand(condition)?;
-                let selected = truth("SELECT", &outcome)?;
+            Node::Select { condition, at } => {
+                let outcome = self.condition("SELECT", condition);
+                let selected = self.located(outcome, *at)?;
                 self.selected = Some(selected);
                 Ok(Value::truth(selected))
             }
@@ -272,12 +278,14 @@ impl<'e> Machine<'e> {
                 self.located(operators::plus(value), *at)
             }
             Node::Not { operand, at } => {
-                let outcome = self.operand(operand)?;
-                let truth = self.located(truth("'!'", &outcome), *at)?;
-                Ok(Value::truth(!truth))
+                let outcome = self.condition("'!'", operand);
+                self.located(outcome, *at).map(|truth| Value::truth(!truth))
+            }
+            Node::Compare { left, right, binary, at } => {
+                self.comparison(left, right, *binary, *at).map(Value::truth)
             }
             Node::Chain { first, rest } => self.chain(first, rest),
-            Node::Logic { first, rest } => self.logic(first, rest),
+            Node::Logic { first, rest } => self.logic(first, rest).map(Value::truth),
             Node::Subscript { list, index, at } => {
                 let (list, index) = (self.operand(list)?, self.operand(index)?);
                 self.located(subscript(&list, &index), *at)
@@ -311,20 +319,40 @@ impl<'e> Machine<'e> {
         Ok(left.into_value())
     }
 
+    /// Whether a condition holds, without making a value of it where that is not needed.
+    pub(crate) fn condition(&mut self, origin: &'static str, node: &Node) -> Outcome<bool> {
+        match node {
+            Node::Compare { left, right, binary, at } => {
+                self.charge(1)?;
+                self.comparison(left, right, *binary, *at)
+            }
+            Node::Logic { first, rest } => {
+                self.charge(1)?;
+                self.logic(first, rest)
+            }
+            _ => truth(origin, &*self.operand(node)?),
+        }
+    }
+
+    fn comparison(&mut self, left: &Node, right: &Node, binary: Binary, at: u32) -> Outcome<bool> {
+        let (left, right) = (self.operand(left)?, self.operand(right)?);
+        let outcome = operators::compare(self, binary, &left, &right);
+        self.located(outcome, at)
+    }
+
     /// AND and OR from left to right; an operand that cannot change the outcome is not evaluated.
-    fn logic(&mut self, first: &Node, rest: &[Step]) -> Outcome {
-        let symbol = rest.first().map_or("'&'", |step| step.binary.symbol());
-        let at = rest.first().map_or(0, |step| step.at);
-        let value = self.operand(first)?;
-        let mut result = self.located(truth(symbol, &value), at)?;
+    fn logic(&mut self, first: &Node, rest: &[Step]) -> Outcome<bool> {
+        let (symbol, at) = rest.first().map_or(("'&'", 0), |step| (step.binary.symbol(), step.at));
+        let outcome = self.condition(symbol, first);
+        let mut result = self.located(outcome, at)?;
         for Step { binary, operand, at } in rest {
             if result == (binary.operator == Operator::Or) {
                 continue;
             }
-            let value = self.operand(operand)?;
-            result = self.located(truth(binary.symbol(), &value), *at)?;
+            let outcome = self.condition(binary.symbol(), operand);
+            result = self.located(outcome, *at)?;
         }
-        Ok(Value::truth(result))
+        Ok(result)
     }
 
     fn call(&mut self, function: &'static Function, native: Native, arguments: &[Node]) -> Outcome {

@@ -3,11 +3,14 @@
 /// Significant digits shown: every decimal number of so many digits survives being stored.
 const SIGNIFICANT_DIGITS: usize = 15;
 
+/// Whole numbers below this have at most 15 digits.
+const LARGEST_EXACT: f64 = 1e15;
+
 /// The number with up to 15 significant digits and no more than it needs; very large and very small ones
 /// with an exponent.
 pub(crate) fn shown(number: f64) -> String {
-    if number == 0.0 {
-        return "0".to_owned();
+    if number.fract() == 0.0 && number.abs() < LARGEST_EXACT {
+        return whole(number).to_string();
     }
     let rounded = format!("{number:.*e}", SIGNIFICANT_DIGITS - 1);
     let Some((digits, exponent)) = rounded.split_once('e') else { return rounded };

@@ -163,7 +163,12 @@ pub(crate) fn pairs<'v, A, B>(left: &'v [A], right: &'v [B]) -> impl Iterator<It
 }
 
 /// Whether a comparison holds for one pair at least.
-fn compare(machine: &mut Machine<'_>, binary: Binary, left: &Value, right: &Value) -> Outcome<bool> {
+pub(crate) fn compare(
+    machine: &mut Machine<'_>,
+    binary: Binary,
+    left: &Value,
+    right: &Value,
+) -> Outcome<bool> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
             any_pair(machine, binary, left, right, |_, left, right| {

@@ -16,9 +16,9 @@ use crate::value::Value;
 /// A formula of a view's selection or column had at most 64 KB in the original; here every formula.
 pub(crate) const MAX_SOURCE_BYTES: usize = 64 * 1024;
 
-/// Parentheses, arguments, signs and subscripts inside each other. Real formulas stay under 50; a thread's
+/// Parentheses, arguments, signs and subscripts inside each other. Real formulas stay far below; a thread's
 /// stack of 2 MB holds several times this.
-pub(crate) const MAX_DEPTH: usize = 150;
+pub(crate) const MAX_DEPTH: usize = 100;
 
 /// The statements of a formula, in order, remarks left out. There is at least one.
 pub(crate) fn parse(source: &str) -> Result<Vec<Expression>, FormulaError> {
@@ -112,6 +112,11 @@ impl Parser<'_> {
                 token.at,
                 "':=' must follow a plain name",
                 "write name := value, one statement for each",
+            )),
+            TokenKind::Not => Err(self.error(
+                token.at,
+                "'!' does not continue what stands before it",
+                "write <> or != for 'is not equal', & or | between two conditions",
             )),
             kind => Err(self.error(
                 token.at,
@@ -278,7 +283,10 @@ impl Parser<'_> {
                 return Err(self.error(close.at, "this subscript is not closed", "add the closing ]"));
             }
             let at = value.at;
-            value = Expression { kind: ExpressionKind::Subscript { list: Box::new(value), index }, at };
+            value = Expression {
+                kind: ExpressionKind::Subscript { list: Box::new(value), index, at: open.at },
+                at,
+            };
         }
         Ok(value)
     }
@@ -341,6 +349,13 @@ impl Parser<'_> {
             match token.kind {
                 TokenKind::Semicolon => {}
                 TokenKind::Close => return Ok(arguments),
+                TokenKind::End => {
+                    return Err(self.error(
+                        token.at,
+                        format!("the arguments of {function} are not closed"),
+                        "add the closing ')'",
+                    ));
+                }
                 other => {
                     return Err(self.error(
                         token.at,

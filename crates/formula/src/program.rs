@@ -51,7 +51,10 @@ pub(crate) enum Node {
         slot: u16,
         value: Box<Node>,
     },
-    Select(Box<Node>),
+    Select {
+        condition: Box<Node>,
+        at: u32,
+    },
     List {
         elements: Box<[Node]>,
         at: u32,
@@ -68,7 +71,14 @@ pub(crate) enum Node {
         operand: Box<Node>,
         at: u32,
     },
-    /// Arithmetic and comparisons, from left to right.
+    /// One comparison.
+    Compare {
+        left: Box<Node>,
+        right: Box<Node>,
+        binary: Binary,
+        at: u32,
+    },
+    /// Arithmetic, or several comparisons, from left to right.
     Chain {
         first: Box<Node>,
         rest: Box<[Step]>,

@@ -26,9 +26,11 @@ pub(crate) enum ExpressionKind {
     Negate(Box<Expression>),
     Plus(Box<Expression>),
     Not(Box<Expression>),
+    /// `at` is the place of its bracket.
     Subscript {
         list: Box<Expression>,
         index: Box<Expression>,
+        at: usize,
     },
     Call {
         name: SmolStr,

@@ -1,19 +1,25 @@
 //! The records of an index in the store.
 //!
 //! ```text
-//! entry   DerivedScan   id, key            → per column 8 bytes (double, little endian), value
-//! chunk   DerivedChurn  id, lower bound    → varint count, per column 16 bytes (two doubles, little endian)
-//! state   DerivedPoint  id                 → 01, columns, collation version (4), reached (8), entries (8)
+//! entry   DerivedScan   id, place (4), key  → per column 8 bytes (double, little endian), value
+//! chunk   DerivedChurn  id, lower bound     → varints place, debris, count; per column 16 bytes (two doubles)
+//! state   DerivedPoint  id                  → 01, columns, collation version (4), next place (4), reached (8),
+//!                                             entries (8)
 //! ```
 //!
-//! `id` is 8 bytes, big endian, as are the state's numbers. A chunk holds the entries from its lower bound up to
-//! the next chunk's; the first one's is empty. An index without state does not exist, whatever else is there.
+//! `id` is 8 bytes, big endian, as are places and the state's numbers. A chunk holds the entries from its lower bound
+//! up to the next chunk's; the first one's is empty. An index without state does not exist, whatever else is there.
+//!
+//! The entries of a chunk lie in a *place* of their own. A removed entry leaves a mark in the store that cursors must
+//! pass until a compaction clears it away, which may be long after; so when the marks of a place, its *debris*,
+//! outnumber its entries, the entries move to a new place and nobody reads the old one again. That bounds
+//! what a read can meet, however often an index has been turned over.
 
 use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Family, KeyRange};
 
 use crate::IndexError;
-use crate::node::Row;
+use crate::node::{Place, Row};
 use crate::sum::Sum;
 
 pub(crate) const ENTRIES: Family = Family::DerivedScan;
@@ -27,6 +33,7 @@ pub const COLUMNS_MAX: usize = 16;
 
 const VERSION: u8 = 1;
 const ID_BYTES: usize = 8;
+const PLACE_BYTES: usize = 4;
 
 /// Where an index lies and how its records are read.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +43,10 @@ pub(crate) struct Layout {
 }
 
 /// The state record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
+    /// The first place that was never used.
+    pub(crate) next_place: u32,
     pub(crate) reached: u64,
     pub(crate) entries: u64,
 }
@@ -56,17 +65,39 @@ pub(crate) fn remove_all(batch: &mut Batch, id: u64) {
 }
 
 impl Layout {
-    /// The store's key of an entry or chunk.
-    pub(crate) fn key(&self, key: &[u8]) -> Vec<u8> {
-        let mut full = Vec::with_capacity(ID_BYTES + key.len());
+    /// The store's key of a chunk record.
+    pub(crate) fn chunk_key(&self, fence: &[u8]) -> Vec<u8> {
+        [&self.id.to_be_bytes(), fence].concat()
+    }
+
+    /// The store's key of an entry.
+    pub(crate) fn entry_key(&self, place: u32, key: &[u8]) -> Vec<u8> {
+        let mut full = Vec::with_capacity(ID_BYTES + PLACE_BYTES + key.len());
         full.extend_from_slice(&self.id.to_be_bytes());
+        full.extend_from_slice(&place.to_be_bytes());
         full.extend_from_slice(key);
         full
     }
 
-    /// The key in a store's key.
+    /// The key in the store's key of an entry.
     pub(crate) fn strip<'a>(&self, full: &'a [u8]) -> &'a [u8] {
-        full.get(ID_BYTES..).unwrap_or_default()
+        full.get(ID_BYTES + PLACE_BYTES..).unwrap_or_default()
+    }
+
+    /// The store's keys of the entries of a place from `from` up to, not including, `to`; `None`: all from there on.
+    pub(crate) fn entry_range(&self, place: u32, from: &[u8], to: Option<&[u8]>) -> (Vec<u8>, Vec<u8>) {
+        let end = match (to, place.checked_add(1)) {
+            (Some(to), _) => self.entry_key(place, to),
+            (None, Some(next)) => self.entry_key(next, &[]),
+            (None, None) => bounds(self.id).1.to_vec(),
+        };
+        (self.entry_key(place, from), end)
+    }
+
+    /// The store's keys of all entries, and of all chunk records.
+    pub(crate) fn whole_range(&self) -> (Vec<u8>, Vec<u8>) {
+        let (from, to) = bounds(self.id);
+        (from.to_vec(), to.to_vec())
     }
 
     pub(crate) fn entry_value(&self, sums: &[f64], value: &[u8]) -> Vec<u8> {
@@ -84,35 +115,35 @@ impl Layout {
         full.split_at_checked(self.columns * 8).ok_or_else(|| self.damaged("an entry is too short"))
     }
 
-    pub(crate) fn chunk_value(&self, count: u64, sums: &[Sum]) -> Vec<u8> {
-        let mut value = Vec::with_capacity(3 + self.columns * 16);
-        let mut rest = count;
-        while rest >= 0x80 {
-            value.push((rest & 0x7f) as u8 | 0x80);
-            rest >>= 7;
+    pub(crate) fn chunk_value(&self, place: Place, count: u64, sums: &[Sum]) -> Vec<u8> {
+        let mut value = Vec::with_capacity(8 + self.columns * 16);
+        for number in [place.number.into(), place.debris.into(), count] {
+            write_varint(&mut value, number);
         }
-        value.push((rest & 0x7f) as u8);
         sums.iter().for_each(|sum| value.extend_from_slice(&sum.to_bytes()));
         value
     }
 
-    pub(crate) fn read_chunk(&self, full_key: &[u8], value: &[u8]) -> Result<Row, IndexError> {
+    pub(crate) fn read_chunk(&self, full_key: &[u8], mut value: &[u8]) -> Result<Row, IndexError> {
         let damaged = || self.damaged("a chunk record cannot be read");
-        let count_bytes = value.iter().position(|byte| byte & 0x80 == 0).ok_or_else(damaged)? + 1;
-        let (count, sums) =
-            value.split_at_checked(count_bytes).filter(|_| count_bytes <= 9).ok_or_else(damaged)?;
-        let count = count.iter().rev().fold(0, |count, byte| count << 7 | u64::from(byte & 0x7f));
-        let (sums, rest) = sums.as_chunks::<16>();
+        let mut number = || read_varint(&mut value).ok_or_else(damaged);
+        let (place, debris, count) = (number()?, number()?, number()?);
+        let place = Place {
+            number: u32::try_from(place).map_err(|_| damaged())?,
+            debris: u32::try_from(debris).map_err(|_| damaged())?,
+        };
+        let (sums, rest) = value.as_chunks::<16>();
         if sums.len() != self.columns || !rest.is_empty() {
             return Err(damaged());
         }
         let sums = sums.iter().map(|bytes| Sum::from_bytes(*bytes)).collect();
-        Ok(Row { fence: self.strip(full_key).to_vec(), count, sums })
+        Ok(Row { fence: full_key.get(ID_BYTES..).unwrap_or_default().to_vec(), place, count, sums })
     }
 
     pub(crate) fn put_state(&self, batch: &mut Batch, state: State) {
         let mut value = vec![VERSION, u8::try_from(self.columns).unwrap_or(u8::MAX)];
         value.extend_from_slice(&COLLATION_VERSION.to_be_bytes());
+        value.extend_from_slice(&state.next_place.to_be_bytes());
         value.extend_from_slice(&state.reached.to_be_bytes());
         value.extend_from_slice(&state.entries.to_be_bytes());
         batch.put(STATE, &self.id.to_be_bytes(), &value);
@@ -124,28 +155,26 @@ impl Layout {
         if version > VERSION {
             return Err(IndexError::NewerFormat { id, found: version, newest: VERSION });
         }
-        let (&columns, rest) = rest.split_first().ok_or_else(|| self.damaged("its state is cut short"))?;
-        let (collation, rest) =
-            rest.split_first_chunk::<4>().ok_or_else(|| self.damaged("its state is cut short"))?;
-        let numbers = rest.as_chunks::<8>();
-        let ([reached, entries], []) = numbers else { return Err(self.damaged("its state is cut short")) };
+        let short = || self.damaged("its state has the wrong length");
+        let (&columns, rest) = rest.split_first().ok_or_else(short)?;
+        let (collation, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        let (next_place, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        let ([reached, entries], []) = rest.as_chunks::<8>() else { return Err(short()) };
         if usize::from(columns) != self.columns {
             return Err(IndexError::Outdated { id, what: "number of sums" });
         }
         if u32::from_be_bytes(*collation) != COLLATION_VERSION {
             return Err(IndexError::Outdated { id, what: "collation" });
         }
-        Ok(State { reached: u64::from_be_bytes(*reached), entries: u64::from_be_bytes(*entries) })
+        Ok(State {
+            next_place: u32::from_be_bytes(*next_place),
+            reached: u64::from_be_bytes(*reached),
+            entries: u64::from_be_bytes(*entries),
+        })
     }
 
     pub(crate) fn damaged(&self, what: &'static str) -> IndexError {
         IndexError::Damaged { id: self.id, what }
-    }
-
-    /// Keys of this index from `from` up to, not including, `to` (`None`: all from there on), as the store's.
-    pub(crate) fn range(&self, from: &[u8], to: Option<&[u8]>) -> (Vec<u8>, Vec<u8>) {
-        let end = to.map_or_else(|| bounds(self.id).1.to_vec(), |to| self.key(to));
-        (self.key(from), end)
     }
 }
 
@@ -157,4 +186,19 @@ pub(crate) fn key_range(range: &(Vec<u8>, Vec<u8>)) -> KeyRange<'_> {
 /// The sums that an entry carries.
 pub(crate) fn read_sums(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
     bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
+}
+
+fn write_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push((value & 0x7f) as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let length = bytes.iter().take(9).position(|byte| byte & 0x80 == 0)? + 1;
+    let (number, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(number.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)))
 }

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use scrinium_store::{Batch, Direction, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
-use crate::plan::{Plan, net};
+use crate::plan::{Net, Plan, net};
 use crate::tree::Tree;
 use crate::{Change, IndexError, Reader};
 
@@ -50,7 +50,7 @@ impl Index {
             Some(state) => load(layout, &snapshot, layout.read_state(&state)?)?,
             None => {
                 clear_away(layout, store, &snapshot)?;
-                (Tree::build(&[], sums), State { reached: 0, entries: 0 })
+                (Tree::build(&[], sums), State::default())
             }
         };
         let published = Mutex::new(Published { tree, state, frozen: None });
@@ -80,21 +80,20 @@ impl Index {
         let nets = net(changes, self.layout.columns)?;
         let _writer = self.writer.lock();
         let (snapshot, published) = self.freeze();
-        let written = self.write(&nets, extra, reached, &snapshot, published.tree);
+        let plan = Plan::new(self.layout, &snapshot, published.tree, published.state.next_place);
+        let written = self.write(plan, nets, extra, reached);
         self.publish(written)
     }
 
     fn write(
         &self,
-        nets: &[crate::plan::Net],
-        extra: Batch,
+        plan: Plan<'_>,
+        nets: Vec<Net>,
+        mut batch: Batch,
         reached: u64,
-        snapshot: &Snapshot,
-        tree: Tree,
     ) -> Result<(Tree, State), IndexError> {
-        let mut batch = extra;
-        let tree = Plan::new(self.layout, snapshot, tree).carry_out(nets, &mut batch)?;
-        let state = State { reached, entries: tree.count() };
+        let (tree, next_place) = plan.carry_out(nets, &mut batch)?;
+        let state = State { next_place, reached, entries: tree.count() };
         self.layout.put_state(&mut batch, state);
         self.store.write_derived(batch)?;
         Ok((tree, state))
@@ -156,7 +155,7 @@ impl Index {
 
 /// Reads the chunk records into a tree.
 fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, State), IndexError> {
-    let range = layout.range(&[], None);
+    let range = layout.whole_range();
     let mut cursor = snapshot.cursor(CHUNKS, key_range(&range), Direction::Forward);
     let mut chunks = Vec::new();
     while let Some((key, value)) = cursor.next()? {
@@ -174,7 +173,7 @@ fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, Stat
 
 /// Removes what a rebuild left that did not come to its end.
 fn clear_away(layout: Layout, store: &Store, snapshot: &Snapshot) -> Result<(), IndexError> {
-    let range = layout.range(&[], None);
+    let range = layout.whole_range();
     for family in [ENTRIES, CHUNKS] {
         if snapshot.cursor(family, key_range(&range), Direction::Forward).next()?.is_some() {
             return Index::drop_index(store, layout.id);

@@ -1,8 +1,8 @@
 //! An ordered collection of entries in which number N, the position of a key, and counts and sums of a range cost
 //! O(log n).
 //!
-//! Entries are flat sorted keys in the store. Consecutive entries form *chunks* of about a hundred; a small
-//! record per chunk (its lower bound, count and sums) is changed in the same batch as the entries. An open
+//! Entries are sorted keys in the store. Consecutive entries form *chunks* of about a hundred, each in a key range of
+//! its own; a small record per chunk (lower bound, count, sums) is changed in the same batch as the entries. An open
 //! [`Index`] keeps a counted tree over the chunk records in memory, about 0.5 MB for a million entries. A
 //! [`Reader`] holds that tree together with the snapshot of the store that it describes.
 //!
@@ -15,6 +15,7 @@ mod error;
 mod format;
 mod index;
 mod node;
+mod overlay;
 mod plan;
 mod reader;
 mod rebuild;

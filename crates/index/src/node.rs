@@ -7,16 +7,28 @@ use crate::sum::{Sum, add_all};
 /// A node or chunk is cut when it has more rows or entries than this.
 pub(crate) const FULL: usize = 128;
 /// What a cut leaves in each part, at most.
-pub(crate) const ROOMY: usize = 96;
-/// With fewer, it is joined to a neighbour if both together stay below [`ROOMY`].
+pub(crate) const CUT: usize = 64;
+/// With fewer rows or entries, it is joined to a neighbour if both together stay below [`JOINED`].
 pub(crate) const SPARSE: usize = 16;
+/// More than this is not joined, so that what was joined has room before it is cut again.
+pub(crate) const JOINED: usize = 96;
 
 /// A chunk, or the whole of a node: where it begins, how many entries it holds, and their sums.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) fence: Vec<u8>,
+    pub(crate) place: Place,
     pub(crate) count: u64,
     pub(crate) sums: Vec<Sum>,
+}
+
+/// Where the entries of a chunk lie in the store, and what else lies there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its number, never used twice in an index.
+    pub(crate) number: u32,
+    /// How many entries were removed from it, whose remains a cursor has to pass.
+    pub(crate) debris: u32,
 }
 
 /// Rows of one node. Flat vectors, so that copying a node is a few copies of memory.
@@ -24,6 +36,7 @@ pub(crate) struct Row {
 pub(crate) struct Rows {
     fences: Vec<u8>,
     ends: Vec<usize>,
+    places: Vec<Place>,
     counts: Vec<u64>,
     sums: Vec<Sum>,
 }
@@ -38,6 +51,10 @@ impl Rows {
         self.fences.get(*from..*self.ends.get(index)?)
     }
 
+    pub(crate) fn place(&self, index: usize) -> Place {
+        self.places.get(index).copied().unwrap_or_default()
+    }
+
     pub(crate) fn count(&self, index: usize) -> u64 {
         self.counts.get(index).copied().unwrap_or_default()
     }
@@ -50,11 +67,18 @@ impl Rows {
         self.sums.get(index * columns..(index + 1) * columns).unwrap_or_default()
     }
 
-    fn push(&mut self, fence: &[u8], count: u64, sums: &[Sum]) {
+    fn push(&mut self, fence: &[u8], place: Place, count: u64, sums: &[Sum]) {
         self.fences.extend_from_slice(fence);
         self.ends.push(self.fences.len());
+        self.places.push(place);
         self.counts.push(count);
         self.sums.extend_from_slice(sums);
+    }
+
+    /// Takes over a row of another node.
+    fn copy(&mut self, other: &Self, index: usize, columns: usize) {
+        let fence = other.fence(index).unwrap_or_default();
+        self.push(fence, other.place(index), other.count(index), other.sums(index, columns));
     }
 
     /// Replaces the rows from `from` to `to` by others.
@@ -62,8 +86,9 @@ impl Rows {
         if let ([row], true) = (rows, to == from + 1)
             && self.fence(from) == Some(&row.fence)
         {
-            if let Some(count) = self.counts.get_mut(from) {
+            if let (Some(count), Some(place)) = (self.counts.get_mut(from), self.places.get_mut(from)) {
                 *count = row.count;
+                *place = row.place;
             }
             if let Some(sums) = self.sums.get_mut(from * columns..to * columns) {
                 sums.copy_from_slice(&row.sums);
@@ -71,20 +96,15 @@ impl Rows {
             return;
         }
         let mut new = Self::default();
-        let old = |new: &mut Self, range: std::ops::Range<usize>| {
-            for index in range {
-                new.push(self.fence(index).unwrap_or_default(), self.count(index), self.sums(index, columns));
-            }
-        };
-        old(&mut new, 0..from);
-        rows.iter().for_each(|row| new.push(&row.fence, row.count, &row.sums));
-        old(&mut new, to..self.len());
+        (0..from).for_each(|index| new.copy(self, index, columns));
+        rows.iter().for_each(|row| new.push(&row.fence, row.place, row.count, &row.sums));
+        (to..self.len()).for_each(|index| new.copy(self, index, columns));
         *self = new;
     }
 
     fn bytes(&self) -> usize {
         self.fences.capacity()
-            + (self.ends.capacity() + self.counts.capacity()) * 8
+            + (self.ends.capacity() + self.places.capacity() + self.counts.capacity()) * 8
             + self.sums.capacity() * size_of::<Sum>()
     }
 }
@@ -115,21 +135,24 @@ impl Node {
         let mut sums = vec![Sum::default(); columns];
         (0..self.rows.len()).for_each(|index| add_all(&mut sums, self.rows.sums(index, columns)));
         let fence = self.rows.fence(0).unwrap_or_default().to_vec();
-        Row { fence, count: self.rows.counts().iter().sum(), sums }
-    }
-
-    /// A copy of one row.
-    pub(crate) fn row(&self, index: usize, columns: usize) -> Row {
-        let fence = self.rows.fence(index).unwrap_or_default().to_vec();
-        Row { fence, count: self.rows.count(index), sums: self.rows.sums(index, columns).to_vec() }
+        Row { fence, place: Place::default(), count: self.rows.counts().iter().sum(), sums }
     }
 
     /// The last row that begins at or before `key`.
     pub(crate) fn find(&self, key: &[u8]) -> usize {
+        self.last(|fence| fence <= key)
+    }
+
+    /// The last row that begins before `key`.
+    pub(crate) fn find_below(&self, key: &[u8]) -> usize {
+        self.last(|fence| fence < key)
+    }
+
+    fn last(&self, is_left: impl Fn(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (0, self.rows.len());
         while low < high {
             let middle = low.midpoint(high);
-            if self.rows.fence(middle).is_some_and(|fence| fence <= key) {
+            if self.rows.fence(middle).is_some_and(&is_left) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -146,20 +169,14 @@ impl Node {
 
     fn part(&self, range: std::ops::Range<usize>, columns: usize) -> Self {
         let mut node = Self::default();
-        for index in range.clone() {
-            let fence = self.rows.fence(index).unwrap_or_default();
-            node.rows.push(fence, self.rows.count(index), self.rows.sums(index, columns));
-        }
+        range.clone().for_each(|index| node.rows.copy(&self.rows, index, columns));
         node.children = self.children.get(range).unwrap_or_default().to_vec();
         node
     }
 
     /// Takes over the rows of the node to the right.
     pub(crate) fn join(&mut self, right: &Self, columns: usize) {
-        for index in 0..right.rows.len() {
-            let fence = right.rows.fence(index).unwrap_or_default();
-            self.rows.push(fence, right.rows.count(index), right.rows.sums(index, columns));
-        }
+        (0..right.rows.len()).for_each(|index| self.rows.copy(&right.rows, index, columns));
         self.children.extend_from_slice(&right.children);
     }
 
@@ -170,8 +187,8 @@ impl Node {
     }
 }
 
-/// Equal parts of at most [`ROOMY`] of `length` rows or entries.
+/// Equal parts of at most [`CUT`] of `length` rows or entries.
 pub(crate) fn parts(length: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let number = length.div_ceil(ROOMY).max(1);
+    let number = length.div_ceil(CUT).max(1);
     (0..number).map(move |part| part * length / number..(part + 1) * length / number)
 }

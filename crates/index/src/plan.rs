@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use scrinium_store::{Batch, Direction, Snapshot};
+use scrinium_store::{Batch, Snapshot};
 
-use crate::format::{CHUNKS, ENTRIES, Layout, key_range, read_sums};
-use crate::node::{FULL, ROOMY, Row, SPARSE, parts};
+use crate::format::{CHUNKS, Layout, read_sums};
+use crate::node::{FULL, JOINED, Place, Row, SPARSE, parts};
+use crate::overlay::{Found, Overlay};
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{IndexError, KEY_BYTES_MAX};
@@ -44,7 +45,7 @@ impl Change {
 
 /// All changes of one key together.
 pub(crate) struct Net {
-    key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// -1, 0 or 1.
     count: i64,
     added: Vec<Sum>,
@@ -103,101 +104,119 @@ fn columns_of(sums: &[f64], columns: usize) -> impl Iterator<Item = Sum> + '_ {
     (0..columns).map(|column| Sum::of(sums.get(column).copied().unwrap_or_default()))
 }
 
-type KeyAndSums = (Vec<u8>, Vec<Sum>);
-
-/// Works out how the chunks of a tree change.
+/// Works out how the chunks of a tree change, and with them the entries' places.
 pub(crate) struct Plan<'a> {
     layout: Layout,
-    snapshot: &'a Snapshot,
+    entries: Overlay<'a>,
     tree: Tree,
+    next_place: u32,
     /// Lower bounds of the chunks that change, come or go.
     touched: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> Plan<'a> {
     /// `snapshot` must be the one that `tree` describes.
-    pub(crate) fn new(layout: Layout, snapshot: &'a Snapshot, tree: Tree) -> Self {
-        Self { layout, snapshot, tree, touched: BTreeSet::new() }
+    pub(crate) fn new(layout: Layout, snapshot: &'a Snapshot, tree: Tree, next_place: u32) -> Self {
+        let entries = Overlay::new(layout, snapshot);
+        Self { layout, entries, tree, next_place, touched: BTreeSet::new() }
     }
 
-    /// Adds the changes to the batch and returns the tree as it will be.
-    pub(crate) fn carry_out(mut self, nets: &[Net], batch: &mut Batch) -> Result<Tree, IndexError> {
-        let mut rest = nets;
-        while let Some(first) = rest.first() {
+    /// Adds the changes to the batch and returns the tree and the next place as they will be.
+    pub(crate) fn carry_out(mut self, nets: Vec<Net>, batch: &mut Batch) -> Result<(Tree, u32), IndexError> {
+        let mut nets = nets.into_iter().peekable();
+        while let Some(first) = nets.next() {
             let chunk = self.tree.chunk_of(&first.key);
             let next = chunk.as_ref().and_then(|chunk| chunk.next).map(<[u8]>::to_vec);
-            let row = chunk.map_or_else(|| self.first_chunk(), |chunk| chunk.to_row());
-            let length = next.as_ref().map_or(rest.len(), |next| rest.partition_point(|net| net.key < *next));
-            let (group, others) = rest.split_at_checked(length.max(1)).unwrap_or((rest, &[]));
-            self.change_chunk(row, next.as_deref(), group)?;
-            rest = others;
+            let mut row = match chunk {
+                Some(chunk) => chunk.to_row(),
+                None => self.first_chunk()?,
+            };
+            let mut doubtful = self.apply(&mut row, first);
+            while let Some(net) = nets.next_if(|net| next.as_ref().is_none_or(|next| net.key < *next)) {
+                doubtful |= self.apply(&mut row, net);
+            }
+            if row.count > FULL as u64 || is_littered(&row) || doubtful {
+                self.recut(&row)?;
+            } else {
+                self.replace(&row.fence.clone(), &[row]);
+            }
         }
-        self.join_sparse_chunks();
-        self.write(nets, batch);
-        Ok(self.tree)
+        self.join_sparse_chunks()?;
+        self.write(batch);
+        Ok((self.tree, self.next_place))
     }
 
-    fn first_chunk(&self) -> Row {
-        Row { fence: Vec::new(), count: 0, sums: vec![Sum::default(); self.layout.columns] }
+    fn first_chunk(&mut self) -> Result<Row, IndexError> {
+        let place = Place { number: self.take_place()?, debris: 0 };
+        Ok(Row { fence: Vec::new(), place, count: 0, sums: vec![Sum::default(); self.layout.columns] })
     }
 
-    fn change_chunk(&mut self, mut row: Row, next: Option<&[u8]>, group: &[Net]) -> Result<(), IndexError> {
-        let fence = row.fence.clone();
-        let mut doubtful = false;
-        for net in group {
-            row.count = row.count.saturating_add_signed(net.count);
-            let before = row.sums.clone();
-            add_all(&mut row.sums, &net.added);
-            let mut sums = row.sums.iter().chain(&before).zip(net.added.iter().chain(&net.added));
-            doubtful |= sums.any(|(sum, added)| sum.is_doubtful_after(*added));
+    fn take_place(&mut self) -> Result<u32, IndexError> {
+        let place = self.next_place;
+        self.next_place =
+            place.checked_add(1).ok_or_else(|| self.layout.damaged("it has used up its places"))?;
+        Ok(place)
+    }
+
+    fn replace(&mut self, fence: &[u8], rows: &[Row]) {
+        self.tree.replace(fence, rows);
+        self.touched.extend(rows.iter().map(|row| row.fence.clone()));
+        self.touched.insert(fence.to_vec());
+    }
+
+    /// Makes one change within a chunk; `true` if its sums must be added up afresh.
+    fn apply(&mut self, row: &mut Row, net: Net) -> bool {
+        let (mut doubtful, place) = (false, row.place.number);
+        row.count = row.count.saturating_add_signed(net.count);
+        for (sum, added) in row.sums.iter_mut().zip(&net.added) {
+            doubtful |= sum.is_doubtful_after(*added);
+            *sum = sum.plus(*added);
+            doubtful |= sum.is_doubtful_after(*added);
         }
-        let rows = if row.count > FULL as u64 || doubtful {
-            let entries = self.entries_after(&fence, next, group)?;
-            cut(&fence, &entries, self.layout.columns)
-        } else {
-            vec![row]
-        };
-        self.tree.replace(&fence, &rows);
-        self.touched.extend(rows.into_iter().map(|row| row.fence));
-        self.touched.insert(fence);
+        row.place.debris = row.place.debris.saturating_add(u32::from(net.count < 1));
+        match net.entry {
+            Some((value, sums)) => self.entries.put(place, &net.key, self.layout.entry_value(&sums, &value)),
+            None => self.entries.delete(place, &net.key),
+        }
+        doubtful
+    }
+
+    /// Divides the entries of a chunk evenly among as many chunks as they fill, which is often one. The first stays
+    /// in its place unless that is littered.
+    fn recut(&mut self, row: &Row) -> Result<(), IndexError> {
+        let entries = self.entries.of_place(row.place.number)?;
+        let columns = self.layout.columns;
+        let mut place = row.place;
+        let staying = parts(entries.len()).next().map_or(0, |part| part.len());
+        let leaving = u32::try_from(entries.len() - staying).unwrap_or(u32::MAX);
+        place.debris = place.debris.saturating_add(leaving);
+        let stay = !is_littered(&Row { count: staying as u64, place, ..row.clone() });
+        let mut rows: Vec<Row> = Vec::new();
+        let mut last: Option<&Found> = None;
+        for range in parts(entries.len()) {
+            let part = entries.get(range).unwrap_or_default();
+            let fence = match (last, part.first()) {
+                (Some(last), Some(first)) => separator(&last.key, &first.key),
+                _ => row.fence.clone(),
+            };
+            let mut new = Row { fence, place, count: part.len() as u64, sums: vec![Sum::default(); columns] };
+            if !rows.is_empty() || !stay {
+                new.place = Place { number: self.take_place()?, debris: 0 };
+                part.iter().for_each(|found| self.entries.move_to(place.number, new.place.number, found));
+            }
+            for found in part {
+                let (sums, _) = self.layout.split_entry(&found.value)?;
+                add_all(&mut new.sums, &read_sums(sums).map(Sum::of).collect::<Vec<_>>());
+            }
+            rows.push(new);
+            last = part.last();
+        }
+        self.replace(&row.fence, &rows);
         Ok(())
     }
 
-    /// The keys and sums of a chunk's entries as they will be.
-    fn entries_after(
-        &self,
-        fence: &[u8],
-        next: Option<&[u8]>,
-        group: &[Net],
-    ) -> Result<Vec<KeyAndSums>, IndexError> {
-        let columns = self.layout.columns;
-        let mut entries = Vec::with_capacity(group.len() + FULL);
-        let mut changed = group.iter().peekable();
-        let put = |entries: &mut Vec<_>, net: &Net| {
-            if let Some((_, sums)) = &net.entry {
-                entries.push((net.key.clone(), columns_of(sums, columns).collect()));
-            }
-        };
-        let range = self.layout.range(fence, next);
-        let mut cursor = self.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
-        while let Some((full_key, value)) = cursor.next()? {
-            let key = self.layout.strip(full_key);
-            while let Some(net) = changed.next_if(|net| net.key.as_slice() < key) {
-                put(&mut entries, net);
-            }
-            if let Some(net) = changed.next_if(|net| net.key == key) {
-                put(&mut entries, net);
-            } else {
-                let (sums, _) = self.layout.split_entry(value)?;
-                entries.push((key.to_vec(), read_sums(sums).map(Sum::of).collect()));
-            }
-        }
-        changed.for_each(|net| put(&mut entries, net));
-        Ok(entries)
-    }
-
     /// Joins chunks that have become small with a neighbour, and drops the chunk of an empty index.
-    fn join_sparse_chunks(&mut self) {
+    fn join_sparse_chunks(&mut self) -> Result<(), IndexError> {
         for fence in self.touched.clone() {
             let mut at = Some(fence);
             while let Some(fence) = at.take() {
@@ -208,43 +227,46 @@ impl<'a> Plan<'a> {
                     break;
                 }
                 let right = chunk.next.and_then(|next| self.tree.chunk_of(next)).map(|right| right.to_row());
+                let left = self.tree.chunk_before(&fence).map(|left| left.to_row());
                 let chunk = chunk.to_row();
-                let left = self.tree.chunk_before(&fence);
                 at = match (left, right) {
-                    (_, Some(right)) if fit(&chunk, &right) => Some(self.join(chunk, &right)),
-                    (Some(left), _) if fit(&left, &chunk) => Some(self.join(left, &chunk)),
+                    (_, Some(right)) if fit(&chunk, &right) => Some(self.join(chunk, &right)?),
+                    (Some(left), _) if fit(&left, &chunk) => Some(self.join(left, &chunk)?),
                     (None, None) if chunk.count == 0 => {
-                        self.tree.replace(&fence, &[]);
+                        self.replace(&fence, &[]);
                         None
                     }
                     _ => None,
                 };
             }
         }
+        Ok(())
     }
 
-    fn join(&mut self, mut left: Row, right: &Row) -> Vec<u8> {
-        left.count += right.count;
-        add_all(&mut left.sums, &right.sums);
-        self.tree.replace(&right.fence, &[]);
-        self.tree.replace(&left.fence, std::slice::from_ref(&left));
-        self.touched.insert(right.fence.clone());
-        self.touched.insert(left.fence.clone());
-        left.fence
-    }
-
-    fn write(&self, nets: &[Net], batch: &mut Batch) {
-        for net in nets {
-            let key = self.layout.key(&net.key);
-            match &net.entry {
-                Some((value, sums)) => batch.put(ENTRIES, &key, &self.layout.entry_value(sums, value)),
-                None => batch.delete(ENTRIES, &key),
+    /// Moves the entries of the smaller chunk to the place of the larger one.
+    fn join(&mut self, mut left: Row, right: &Row) -> Result<Vec<u8>, IndexError> {
+        let (from, to) = if left.count < right.count { (&left, right) } else { (right, &left) };
+        if from.count > 0 {
+            for found in self.entries.of_place(from.place.number)? {
+                self.entries.move_to(from.place.number, to.place.number, &found);
             }
         }
+        left.place = to.place;
+        left.count += right.count;
+        add_all(&mut left.sums, &right.sums);
+        self.replace(&right.fence, &[]);
+        self.replace(&left.fence, std::slice::from_ref(&left));
+        Ok(left.fence)
+    }
+
+    fn write(&mut self, batch: &mut Batch) {
+        self.entries.write(batch);
         for fence in &self.touched {
-            let key = self.layout.key(fence);
+            let key = self.layout.chunk_key(fence);
             match self.tree.chunk_of(fence).filter(|chunk| chunk.fence == fence) {
-                Some(chunk) => batch.put(CHUNKS, &key, &self.layout.chunk_value(chunk.count, chunk.sums)),
+                Some(chunk) => {
+                    batch.put(CHUNKS, &key, &self.layout.chunk_value(chunk.place, chunk.count, chunk.sums));
+                }
                 None => batch.delete(CHUNKS, &key),
             }
         }
@@ -252,26 +274,12 @@ impl<'a> Plan<'a> {
 }
 
 fn fit(left: &Row, right: &Row) -> bool {
-    left.count + right.count < ROOMY as u64 || left.count == 0 || right.count == 0
+    left.count + right.count < JOINED as u64 || left.count == 0 || right.count == 0
 }
 
-/// Chunks of about equal size over the entries, the first of which begins at `fence`.
-fn cut(fence: &[u8], entries: &[KeyAndSums], columns: usize) -> Vec<Row> {
-    let mut last: Option<&[u8]> = None;
-    let mut rows = Vec::new();
-    for range in parts(entries.len()) {
-        let part = entries.get(range).unwrap_or_default();
-        let first = part.first().map(|(key, _)| key.as_slice());
-        let fence = match (last, first) {
-            (Some(last), Some(first)) => separator(last, first),
-            _ => fence.to_vec(),
-        };
-        let mut row = Row { fence, count: part.len() as u64, sums: vec![Sum::default(); columns] };
-        part.iter().for_each(|(_, sums)| add_all(&mut row.sums, sums));
-        rows.push(row);
-        last = part.last().map(|(key, _)| key.as_slice());
-    }
-    rows
+/// Whether reads of the chunk pass so much debris that it should move to a new place.
+fn is_littered(row: &Row) -> bool {
+    u64::from(row.place.debris) > row.count + 64
 }
 
 /// The shortest key that is above `left` and not above `right`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use scrinium_store::{Direction, Snapshot};
 
 use crate::format::{CHUNKS, ENTRIES, Layout, key_range, read_sums};
+use crate::node::Row;
 use crate::sum::{Sum, add_all};
 use crate::tree::{Chunk, Tree};
 use crate::{Cursor, IndexError};
@@ -13,15 +14,16 @@ use crate::{Cursor, IndexError};
 /// share it. It should not be kept for hours, for the snapshot's sake.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    inner: Arc<Inner>,
+    contents: Arc<Contents>,
+    reached: u64,
 }
 
+/// A snapshot and the tree that describes it.
 #[derive(Debug)]
-struct Inner {
-    layout: Layout,
-    snapshot: Snapshot,
-    tree: Tree,
-    reached: u64,
+pub(crate) struct Contents {
+    pub(crate) layout: Layout,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) tree: Tree,
 }
 
 /// What [`Reader::check`] found in order.
@@ -35,19 +37,19 @@ pub struct Checked {
 
 impl Reader {
     pub(crate) fn new(layout: Layout, snapshot: Snapshot, tree: Tree, reached: u64) -> Self {
-        Self { inner: Arc::new(Inner { layout, snapshot, tree, reached }) }
+        Self { contents: Arc::new(Contents { layout, snapshot, tree }), reached }
     }
 
     /// The change number that the index had reached.
     #[must_use]
     pub fn reached(&self) -> u64 {
-        self.inner.reached
+        self.reached
     }
 
     /// Number of entries. O(1).
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.inner.tree.count()
+        self.contents.tree.count()
     }
 
     /// Whether there is no entry.
@@ -59,7 +61,7 @@ impl Reader {
     /// The sums of all entries, column by column. O(1).
     #[must_use]
     pub fn sums(&self) -> Vec<f64> {
-        self.inner.tree.sums().into_iter().map(Sum::value).collect()
+        self.contents.tree.sums().into_iter().map(Sum::value).collect()
     }
 
     /// A cursor whose first entry is number `n`, counted from 0; it goes on to the end. Nothing if there are not so
@@ -68,7 +70,7 @@ impl Reader {
     /// # Errors
     /// [`IndexError::Store`], [`IndexError::Damaged`]; so everywhere below.
     pub fn nth(&self, n: u64) -> Result<Cursor<'_>, IndexError> {
-        self.forward_from_number(n, None)
+        self.starting_at(n, &[], None)
     }
 
     /// Number of entries before `key`, whether or not there is an entry at `key`. O(log n).
@@ -76,7 +78,7 @@ impl Reader {
     /// # Errors
     /// As [`nth`](Self::nth).
     pub fn position(&self, key: &[u8]) -> Result<u64, IndexError> {
-        let Some(chunk) = self.inner.tree.chunk_of(key) else { return Ok(0) };
+        let Some(chunk) = self.contents.tree.chunk_of(key) else { return Ok(0) };
         let mut position = chunk.before;
         self.each_before(&chunk, key, |_| position += 1)?;
         Ok(position)
@@ -97,16 +99,16 @@ impl Reader {
     /// As [`nth`](Self::nth).
     pub fn sums_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Vec<f64>, IndexError> {
         if to.is_some_and(|to| to <= from) {
-            return Ok(vec![0.0; self.inner.layout.columns]);
+            return Ok(vec![0.0; self.contents.layout.columns]);
         }
-        let end = to.map_or_else(|| Ok(self.inner.tree.sums()), |to| self.sums_before(to))?;
+        let end = to.map_or_else(|| Ok(self.contents.tree.sums()), |to| self.sums_before(to))?;
         let start = self.sums_before(from)?;
         Ok(end.into_iter().zip(start).map(|(end, start)| end.minus(start).value()).collect())
     }
 
     fn sums_before(&self, key: &[u8]) -> Result<Vec<Sum>, IndexError> {
-        let Some((chunk, mut sums)) = self.inner.tree.chunk_and_sums(key) else {
-            return Ok(vec![Sum::default(); self.inner.layout.columns]);
+        let Some((chunk, mut sums)) = self.contents.tree.chunk_and_sums(key) else {
+            return Ok(vec![Sum::default(); self.contents.layout.columns]);
         };
         self.each_before(&chunk, key, |entry| {
             sums.iter_mut()
@@ -123,9 +125,9 @@ impl Reader {
         key: &[u8],
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), IndexError> {
-        let layout = self.inner.layout;
-        let range = layout.range(chunk.fence, Some(key));
-        let mut cursor = self.inner.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
+        let layout = self.contents.layout;
+        let range = layout.entry_range(chunk.place.number, &[], Some(key));
+        let mut cursor = self.contents.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
         while let Some((_, value)) = cursor.next()? {
             take(layout.split_entry(value)?.0);
         }
@@ -144,44 +146,41 @@ impl Reader {
         direction: Direction,
         skip: u64,
     ) -> Result<Cursor<'_>, IndexError> {
-        let range = self.inner.layout.range(from, to);
+        let contents = self.contents.as_ref();
         if skip == 0 {
-            let cursor = self.inner.snapshot.cursor(ENTRIES, key_range(&range), direction);
-            return Ok(Cursor::new(self.inner.layout, Some(cursor)));
+            return Ok(Cursor::new(contents, from, to, direction));
         }
         if direction == Direction::Forward {
-            let number = self.position(from)?.saturating_add(skip);
-            return self.forward_from_number(number, to);
+            return self.starting_at(self.position(from)?.saturating_add(skip), from, to);
         }
         let end = to.map_or_else(|| Ok(self.len()), |to| self.position(to))?;
-        let Some(number) = end.checked_sub(skip).and_then(|end| end.checked_sub(1)) else {
-            return Ok(self.nothing());
+        let number = end.checked_sub(skip).and_then(|end| end.checked_sub(1));
+        let mut start = match number {
+            Some(number) => self.starting_at(number, &[], None)?,
+            None => Cursor::ended(contents, direction),
         };
-        let mut at_number = self.forward_from_number(number, None)?;
-        let Some(entry) = at_number.next()? else { return Ok(self.nothing()) };
-        let start = self.inner.layout.key(entry.key);
-        if start < range.0 {
-            return Ok(self.nothing());
+        match start.next()? {
+            Some(entry) if entry.key >= from => {
+                let mut cursor = Cursor::new(contents, from, to, direction);
+                cursor.seek(entry.key);
+                Ok(cursor)
+            }
+            _ => Ok(Cursor::ended(contents, direction)),
         }
-        let mut cursor = self.inner.snapshot.cursor(ENTRIES, key_range(&range), Direction::Backward);
-        cursor.seek(&start);
-        Ok(Cursor::new(self.inner.layout, Some(cursor)))
     }
 
-    fn nothing(&self) -> Cursor<'_> {
-        Cursor::new(self.inner.layout, None)
-    }
-
-    /// A cursor whose first entry is number `number` of the whole index, up to `to`.
-    fn forward_from_number(&self, number: u64, to: Option<&[u8]>) -> Result<Cursor<'_>, IndexError> {
-        let layout = self.inner.layout;
-        let Some(chunk) = self.inner.tree.chunk_with(number) else { return Ok(self.nothing()) };
-        let range = layout.range(chunk.fence, to);
-        let mut cursor = self.inner.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
+    /// A cursor whose first entry is number `number` of the whole index, which is in the given range or behind it.
+    fn starting_at(&self, number: u64, from: &[u8], to: Option<&[u8]>) -> Result<Cursor<'_>, IndexError> {
+        let contents = self.contents.as_ref();
+        let Some(chunk) = contents.tree.chunk_with(number) else {
+            return Ok(Cursor::ended(contents, Direction::Forward));
+        };
+        let mut cursor = Cursor::new(contents, chunk.fence, to, Direction::Forward);
         for _ in chunk.before..number {
-            cursor.next()?;
+            cursor.step()?;
         }
-        Ok(Cursor::new(layout, Some(cursor)))
+        cursor.begin_at(from);
+        Ok(cursor)
     }
 
     /// Reads everything and compares: chunk records with the tree in memory, and their counts and sums with the
@@ -190,43 +189,55 @@ impl Reader {
     /// # Errors
     /// [`IndexError::Damaged`] for what does not fit, [`IndexError::Store`].
     pub fn check(&self) -> Result<Checked, IndexError> {
-        let Inner { layout, snapshot, tree, .. } = self.inner.as_ref();
-        let all = layout.range(&[], None);
+        let Contents { layout, snapshot, tree } = self.contents.as_ref();
+        let all = layout.whole_range();
         let mut records = snapshot.cursor(CHUNKS, key_range(&all), Direction::Forward);
-        let mut entries = snapshot.cursor(ENTRIES, key_range(&all), Direction::Forward);
         let mut checked = Checked { entries: 0, chunks: 0 };
-        let mut entry = entries.next()?;
         for chunk in tree.chunks() {
             let record = records.next()?.ok_or_else(|| layout.damaged("a chunk record is missing"))?;
             if layout.read_chunk(record.0, record.1)? != chunk {
                 return Err(layout.damaged("a chunk record differs from what is in memory"));
             }
-            let found = tree.chunk_of(&chunk.fence).and_then(|chunk| chunk.next);
-            let (mut count, mut sums, mut sizes) =
-                (0, vec![Sum::default(); layout.columns], vec![0.0; layout.columns]);
-            while let Some((key, value)) = entry {
-                if found.is_some_and(|next| layout.strip(key) >= next) {
-                    break;
-                }
-                count += 1;
-                let of_entry: Vec<Sum> = read_sums(layout.split_entry(value)?.0).map(Sum::of).collect();
-                add_all(&mut sums, &of_entry);
-                sizes.iter_mut().zip(&of_entry).for_each(|(size, sum)| *size += sum.value().abs());
-                entry = entries.next()?;
-            }
-            if count != chunk.count {
-                return Err(layout.damaged("a chunk's count differs from its entries"));
-            }
-            let off = sums.iter().zip(&chunk.sums).map(|(sum, kept)| sum.minus(*kept).value().abs());
-            if off.zip(sizes).any(|(off, size)| off > (size + 1.0) * 1e-12) {
-                return Err(layout.damaged("a chunk's sums differ from its entries"));
-            }
-            checked.entries += count;
+            self.check_chunk(&chunk)?;
+            checked.entries += chunk.count;
             checked.chunks += 1;
         }
-        if records.next()?.is_some() || entry.is_some() {
+        let mut entries = snapshot.cursor(ENTRIES, key_range(&all), Direction::Forward);
+        let mut found = 0;
+        while entries.next()?.is_some() {
+            found += 1;
+        }
+        if records.next()?.is_some() || found != checked.entries {
             return Err(layout.damaged("there are records beyond its chunks"));
         }
         Ok(checked)
+    }
+
+    fn check_chunk(&self, chunk: &Row) -> Result<(), IndexError> {
+        let layout = self.contents.layout;
+        let range = layout.entry_range(chunk.place.number, &[], None);
+        let next = self.contents.tree.chunk_of(&chunk.fence).and_then(|chunk| chunk.next);
+        let mut entries = self.contents.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
+        let mut sums = vec![Sum::default(); layout.columns];
+        let mut sizes = vec![0.0; layout.columns];
+        let mut count = 0;
+        while let Some((key, value)) = entries.next()? {
+            let key = layout.strip(key);
+            if key < chunk.fence.as_slice() || next.is_some_and(|next| key >= next) {
+                return Err(layout.damaged("an entry lies in another chunk's place"));
+            }
+            count += 1;
+            let of_entry: Vec<Sum> = read_sums(layout.split_entry(value)?.0).map(Sum::of).collect();
+            add_all(&mut sums, &of_entry);
+            sizes.iter_mut().zip(&of_entry).for_each(|(size, sum)| *size += sum.value().abs());
+        }
+        if count != chunk.count {
+            return Err(layout.damaged("a chunk's count differs from its entries"));
+        }
+        let off = sums.iter().zip(&chunk.sums).map(|(sum, kept)| sum.minus(*kept).value().abs());
+        if off.zip(sizes).any(|(off, size)| off > (size + 1.0) * 1e-12) {
+            return Err(layout.damaged("a chunk's sums differ from its entries"));
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use scrinium_store::Batch;
 
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
-use crate::node::{ROOMY, Row};
+use crate::node::{CUT, Place, Row};
 use crate::plan::separator;
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
@@ -32,14 +32,15 @@ impl Index {
     ) -> Result<(), IndexError> {
         let _writer = self.writer.lock();
         let (_snapshot, published) = self.freeze();
-        let begun = published.state != State { reached: 0, entries: 0 };
-        let built = self.build(sorted, reached, begun);
+        let begun = published.state != State::default();
+        let chunks = Chunks::from_place(published.state.next_place);
+        let built = self.build(sorted, reached, begun, chunks);
         match built {
             Ok(built) => self.publish(Ok(built)),
             Err(error) => {
                 let cleared = Self::drop_index(&self.store, self.layout.id);
                 let empty = Tree::build(&[], self.layout.columns);
-                self.publish(Ok((empty, State { reached: 0, entries: 0 })))?;
+                self.publish(Ok((empty, State::default())))?;
                 cleared.and(Err(error))
             }
         }
@@ -50,8 +51,9 @@ impl Index {
         sorted: impl Iterator<Item = SourceEntry<E>>,
         reached: u64,
         begun: bool,
+        chunks: Chunks,
     ) -> Result<(Tree, State), IndexError> {
-        let mut source = Source { layout: self.layout, sorted, chunks: Chunks::default(), failed: None };
+        let mut source = Source { layout: self.layout, sorted, chunks, failed: None };
         let (mut first, mut bytes, mut ended) = (Vec::new(), 0, false);
         while bytes < BATCH_BYTES_MAX && !ended {
             match source.next() {
@@ -70,29 +72,27 @@ impl Index {
         if ended {
             first.iter().for_each(|(key, value)| batch.put(ENTRIES, key, value));
             for row in &source.chunks.rows {
-                batch.put(
-                    CHUNKS,
-                    &self.layout.key(&row.fence),
-                    &self.layout.chunk_value(row.count, &row.sums),
-                );
+                let (key, value) = self.chunk_record(row);
+                batch.put(CHUNKS, &key, &value);
             }
         } else {
             self.store.write_derived(std::mem::take(&mut batch))?;
             let ingested = self.store.ingest_derived(ENTRIES, first.into_iter().chain(source.by_ref()));
             source.check()?;
             ingested?;
-            let layout = self.layout;
-            let records = source.chunks.rows.iter();
-            let records =
-                records.map(|row| (layout.key(&row.fence), layout.chunk_value(row.count, &row.sums)));
+            let records = source.chunks.rows.iter().map(|row| self.chunk_record(row));
             self.store.ingest_derived(CHUNKS, records)?;
         }
         let tree = Tree::build(&source.chunks.rows, self.layout.columns);
-        let state = State { reached, entries: tree.count() };
+        let state = State { next_place: source.chunks.next_place, reached, entries: tree.count() };
         // Comes last: until then there is no index, whatever its families hold.
         self.layout.put_state(&mut batch, state);
         self.store.write_derived(batch)?;
         Ok((tree, state))
+    }
+
+    fn chunk_record(&self, row: &Row) -> (Vec<u8>, Vec<u8>) {
+        (self.layout.chunk_key(&row.fence), self.layout.chunk_value(row.place, row.count, &row.sums))
     }
 }
 
@@ -129,39 +129,52 @@ where
                 IndexError::Unsorted { entry: self.chunks.rows.iter().map(|row| row.count).sum() }
             }
             Ok((key, value, sums)) => {
-                let record = (self.layout.key(&key), self.layout.entry_value(&sums, &value));
-                let sums =
-                    (0..self.layout.columns).map(|column| sums.get(column).copied().unwrap_or_default());
-                self.chunks.push(key, sums);
-                return Some(record);
+                let value = self.layout.entry_value(&sums, &value);
+                let sums = (0..self.layout.columns).map(|at| sums.get(at).copied().unwrap_or_default());
+                match self.chunks.push(&key, sums) {
+                    Some(place) => return Some((self.layout.entry_key(place, &key), value)),
+                    None => self.layout.damaged("it has used up its places"),
+                }
             }
         };
         self.failed = Some(failed);
         // The store keeps nothing of a run of entries that is out of order.
-        self.chunks.last.as_ref().map(|last| (self.layout.key(last), Vec::new()))
+        let last = self.chunks.last.as_ref();
+        last.map(|last| (self.layout.entry_key(self.chunks.next_place.saturating_sub(1), last), Vec::new()))
     }
 }
 
 /// Chunks over entries that come in order.
-#[derive(Default)]
 struct Chunks {
     rows: Vec<Row>,
     last: Option<Vec<u8>>,
+    next_place: u32,
 }
 
 impl Chunks {
-    fn push(&mut self, key: Vec<u8>, sums: impl Iterator<Item = f64>) {
+    /// Places begin at one that was never used, so that nothing of an earlier index lies there.
+    fn from_place(next_place: u32) -> Self {
+        Self { rows: Vec::new(), last: None, next_place }
+    }
+
+    /// Counts one more entry and returns its place; `None` if there is no place left.
+    fn push(&mut self, key: &[u8], sums: impl Iterator<Item = f64>) -> Option<u32> {
         let sums: Vec<Sum> = sums.map(Sum::of).collect();
-        match self.rows.last_mut().filter(|row| row.count < ROOMY as u64) {
+        let number = match self.rows.last_mut().filter(|row| row.count < CUT as u64) {
             Some(row) => {
                 row.count += 1;
                 add_all(&mut row.sums, &sums);
+                row.place.number
             }
             None => {
-                let fence = self.last.as_ref().map(|last| separator(last, &key)).unwrap_or_default();
-                self.rows.push(Row { fence, count: 1, sums });
+                let number = self.next_place;
+                self.next_place = number.checked_add(1)?;
+                let fence = self.last.as_ref().map(|last| separator(last, key)).unwrap_or_default();
+                self.rows.push(Row { fence, place: Place { number, debris: 0 }, count: 1, sums });
+                number
             }
-        }
-        self.last = Some(key);
+        };
+        self.last = Some(key.to_vec());
+        Some(number)
     }
 }

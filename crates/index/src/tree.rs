@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::node::{FULL, Node, ROOMY, Row, SPARSE, parts};
+use crate::node::{FULL, JOINED, Node, Place, Row, SPARSE, parts};
 use crate::sum::{Sum, add_all};
 
 /// The tree; cloning it is cheap.
@@ -19,6 +19,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) fence: &'a [u8],
     /// Entries of the chunk are below this; `None` for the last chunk.
     pub(crate) next: Option<&'a [u8]>,
+    pub(crate) place: Place,
     pub(crate) count: u64,
     pub(crate) sums: &'a [Sum],
     /// Number of entries in the chunks before it.
@@ -27,7 +28,7 @@ pub(crate) struct Chunk<'a> {
 
 impl Chunk<'_> {
     pub(crate) fn to_row(&self) -> Row {
-        Row { fence: self.fence.to_vec(), count: self.count, sums: self.sums.to_vec() }
+        Row { fence: self.fence.to_vec(), place: self.place, count: self.count, sums: self.sums.to_vec() }
     }
 }
 
@@ -95,22 +96,8 @@ impl Tree {
     }
 
     /// The chunk to the left of the one that begins at `fence`.
-    pub(crate) fn chunk_before(&self, fence: &[u8]) -> Option<Row> {
-        let (mut node, mut left) = (&self.root, None);
-        loop {
-            let index = node.find(fence);
-            left = index.checked_sub(1).map(|before| (node, before)).or(left);
-            match node.children.get(index) {
-                Some(child) => node = child,
-                None => break,
-            }
-        }
-        let (mut node, mut index) = left?;
-        while let Some(child) = node.children.get(index) {
-            node = child;
-            index = child.rows.len().checked_sub(1)?;
-        }
-        Some(node.row(index, self.columns))
+    pub(crate) fn chunk_before(&self, fence: &[u8]) -> Option<Chunk<'_>> {
+        self.descend(|node| node.find_below(fence), |_, _| {}).filter(|chunk| chunk.fence < fence)
     }
 
     fn descend<'a>(
@@ -131,6 +118,7 @@ impl Tree {
                     return Some(Chunk {
                         fence,
                         next,
+                        place: node.rows.place(index),
                         count,
                         sums: node.rows.sums(index, self.columns),
                         before,
@@ -209,7 +197,7 @@ fn refresh(node: &mut Node, index: usize, columns: usize) {
 /// Joins a child with a neighbour if they are small enough together.
 fn join_child(node: &mut Node, index: usize, columns: usize) -> bool {
     let length = |index: usize| node.children.get(index).map(|child| child.rows.len());
-    let fits = |left: usize| Some(length(left)? + length(left + 1)? < ROOMY);
+    let fits = |left: usize| Some(length(left)? + length(left + 1)? < JOINED);
     let left = match (fits(index), index.checked_sub(1).and_then(fits)) {
         (Some(true), _) => index,
         (_, Some(true)) => index - 1,

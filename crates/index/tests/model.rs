@@ -251,7 +251,7 @@ fn what_cannot_be_opened_is_named() {
         store.write_derived(batch).unwrap();
         Index::open(store, id, COLUMNS)
     };
-    assert!(matches!(state(|state| state[21] = 5), Err(IndexError::Damaged { .. })));
+    assert!(matches!(state(|state| state[25] = 5), Err(IndexError::Damaged { .. })));
     assert!(matches!(state(|state| state[5] ^= 1), Err(IndexError::Outdated { what: "collation", .. })));
     assert!(matches!(state(|state| state[0] = 9), Err(IndexError::NewerFormat { found: 9, .. })));
     assert!(matches!(state(|state| state.truncate(3)), Err(IndexError::NewerFormat { .. })));

@@ -1,6 +1,12 @@
 //! Readers while updates go on, and what a crash leaves.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use crate::driver::{Login, ViewLanguage};
 
@@ -37,14 +37,6 @@ pub struct ScriptArguments {
     /// Give a variable of the script a value
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
     pub set: Vec<(String, String)>,
-}
-
-/// How think times and latencies are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "the options describe both")]
-pub enum ModelArgument {
-    Open,
-    Closed,
 }
 
 /// Everything that a run can be told.

@@ -25,7 +25,7 @@ pub mod schedule;
 pub mod script;
 mod workload;
 
-pub use arguments::{LabArguments, LabCommand, LoadArguments, ModelArgument, ScriptArguments};
+pub use arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;

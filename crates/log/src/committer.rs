@@ -1,8 +1,8 @@
-//! One thread that writes what all others submit.
+//! One thread that writes what all others submit, unless a lone writer can do it on its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
@@ -17,6 +17,10 @@ use crate::{Commit, Log, LogError, Sequence};
 /// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
 /// large write. A larger record makes a group of its own.
 const GROUP_BYTES: usize = 4 << 20;
+
+/// After so many groups of one record, whoever commits is taken to be the only one. A few are not enough:
+/// with several writers groups of one occur now and then, and then it is better to wait for the others.
+const LONE_GROUPS: u32 = 16;
 
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
@@ -33,9 +37,10 @@ pub trait Apply: Send + 'static {
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.
 ///
 /// Dropping it stops it, as [`Committer::stop`] does.
-#[derive(Debug)]
 pub struct Committer {
     shared: Arc<Shared>,
+    /// `None` once it was stopped.
+    engine: Arc<Mutex<Option<Engine>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -47,6 +52,8 @@ struct Shared {
     last_synced: AtomicU64,
     /// As in the queue, for reading without its lock.
     failures: AtomicU64,
+    /// So many groups in sequence held one record, and nobody came while they were written.
+    lone_groups: AtomicU32,
     queue_bytes: usize,
     group_bytes: usize,
     max_record_bytes: usize,
@@ -75,6 +82,7 @@ struct Group {
 enum Work {
     Group(Group),
     Release(Sequence),
+    Nothing,
     Stop,
 }
 
@@ -87,20 +95,23 @@ impl Committer {
             space: Condvar::new(),
             last_synced: AtomicU64::new(log.last().0),
             failures: AtomicU64::new(0),
+            lone_groups: AtomicU32::new(LONE_GROUPS),
             queue_bytes: log.options().queue_bytes,
             group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
             max_record_bytes: log.options().max_record_bytes,
         });
         let measures = Measures::register(statistics, log.extents());
+        let engine = Engine { shared: shared.clone(), log, apply: Box::new(apply), measures };
+        let engine = Arc::new(Mutex::new(Some(engine)));
         let run = {
-            let shared = shared.clone();
-            move || Thread { shared, log, apply, measures }.run()
+            let (shared, engine) = (shared.clone(), engine.clone());
+            move || run(&shared, &engine)
         };
         let thread = std::thread::Builder::new().name("log-committer".to_owned()).spawn(run);
         if let Err(error) = &thread {
             shared.fail(format!("no thread for its commits: {error}").into());
         }
-        Self { shared, thread: thread.ok() }
+        Self { shared, engine, thread: thread.ok() }
     }
 
     /// Hands a record over. The order of calls is the order in the log and of application. Blocks while more
@@ -129,11 +140,8 @@ impl Committer {
     }
 
     fn hand_over(&self, record: Bytes, failures: Option<u64>) -> Result<Commit, LogError> {
-        let (bytes, limit_bytes) = (record.len(), self.shared.max_record_bytes);
-        if bytes > limit_bytes {
-            return Err(LogError::TooLarge { bytes, limit_bytes });
-        }
-        let waiting = bytes + WAITING_OVERHEAD;
+        self.check_size(&record)?;
+        let waiting = record.len() + WAITING_OVERHEAD;
         let mut queue = self.shared.queue.lock();
         while !queue.has_room(waiting, self.shared.queue_bytes) {
             self.shared.space.wait(&mut queue);
@@ -152,6 +160,35 @@ impl Committer {
             self.shared.work.notify_one();
         }
         Ok(commit)
+    }
+
+    /// As [`Committer::submit`], then waits for the answer. While nobody else writes, the caller's thread does
+    /// the work, which saves waking the committer's and being woken by it.
+    ///
+    /// # Errors
+    /// As [`Committer::submit`] and [`Commit::wait`].
+    pub fn commit(&self, record: Bytes) -> Result<Sequence, LogError> {
+        self.check_size(&record)?;
+        if self.shared.lone_groups.load(Ordering::Relaxed) >= LONE_GROUPS {
+            let queue = self.shared.queue.lock();
+            // What was submitted before must be written before: it waits in the queue, or it is being
+            // written by whoever holds the engine.
+            if queue.groups.is_empty()
+                && queue.failure.is_none()
+                && let Some(mut engine) = self.engine.try_lock()
+                && let Some(engine) = engine.as_mut()
+            {
+                drop(queue);
+                return engine.commit_alone(&record);
+            }
+            self.shared.lone_groups.store(0, Ordering::Relaxed);
+        }
+        self.submit(record)?.wait()
+    }
+
+    fn check_size(&self, record: &Bytes) -> Result<(), LogError> {
+        let (bytes, limit_bytes) = (record.len(), self.shared.max_record_bytes);
+        if bytes > limit_bytes { Err(LogError::TooLarge { bytes, limit_bytes }) } else { Ok(()) }
     }
 
     /// Lets go of extents that hold only records before `sequence`, when the thread comes to it.
@@ -188,6 +225,12 @@ impl Committer {
     }
 }
 
+impl std::fmt::Debug for Committer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Committer").field("last_synced", &self.last_synced()).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Committer {
     fn drop(&mut self) {
         self.end();
@@ -219,24 +262,26 @@ impl Queue {
 }
 
 impl Shared {
-    fn next_work(&self) -> Work {
+    fn wait_for_work(&self) {
         let mut queue = self.queue.lock();
-        loop {
-            // First, since under load there is always a group; it costs next to nothing.
-            if let Some(sequence) = queue.release_before.take() {
-                return Work::Release(sequence);
-            }
-            if let Some(group) = queue.groups.pop_front() {
-                queue.waiting_bytes -= group.bytes;
-                drop(queue);
-                self.space.notify_all();
-                return Work::Group(group);
-            }
-            if queue.stopping {
-                return Work::Stop;
-            }
+        while queue.groups.is_empty() && queue.release_before.is_none() && !queue.stopping {
             self.work.wait(&mut queue);
         }
+    }
+
+    fn next_work(&self) -> Work {
+        let mut queue = self.queue.lock();
+        // First, since under load there is always a group; it costs next to nothing.
+        if let Some(sequence) = queue.release_before.take() {
+            return Work::Release(sequence);
+        }
+        if let Some(group) = queue.groups.pop_front() {
+            queue.waiting_bytes -= group.bytes;
+            drop(queue);
+            self.space.notify_all();
+            return Work::Group(group);
+        }
+        if queue.stopping { Work::Stop } else { Work::Nothing }
     }
 
     /// Refuses everything that waits and everything to come.
@@ -264,58 +309,82 @@ impl Shared {
     }
 }
 
-struct Thread<A> {
+/// What writes. Whoever holds it is the only writer.
+struct Engine {
     shared: Arc<Shared>,
     log: Log,
-    apply: A,
+    apply: Box<dyn Apply>,
     measures: Measures,
 }
 
 /// Answers what would otherwise be waited for without end, should the thread panic.
 struct Watch<'a> {
     shared: &'a Shared,
-    current: Arc<Outcome>,
+    current: Option<&'a Outcome>,
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let reason: Arc<str> = "its thread panicked".into();
-            self.current.answer(Err(LogError::Failed { reason: reason.clone() }));
+            let reason: Arc<str> = "a thread panicked while it committed".into();
+            if let Some(outcome) = self.current {
+                outcome.answer(Err(LogError::Failed { reason: reason.clone() }));
+            }
             self.shared.fail(reason);
         }
     }
 }
 
-impl<A: Apply> Thread<A> {
-    fn run(mut self) {
-        let shared = self.shared.clone();
-        let mut watch = Watch { shared: &shared, current: Arc::default() };
-        loop {
-            match shared.next_work() {
-                Work::Group(group) => {
-                    watch.current = group.outcome.clone();
-                    self.commit(&group);
+/// The committer's thread.
+fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
+    loop {
+        shared.wait_for_work();
+        let mut held = engine.lock();
+        let Some(engine) = held.as_mut() else { return };
+        // Taken only now, so that a lone writer that finds the queue empty and the engine free cannot
+        // overtake it.
+        match shared.next_work() {
+            Work::Group(group) => engine.commit(&group),
+            // A failed log refuses it, which is said to everyone else already.
+            Work::Release(sequence) => drop(engine.log.release_before(sequence)),
+            Work::Nothing => {}
+            Work::Stop => {
+                if let Some(Err(error)) = held.take().map(|engine| engine.log.close()) {
+                    shared.fail(error.to_string().into());
                 }
-                // A failed log refuses it, which is said to everyone else already.
-                Work::Release(sequence) => drop(self.log.release_before(sequence)),
-                Work::Stop => break,
+                shared.queue.lock().failure.get_or_insert(LogError::Stopped);
+                return;
             }
         }
-        if let Err(error) = self.log.close() {
-            shared.fail(error.to_string().into());
-        }
-        shared.queue.lock().failure.get_or_insert(LogError::Stopped);
+    }
+}
+
+impl Engine {
+    fn commit(&mut self, group: &Group) {
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: Some(&group.outcome) };
+        let answer = self.settle(&group.records);
+        group.outcome.answer(answer);
     }
 
-    fn commit(&mut self, group: &Group) {
-        let answer = self.write(&group.records);
+    fn commit_alone(&mut self, record: &Bytes) -> Result<Sequence, LogError> {
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: None };
+        self.settle(std::slice::from_ref(record))
+    }
+
+    /// Writes a group; an error is also that of what comes after.
+    fn settle(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        let lone_groups = self.shared.lone_groups.load(Ordering::Relaxed);
+        let lone_groups = if records.len() == 1 { lone_groups.saturating_add(1) } else { 0 };
+        self.shared.lone_groups.store(lone_groups, Ordering::Relaxed);
+        let answer = self.write(records);
         match &answer {
             Ok(_) => {}
             Err(full @ LogError::Full { .. }) => self.shared.refuse_waiting(full),
             Err(error) => self.shared.fail(error.to_string().into()),
         }
-        group.outcome.answer(answer);
+        answer
     }
 
     fn write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {

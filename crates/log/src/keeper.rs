@@ -33,7 +33,7 @@ pub(crate) struct Stock {
     pub(crate) dir: PathBuf,
     pub(crate) direct: bool,
     pub(crate) control: ControlFile,
-    /// Files of the right size that the control file does not name: numbers below its first, or the next.
+    /// Whole files outside the control file's range: released extents, or one just made.
     pub(crate) spares: Vec<PathBuf>,
     pub(crate) spare_extents: usize,
     pub(crate) ready: VecDeque<Prepared>,
@@ -183,25 +183,19 @@ impl Stock {
             }
             self.spares.push(unfinished);
         }
-        // A leftover may have the new name already; another renamed over it would leave it listed twice.
-        let named = self.spares.iter().position(|spare| *spare == path);
-        let spare = named.map(|index| self.spares.swap_remove(index)).or_else(|| self.spares.pop());
-        let Some(spare) = spare else { return Err(self.full()) };
+        let Some(spare) = self.spares.pop() else { return Err(self.full()) };
         if let Err(error) = self.system.rename(&spare, &path) {
             let error = self.refused("rename", &spare, error);
             self.spares.push(spare);
             return Err(error);
         }
-        match self.write_header(&path, key, &header) {
-            Ok(file) => {
-                self.ready.push_back(Prepared { number, path, file });
-                Ok(())
-            }
-            Err(error) => {
-                self.spares.push(path);
-                Err(error)
-            }
-        }
+        // If one of these steps fails, the file stays, in no list, until another one takes its name: its zeros
+        // cannot be trusted after a failed sync, and the control file may name it after a failed change.
+        let file =
+            self.write_header(&path, key, &header).map_err(|error| self.refused("prepare", &path, error))?;
+        self.control.change(|control| control.last_extent = number)?;
+        self.ready.push_back(Prepared { number, path, file });
+        Ok(())
     }
 
     /// Overwriting written blocks is what makes a sync cheap, so the whole extent is written once. It is
@@ -220,24 +214,13 @@ impl Stock {
         Ok(())
     }
 
-    /// From here on the file is an extent of that number. The control file names it last of all.
-    fn write_header(
-        &mut self,
-        path: &Path,
-        key: u64,
-        header: &ExtentHeader,
-    ) -> Result<Box<dyn FileHandle>, LogError> {
+    fn write_header(&self, path: &Path, key: u64, header: &ExtentHeader) -> io::Result<Box<dyn FileHandle>> {
         let mut block = AlignedBuffer::new(BLOCK);
         header.encode(key, block.bytes_mut());
-        let write = || {
-            let file = self.system.open(path, Access::Write, self.direct)?;
-            write_all(&*file, block.bytes(), 0)?;
-            file.sync_data()?;
-            self.system.sync_dir(&self.dir)?;
-            Ok(file)
-        };
-        let file = write().map_err(|error| self.refused("prepare", path, error))?;
-        self.control.change(|control| control.last_extent = header.number)?;
+        let file = self.system.open(path, Access::Write, self.direct)?;
+        write_all(&*file, block.bytes(), 0)?;
+        file.sync_data()?;
+        self.system.sync_dir(&self.dir)?;
         Ok(file)
     }
 

@@ -1,7 +1,7 @@
 //! Opening: what is in the directory, where the log ends, and making that end firm.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::buffer::{AlignedBuffer, BLOCK, BLOCK_BYTES, BlockStream};
@@ -107,7 +107,8 @@ fn collect_spares(stock: &mut Stock, numbers: &[u64]) -> Result<(), LogError> {
             let problem = "the control file does not name this extent; is it an older copy?";
             return Err(LogError::Damaged { file: path, offset: 0, problem });
         }
-        if walk.len_bytes()? == extent_bytes {
+        // One that was never part of the log may not be whole on the device, whatever the page cache shows.
+        if number < first_extent && walk.len_bytes()? == extent_bytes {
             stock.keep_or_delete(path)?;
         } else {
             stock.system.remove(&path).map_err(|error| LogError::io("delete", &path, error))?;
@@ -121,22 +122,17 @@ fn used_extents(stock: &Stock) -> Result<(VecDeque<Live>, Vec<u64>), LogError> {
     let Control { first_extent, last_extent, base, .. } = *stock.control.content();
     let mut live = VecDeque::new();
     let mut unused = Vec::new();
-    let mut expected = base;
     for number in first_extent..=last_extent {
         let mut walk = open_extent(stock, number)?;
         let Some(header) = walk.first_header()? else {
             unused.push(number);
             continue;
         };
-        let damaged = |file: PathBuf, problem| LogError::Damaged { file, offset: FIRST_FRAME, problem };
         if let Some(empty) = unused.first() {
+            let file = extent::path(&stock.dir, *empty);
             let problem = "its first frame is unreadable, but later extents hold records";
-            return Err(damaged(extent::path(&stock.dir, *empty), problem));
+            return Err(LogError::Damaged { file, offset: FIRST_FRAME, problem });
         }
-        if header.first < expected || (number == first_extent && header.first != base) {
-            return Err(damaged(walk.path, "its first frame does not continue the log"));
-        }
-        expected = header.next();
         live.push_back(Live { number, first: header.first });
     }
     if live.is_empty() && !unused.is_empty() {

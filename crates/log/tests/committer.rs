@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
+use std::thread::{Thread, ThreadId};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -92,8 +92,13 @@ fn answers_orders_and_applies_what_many_submit() {
             scope.spawn(move || {
                 let mut last = 0;
                 for index in 0..60_u64 {
-                    let commit = committer.submit(record(writer << 32 | index, 100)).unwrap();
-                    let sequence = if writer % 2 == 0 { commit.wait() } else { block_on(commit) }.unwrap().0;
+                    let record = record(writer << 32 | index, 100);
+                    let sequence = match writer % 3 {
+                        0 => committer.submit(record).unwrap().wait(),
+                        1 => block_on(committer.submit(record).unwrap()),
+                        _ => committer.commit(record),
+                    };
+                    let sequence = sequence.unwrap().0;
                     assert!(sequence > last && committer.last_synced().0 >= sequence);
                     last = sequence;
                 }
@@ -221,6 +226,43 @@ fn a_failed_write_and_a_failed_or_panicking_application_end_all_commits() {
     }
 }
 
+/// Notes on which threads groups were applied; fails when told to.
+struct Threads(Arc<Mutex<Vec<ThreadId>>>, Arc<Mutex<Option<&'static str>>>);
+
+impl Apply for Threads {
+    fn apply(&mut self, _: Sequence, _: &[Bytes]) -> Result<(), String> {
+        let word = *self.1.lock().unwrap();
+        assert_ne!(word, Some("panic"), "as the test asked");
+        self.0.lock().unwrap().push(std::thread::current().id());
+        word.map_or(Ok(()), |word| Err(word.to_owned()))
+    }
+}
+
+#[test]
+fn a_lone_writer_does_the_work_itself_and_its_failure_is_that_of_all() {
+    for word in ["refuse", "panic"] {
+        let (threads, words) = (Arc::default(), Arc::default());
+        let (log, _) = open(&Disk::new()).unwrap();
+        let apply = Threads(Arc::clone(&threads), Arc::clone(&words));
+        let committer = Committer::start(log, apply, &Registry::new());
+        for number in 1..40 {
+            assert_eq!(committer.commit(record(number, 100)).unwrap(), Sequence(number));
+        }
+        assert!(threads.lock().unwrap().iter().all(|thread| *thread == std::thread::current().id()));
+        assert_eq!(committer.submit(record(40, 100)).unwrap().wait().unwrap(), Sequence(40));
+        assert_ne!(threads.lock().unwrap().last(), Some(&std::thread::current().id()));
+        committer.commit(record(41, 100)).unwrap();
+        *words.lock().unwrap() = Some(word);
+        let failed = std::thread::scope(|scope| scope.spawn(|| committer.commit(record(42, 100))).join());
+        assert_eq!(failed.is_err(), word == "panic");
+        assert!(failed.map_or(true, |answer| is_failed(&answer)));
+        assert!(
+            is_failed(&committer.submit(record(43, 100))) && is_failed(&committer.commit(record(43, 100)))
+        );
+        committer.stop();
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
     for threads in [false, true] {
@@ -248,6 +290,7 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
             assert!(matches!(answer, Err(LogError::Full { .. })), "{answer:?}");
         }
         assert!(committer.failure().is_none());
+        assert!(!disk.names().contains(&"extent.new".to_owned()), "half an extent keeps no space");
         // Released extents are space enough: they are reused, not made anew.
         committer.release_before(Sequence(4));
         let bytes = record(6, 5000);
@@ -266,6 +309,48 @@ fn a_full_disk_refuses_until_there_is_space_and_loses_nothing() {
         assert_eq!((recovery.first.0, recovery.next.0), (3, 21));
         let expected: Vec<_> = (1..).zip(accepted).skip(2).collect();
         assert!(read_all(&log, recovery.first).unwrap() == expected);
+    }
+}
+
+#[test]
+fn what_waits_behind_a_refused_record_is_refused_with_it() {
+    let disk = Disk::new();
+    let (log, _) = open(&disk).unwrap();
+    let (committer, _, gate) = start_gated(log);
+    let first = committer.submit(record(1, 8000)).unwrap();
+    while committer.last_synced().0 < 1 {
+        std::thread::yield_now();
+    }
+    // By the time the third one could be tried, there would be space.
+    disk.be_full_for(1);
+    let waiting: Vec<Commit> = (2..5).map(|number| committer.submit(record(number, 8000)).unwrap()).collect();
+    drop(gate);
+    assert_eq!(first.wait().unwrap(), Sequence(1));
+    for commit in waiting {
+        let answer = commit.wait();
+        assert!(matches!(answer, Err(LogError::Full { .. })), "{answer:?}");
+    }
+    assert_eq!(committer.submit(record(2, 8000)).unwrap().wait().unwrap(), Sequence(2));
+}
+
+#[test]
+fn a_failure_while_preparing_in_the_background_is_made_good() {
+    // Making a new log takes six syncs; what follows, until somebody appends, is the background's.
+    for syncs in 6..9 {
+        let disk = Disk::new();
+        disk.run_threads();
+        disk.fail_after(syncs, Fault::Sync);
+        let (mut log, _) = open(&disk).unwrap();
+        while disk.fault_is_pending() {
+            std::thread::yield_now();
+        }
+        for number in 1..6 {
+            assert_eq!(log.append(&[record(number, 8000)]).unwrap(), Sequence(number));
+        }
+        let disk = disk.cut_power(syncs);
+        drop(log);
+        let (log, _) = open(&disk).unwrap();
+        assert_eq!(read_all(&log, Sequence(1)).unwrap().len(), 5);
     }
 }
 

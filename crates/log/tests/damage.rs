@@ -113,6 +113,27 @@ fn a_torn_end_is_cut_wherever_it_is_torn() {
 }
 
 #[test]
+fn an_extent_that_a_torn_frame_left_empty_can_become_the_first() {
+    let disk = Disk::new();
+    let (mut log, _) = open(&disk).unwrap();
+    log.append(&[record(1, 8000)]).unwrap();
+    log.append(&[record(2, 8000)]).unwrap();
+    let disk = disk.kill();
+    drop(log);
+    let mut content = disk.read(&name(2));
+    content[4096 + FRAME_HEADER + 100] ^= 1;
+    disk.write(&name(2), content);
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!((recovery.next.0, recovery.cut.is_some()), (2, true));
+    log.release_before(Sequence(2)).unwrap();
+    log.close().unwrap();
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!((recovery.first.0, recovery.next.0, recovery.cut), (2, 2, None));
+    assert_eq!(log.append(&[record(2, 10)]).unwrap(), Sequence(2));
+    assert!(read_all(&log, Sequence(2)).unwrap() == [(2, record(2, 10))]);
+}
+
+#[test]
 fn every_damaged_byte_before_the_last_frame_is_named() {
     let disk = Disk::new();
     let (records, frames, _) = filled(&disk);

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -140,26 +142,6 @@ proptest! {
     }
 }
 
-/// The folder of `scripts/corpus`, or `None` with a word on how to get it.
-fn corpus() -> Option<PathBuf> {
-    let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
-        let home = PathBuf::from(std::env::var_os("HOME")?);
-        Some(
-            std::env::var_os("XDG_CACHE_HOME")
-                .map_or_else(|| home.join(".cache"), PathBuf::from)
-                .join("scrinium"),
-        )
-    });
-    let folder = std::env::var_os("SCRINIUM_CORPUS")
-        .map(PathBuf::from)
-        .or_else(|| Some(cache?.join("corpus/spam-assassin-0.2.3/data")));
-    let folder = folder.filter(|folder| folder.is_dir());
-    if folder.is_none() {
-        eprintln!("SKIPPED: no corpus of real mail here; scripts/corpus fetches it (or set SCRINIUM_CORPUS)");
-    }
-    folder
-}
-
 fn messages_in(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -173,7 +155,7 @@ fn messages_in(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_message_of_the_corpus_becomes_a_memo() {
-    let Some(folder) = corpus() else { return };
+    let Some(folder) = common::corpus() else { return };
     let mut paths = Vec::new();
     messages_in(&folder, &mut paths);
     let (mut noted, mut without_body) = (0, 0);

@@ -1,4 +1,4 @@
-//! Sends console commands to a running server, over its HTTP port.
+//! Sends console commands and requests to a running server, over its HTTP port.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{Request, StatusCode, Uri};
+use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -120,14 +120,27 @@ impl ConsoleClient {
     /// # Errors
     /// [`ClientError`], with what the server says.
     pub async fn send(&self, command: &str) -> Result<Reply, ClientError> {
+        let body = json!({"command": command}).to_string();
+        let (status, body) = self.request(Method::POST, "/_console", Some(body.into())).await?;
+        self.read_answer(status, &body)
+    }
+
+    /// Sends one request with a JSON body, if any, and gives status and body of the answer.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`].
+    pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
         let unreachable = |cause: String| ClientError::Unreachable { url: self.url.clone(), cause };
         let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
         let stream =
             connected.map_err(|_| unreachable("no answer for 10 s".to_owned()))?.map_err(unreachable)?;
-        let answered = tokio::time::timeout(ANSWER_WITHIN, self.ask(stream, command)).await;
-        let (status, body) =
-            answered.map_err(|_| unreachable("no answer for 120 s".to_owned()))?.map_err(unreachable)?;
-        self.read_answer(status, &body)
+        let answered = tokio::time::timeout(ANSWER_WITHIN, self.ask(stream, method, path, body)).await;
+        answered.map_err(|_| unreachable("no answer for 120 s".to_owned()))?.map_err(unreachable)
     }
 
     async fn connect(&self) -> Result<Box<dyn Stream>, String> {
@@ -142,17 +155,25 @@ impl ConsoleClient {
         Ok(Box::new(stream))
     }
 
-    async fn ask(&self, stream: Box<dyn Stream>, command: &str) -> Result<(StatusCode, Bytes), String> {
+    async fn ask(
+        &self,
+        stream: Box<dyn Stream>,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+    ) -> Result<(StatusCode, Bytes), String> {
         let told = |error: hyper::Error| error.to_string();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
         let connection = tokio::spawn(connection);
         let authority = Address { host: self.host.clone(), port: self.port };
         let Credentials { name, password } = &self.credentials;
-        let request = Request::post("/_console")
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(HOST, authority.to_string())
             .header(CONTENT_TYPE, "application/json")
             .header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))))
-            .body(Full::new(Bytes::from(json!({"command": command}).to_string())))
+            .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| error.to_string())?;
         let (head, body) = sender.send_request(request).await.map_err(told)?.into_parts();
         let body =

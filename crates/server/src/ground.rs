@@ -98,6 +98,12 @@ impl Ground {
         &self.configuration
     }
 
+    /// The values of all keys as they are now.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.configuration.settings()
+    }
+
     /// Where everything is counted.
     #[must_use]
     pub fn statistics(&self) -> &Registry {

@@ -3,6 +3,8 @@
 use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, Program, Terminal};
 use crate::config::Configuration;
 use crate::ground::Ground;
+use crate::running::Running;
+use crate::{demo, lab_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -11,20 +13,32 @@ pub struct Scrinium;
 impl Program for Scrinium {
     fn serve(&self, configuration: Configuration, terminal: &Terminal) -> Result<(), Failure> {
         Ground::run(configuration, terminal, |ground| async move {
+            let running = Running::start(&ground, terminal)?;
             ground.shutdown().wait().await;
+            running.stop().await;
             Ok(())
         })
     }
 
-    fn demo(&self, _: Configuration, _: &DemoArguments, _: &Terminal) -> Result<(), Failure> {
-        Err(Failure::work("this build has no databases to show"))
+    fn demo(
+        &self,
+        configuration: Configuration,
+        arguments: &DemoArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        demo::run(&configuration, arguments, terminal)
     }
 
-    fn import_mail(&self, _: Configuration, _: &ImportMailArguments, _: &Terminal) -> Result<(), Failure> {
-        Err(Failure::work("this build has no mail databases to import into"))
+    fn import_mail(
+        &self,
+        configuration: Configuration,
+        arguments: &ImportMailArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        mail_import::run(&configuration, arguments, terminal)
     }
 
-    fn lab(&self, _: &LabArguments, _: &Terminal) -> Result<(), Failure> {
-        Err(Failure::work("this build has no laboratory"))
+    fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {
+        lab_command::run(arguments)
     }
 }

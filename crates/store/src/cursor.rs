@@ -76,7 +76,7 @@ impl<'snapshot> Cursor<'snapshot> {
             return Ok(self.iterator.item());
         }
         self.place = Place::End;
-        self.iterator.status().map_err(|e| self.tree.error("read", &e))?;
+        self.iterator.status().map_err(|error| self.tree.error("read", &error))?;
         Ok(None)
     }
 }

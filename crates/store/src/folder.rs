@@ -46,7 +46,8 @@ impl Folder {
         make_folder(&folder.log)?;
         folder.claim_log(&identity)?;
         if folder.ingest.exists() {
-            fs::remove_dir_all(&folder.ingest).map_err(|e| StoreError::io("empty", &folder.ingest, e))?;
+            fs::remove_dir_all(&folder.ingest)
+                .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
         }
         make_folder(&folder.ingest)?;
         Ok(folder)
@@ -64,8 +65,8 @@ impl Folder {
 
     /// Bytes that an unprivileged process may still write to the file system of the folder.
     pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
-        let found =
-            rustix::fs::statvfs(&self.dir).map_err(|e| StoreError::io("measure", &self.dir, e.into()))?;
+        let found = rustix::fs::statvfs(&self.dir)
+            .map_err(|error| StoreError::io("measure", &self.dir, error.into()))?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 
@@ -119,7 +120,7 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("store.lock");
     let io = |action| {
         let path = path.clone();
-        move |e| StoreError::io(action, &path, e)
+        move |error| StoreError::io(action, &path, error)
     };
     let mut file = OpenOptions::new()
         .read(true)
@@ -144,7 +145,7 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
 }
 
 fn make_folder(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(path).map_err(|e| StoreError::io("make", path, e))
+    fs::create_dir_all(path).map_err(|error| StoreError::io("make", path, error))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
@@ -163,7 +164,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 /// Writes a small file so that after a crash it is there whole or not at all.
 fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
     let draft = path.with_extension("draft");
-    let io = |e| StoreError::io("write", path, e);
+    let io = |error| StoreError::io("write", path, error);
     let mut file = File::create(&draft).map_err(io)?;
     file.write_all(text.as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)?;

@@ -19,7 +19,7 @@ impl Workplace {
     fn make(parent: &Path) -> Result<Self, StoreError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let path = parent.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
-        fs::create_dir_all(&path).map_err(|e| StoreError::io("make", &path, e))?;
+        fs::create_dir_all(&path).map_err(|error| StoreError::io("make", &path, error))?;
         Ok(Self(path))
     }
 }
@@ -93,7 +93,7 @@ impl SortedFiles {
         options.set_move_files(true);
         let handle = tree.family(family);
         let moved = tree.db().ingest_external_file_cf_opts(handle, &options, self.files);
-        moved.map_err(|e| tree.error("bring sorted files into", &e))?;
+        moved.map_err(|error| tree.error("bring sorted files into", &error))?;
         drop(self.workplace);
         Ok(self.entries)
     }

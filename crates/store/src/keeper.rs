@@ -105,7 +105,7 @@ impl Keeper {
         let thread = std::thread::Builder::new()
             .name("store-keeper".to_owned())
             .spawn(move || run(&core, &seen))
-            .map_err(|e| StoreError::io("start a thread for", &dir, e))?;
+            .map_err(|error| StoreError::io("start a thread for", &dir, error))?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }

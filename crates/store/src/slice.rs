@@ -90,7 +90,7 @@ pub(crate) fn get(
 ) -> Result<Option<Slice>, StoreError> {
     let cell = OneCell::try_new(Arc::clone(tree), |tree| {
         let found = tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
-        found.map_err(|e| Missing::Failed(tree.error("read", &e)))?.ok_or(Missing::Absent)
+        found.map_err(|error| Missing::Failed(tree.error("read", &error)))?.ok_or(Missing::Absent)
     });
     match cell {
         Ok(cell) => Ok(Some(Slice(Repr::One(cell)))),
@@ -107,7 +107,7 @@ pub(crate) fn contains(
     key: &[u8],
 ) -> Result<bool, StoreError> {
     let found = tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
-    Ok(found.map_err(|e| tree.error("read", &e))?.is_some())
+    Ok(found.map_err(|error| tree.error("read", &error))?.is_some())
 }
 
 /// Reads many keys of one family, blocks that several of them share once.
@@ -119,7 +119,7 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
 ) -> Result<Vec<Option<Slice>>, StoreError> {
     let cell = ManyCell::try_new(Arc::clone(tree), |tree| {
         let found = tree.db().batched_multi_get_cf_opt(tree.family(family), keys, false, reads);
-        found.into_iter().map(|one| one.map_err(|e| tree.error("read", &e))).collect()
+        found.into_iter().map(|one| one.map_err(|error| tree.error("read", &error))).collect()
     })?;
     let cell = Arc::new(cell);
     let found = cell.borrow_dependent().iter().enumerate();

@@ -92,7 +92,7 @@ impl Tree {
             .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
             .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
         let db = DB::open_cf_descriptors(&options, &folder.tree, families)
-            .map_err(|e| StoreError::tree("open", &folder.dir, &e))?;
+            .map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
         let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
@@ -139,8 +139,10 @@ impl Tree {
 
     fn position_by(&self, reads: &ReadOptions) -> Result<Sequence, StoreError> {
         let own = self.opened.borrow_dependent().own;
-        let found =
-            self.db().get_pinned_cf_opt(own, POSITION_KEY, reads).map_err(|e| self.error("read", &e))?;
+        let found = self
+            .db()
+            .get_pinned_cf_opt(own, POSITION_KEY, reads)
+            .map_err(|error| self.error("read", &error))?;
         let Some(value) = found else { return Ok(Sequence(0)) };
         let bytes: [u8; 8] =
             value.as_ref().try_into().map_err(|_| self.folder.corrupt("its log position is not a number"))?;
@@ -154,7 +156,7 @@ impl Tree {
             std::iter::once(own).chain(Family::ALL.into_iter().map(|family| self.family(family))).collect();
         let mut options = FlushOptions::default();
         options.set_wait(true);
-        self.db().flush_cfs_opt(&handles, &options).map_err(|e| self.error("flush", &e))
+        self.db().flush_cfs_opt(&handles, &options).map_err(|error| self.error("flush", &error))
     }
 }
 
@@ -200,6 +202,9 @@ impl TreeWrite<'_> {
 
     /// Makes the changes visible as a whole. They are on disk only after a flush.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
-        self.tree.db().write_opt(self.batch, &self.tree.writes).map_err(|e| self.tree.error("write to", &e))
+        self.tree
+            .db()
+            .write_opt(self.batch, &self.tree.writes)
+            .map_err(|error| self.tree.error("write to", &error))
     }
 }

@@ -95,7 +95,7 @@ fn damage_is_named_and_never_returned_as_data() {
     }
     store.close().unwrap();
     let mut tables: Vec<_> =
-        fs::read_dir(folder.path().join("tree")).unwrap().flatten().map(|e| e.path()).collect();
+        fs::read_dir(folder.path().join("tree")).unwrap().flatten().map(|entry| entry.path()).collect();
     tables.retain(|path| path.extension().is_some_and(|extension| extension == "sst"));
     for table in tables {
         let mut bytes = fs::read(&table).unwrap();

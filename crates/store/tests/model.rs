@@ -59,11 +59,13 @@ fn family() -> impl Strategy<Value = Family> {
 }
 
 fn derived() -> impl Strategy<Value = Family> + Clone {
-    proptest::sample::select(Family::ALL.into_iter().filter(|f| f.is_derived()).collect::<Vec<_>>())
+    proptest::sample::select(Family::ALL.into_iter().filter(|family| family.is_derived()).collect::<Vec<_>>())
 }
 
 fn logged() -> impl Strategy<Value = Family> + Clone {
-    proptest::sample::select(Family::ALL.into_iter().filter(|f| !f.is_derived()).collect::<Vec<_>>())
+    proptest::sample::select(
+        Family::ALL.into_iter().filter(|family| !family.is_derived()).collect::<Vec<_>>(),
+    )
 }
 
 /// Few and short keys, so that they meet often; the bytes are those that prefixes and bounds stumble over.
@@ -245,7 +247,7 @@ impl Pair {
     fn fall_back(&mut self) {
         let snapshot = self.store().snapshot();
         let found: Vec<Map> =
-            Family::ALL.into_iter().map(|f| all(&snapshot, f).into_iter().collect()).collect();
+            Family::ALL.into_iter().map(|family| all(&snapshot, family).into_iter().collect()).collect();
         let matching = self.derived_past.iter().rfind(|maps| maps[5..] == found[5..]);
         let Some(past) = matching else { panic!("the derived families were torn: {found:?}") };
         let past = past[5..].to_vec();

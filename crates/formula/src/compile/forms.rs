@@ -7,160 +7,187 @@ use crate::program::{Form, Node};
 use crate::syntax::{Expression, ExpressionKind, Target};
 use crate::value::Value;
 
+/// What the compiler of one form answers: a form, or a simpler node that does the same.
+enum Compiled {
+    Form(Form),
+    Node(Node),
+}
+
+type Outcome = Result<Compiled, FormulaError>;
+
 impl Compiler<'_> {
+    /// The number of arguments has been checked against the function's arity.
     pub(super) fn form(
         &mut self,
         function: &'static Function,
         kind: FormKind,
-        arguments: Vec<Expression>,
+        arguments: &[Expression],
         at: usize,
     ) -> Result<Node, FormulaError> {
-        let wrong = |compiler: &Self, message: &str| {
-            let message = format!("{} {message}", function.name);
-            compiler.error(at, FormulaErrorKind::Arguments, message, format!("write {}", function.usage()))
+        let compiled = match kind {
+            FormKind::If => self.if_form(function, arguments, at),
+            FormKind::Select => self.select_form(arguments),
+            FormKind::Do => Ok(Compiled::Form(Form::Do(self.nodes(arguments)?))),
+            FormKind::Return => self.one(arguments).map(|value| Compiled::Form(Form::Return(value))),
+            FormKind::While => self.while_form(arguments),
+            FormKind::DoWhile => self.do_while_form(arguments),
+            FormKind::For => self.for_form(arguments),
+            FormKind::IfError => self.if_error_form(arguments),
+            FormKind::IsError => self.one(arguments).map(|value| Compiled::Form(Form::IsError(value))),
+            FormKind::IsAvailable => self.available_form(function, arguments, at, true),
+            FormKind::IsUnavailable => self.available_form(function, arguments, at, false),
+            FormKind::GetField => self.get_field_form(arguments, at),
+            FormKind::Set => self.set_form(function, arguments, at, Target::Temporary),
+            FormKind::SetField => self.set_form(function, arguments, at, Target::Field),
+            FormKind::Transform => self.transform_form(function, arguments, at),
+            FormKind::Sort => self.sort_form(function, arguments, at),
         };
-        let mut arguments = arguments.into_iter();
-        let mut next = || arguments.next().ok_or(());
-        // Arity has been checked, so that the arguments asked for below are there.
-        let missing = |()| wrong(self, "lacks an argument");
-        let form = match kind {
-            FormKind::If => {
-                let all: Vec<_> = arguments.collect();
-                if all.len() % 2 == 0 {
-                    return Err(wrong(self, "needs a value for the case that no condition holds"));
-                }
-                self.branches_of(all)?
-            }
-            FormKind::Select => {
-                let first = next().map_err(missing)?;
-                let number = self.node(first)?;
-                let values = self.optional(|compiler| compiler.nodes(arguments.collect()))?;
-                Form::Choose { number, values: values.into() }
-            }
-            FormKind::Do => Form::Do(self.nodes(arguments.collect())?.into()),
-            FormKind::Return => {
-                let value = next().map_err(missing)?;
-                Form::Return(self.node(value)?)
-            }
-            FormKind::While => {
-                let condition = next().map_err(missing)?;
-                self.looped(|compiler| {
-                    let condition = compiler.node(condition)?;
-                    let body = compiler.nodes(arguments.collect())?.into();
-                    Ok(Form::While { condition, body, check_first: true })
-                })?
-            }
-            FormKind::DoWhile => self.looped(|compiler| {
-                let mut body = compiler.nodes(arguments.collect())?;
-                let condition = body.pop().unwrap_or(Node::Constant(Value::empty()));
-                Ok(Form::While { condition, body: body.into(), check_first: false })
-            })?,
-            FormKind::For => {
-                let (start, condition, step) =
-                    (next().map_err(missing)?, next().map_err(missing)?, next().map_err(missing)?);
-                let start = self.node(start)?;
-                self.looped(|compiler| {
-                    let condition = compiler.node(condition)?;
-                    let body = compiler.nodes(arguments.collect())?.into();
-                    Ok(Form::For { start, condition, step: compiler.node(step)?, body })
-                })?
-            }
-            FormKind::IfError => {
-                let mut all = vec![];
-                let first = next().map_err(missing)?;
-                all.push(self.node(first)?);
-                all.extend(self.optional(|compiler| compiler.nodes(arguments.collect()))?);
-                if all.len() == 1 {
-                    all.push(Node::Constant(Value::empty()));
-                }
-                Form::IfError(all.into())
-            }
-            FormKind::IsError => {
-                let value = next().map_err(missing)?;
-                Form::IsError(self.node(value)?)
-            }
-            FormKind::IsAvailable | FormKind::IsUnavailable => {
-                let Expression { kind: ExpressionKind::Name(name), .. } = next().map_err(missing)? else {
-                    return Err(wrong(self, "takes the plain name of a field"));
-                };
-                let variable = self.variables.get(&name.to_lowercase()).map(|variable| variable.slot);
-                let field = self.read_field(&name, at)?;
-                Form::Available { field, variable, wanted: kind == FormKind::IsAvailable }
-            }
-            FormKind::GetField => {
-                let name = next().map_err(missing)?;
-                if let Some(name) = text_constant(&name) {
-                    return self.read_field(&name, at).map(Node::Field);
-                }
-                self.traits.flags |= flags::ANY_FIELD;
-                Form::GetField(self.node(name)?)
-            }
-            FormKind::Set | FormKind::SetField => {
-                let (name, value) = (next().map_err(missing)?, next().map_err(missing)?);
-                let Some(name) = text_constant(&name) else {
-                    return Err(wrong(self, "needs its name as a constant in double quotes"));
-                };
-                let target = if kind == FormKind::Set { Target::Temporary } else { Target::Field };
-                return self.assign(target, &name, value, at);
-            }
-            FormKind::Transform => {
-                let (list, name, body) =
-                    (next().map_err(missing)?, next().map_err(missing)?, next().map_err(missing)?);
-                let Some(name) = text_constant(&name) else {
-                    return Err(wrong(self, "needs the name of its variable as a constant in double quotes"));
-                };
-                let list = self.node(list)?;
-                let slot = self.variable(&name, at)?;
-                let body = self.looped(|compiler| compiler.with_set(&[&name], |inside| inside.node(body)))?;
-                Form::Transform { list, slot, body }
-            }
-            FormKind::Sort => return self.sort(function, arguments.collect(), at),
-        };
-        Ok(Node::Form { form: Box::new(form), at: offset(at) })
+        Ok(match compiled? {
+            Compiled::Form(form) => Node::Form { form: Box::new(form), at: offset(at) },
+            Compiled::Node(node) => node,
+        })
     }
 
-    /// `@If`: its first condition is always evaluated, the rest perhaps.
-    fn branches_of(&mut self, arguments: Vec<Expression>) -> Result<Form, FormulaError> {
-        let mut arguments = arguments.into_iter();
-        let mut nodes = Vec::new();
-        if let Some(condition) = arguments.next() {
-            nodes.push(self.node(condition)?);
+    fn wrong(&self, function: &Function, at: usize, message: &str) -> FormulaError {
+        let message = format!("{} {message}", function.name);
+        self.error(at, FormulaErrorKind::Arguments, message, format!("write {}", function.usage()))
+    }
+
+    /// The first argument.
+    fn one(&mut self, arguments: &[Expression]) -> Result<Node, FormulaError> {
+        arguments.first().map_or_else(|| Ok(absent()), |argument| self.node(argument))
+    }
+
+    /// Its first condition is always evaluated, the rest perhaps.
+    fn if_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> Outcome {
+        let [first, rest @ .., otherwise] = arguments else {
+            return Err(self.wrong(function, at, "lacks an argument"));
+        };
+        if rest.len() % 2 == 0 {
+            return Err(self.wrong(function, at, "needs a value for the case that no condition holds"));
         }
-        nodes.extend(self.optional(|compiler| compiler.nodes(arguments.collect()))?);
-        let otherwise = nodes.pop().unwrap_or(Node::Constant(Value::empty()));
-        let mut branches = Vec::with_capacity(nodes.len() / 2);
-        let mut nodes = nodes.into_iter();
-        while let (Some(condition), Some(value)) = (nodes.next(), nodes.next()) {
+        let mut conditions = vec![self.node(first)?];
+        self.branches += 1;
+        let rest = self.nodes(rest);
+        let otherwise = self.node(otherwise);
+        self.branches -= 1;
+        conditions.extend(rest?);
+        let mut branches = Vec::with_capacity(conditions.len() / 2);
+        let mut conditions = conditions.into_iter();
+        while let (Some(condition), Some(value)) = (conditions.next(), conditions.next()) {
             branches.push((condition, value));
         }
-        Ok(Form::If { branches: branches.into(), otherwise })
+        Ok(Compiled::Form(Form::If { branches: branches.into(), otherwise: otherwise? }))
     }
 
-    /// `@Sort`: with an expression that compares, it is a form; without one, an ordinary function.
-    fn sort(
+    fn select_form(&mut self, arguments: &[Expression]) -> Outcome {
+        let number = self.one(arguments)?;
+        let values = self.optional(|compiler| compiler.nodes(arguments.get(1..).unwrap_or(&[])))?;
+        Ok(Compiled::Form(Form::Choose { number, values }))
+    }
+
+    fn while_form(&mut self, arguments: &[Expression]) -> Outcome {
+        self.looped(|compiler| {
+            let condition = compiler.one(arguments)?;
+            let body = compiler.nodes(arguments.get(1..).unwrap_or(&[]))?;
+            Ok(Compiled::Form(Form::While { condition, body, check_first: true }))
+        })
+    }
+
+    fn do_while_form(&mut self, arguments: &[Expression]) -> Outcome {
+        let (condition, body) = arguments
+            .split_last()
+            .map_or((&[][..], &[][..]), |(last, body)| (std::slice::from_ref(last), body));
+        self.looped(|compiler| {
+            let body = compiler.nodes(body)?;
+            let condition = compiler.one(condition)?;
+            Ok(Compiled::Form(Form::While { condition, body, check_first: false }))
+        })
+    }
+
+    fn for_form(&mut self, arguments: &[Expression]) -> Outcome {
+        let start = self.one(arguments)?;
+        self.looped(|compiler| {
+            let condition = compiler.one(arguments.get(1..).unwrap_or(&[]))?;
+            let body = compiler.nodes(arguments.get(3..).unwrap_or(&[]))?;
+            let step = compiler.one(arguments.get(2..).unwrap_or(&[]))?;
+            Ok(Compiled::Form(Form::For { start, condition, step, body }))
+        })
+    }
+
+    fn if_error_form(&mut self, arguments: &[Expression]) -> Outcome {
+        let mut all = vec![self.one(arguments)?];
+        all.extend(self.optional(|compiler| compiler.nodes(arguments.get(1..).unwrap_or(&[])))?);
+        if all.len() == 1 {
+            all.push(absent());
+        }
+        Ok(Compiled::Form(Form::IfError(all.into())))
+    }
+
+    fn available_form(
         &mut self,
-        function: &'static Function,
-        arguments: Vec<Expression>,
+        function: &Function,
+        arguments: &[Expression],
         at: usize,
-    ) -> Result<Node, FormulaError> {
-        let mut arguments = arguments.into_iter();
-        let given: Vec<Node> = self.nodes(arguments.by_ref().take(2).collect())?;
-        let Some(greater) = arguments.next() else {
-            let node = Node::Call {
-                function,
-                native: functions::plain_sort,
-                arguments: given.into(),
-                at: offset(at),
-            };
-            return Ok(node);
+        wanted: bool,
+    ) -> Outcome {
+        let [Expression { kind: ExpressionKind::Name(name), .. }] = arguments else {
+            return Err(self.wrong(function, at, "takes the plain name of a field"));
         };
+        let variable = self.variables.get(&name.to_lowercase()).map(|variable| variable.slot);
+        let field = self.read_field(name, at)?;
+        Ok(Compiled::Form(Form::Available { field, variable, wanted }))
+    }
+
+    fn get_field_form(&mut self, arguments: &[Expression], at: usize) -> Outcome {
+        if let Some(name) = arguments.first().and_then(text_constant) {
+            return self.read_field(&name, at).map(|field| Compiled::Node(Node::Field(field)));
+        }
+        self.traits.flags |= flags::ANY_FIELD;
+        self.one(arguments).map(|name| Compiled::Form(Form::GetField(name)))
+    }
+
+    fn set_form(
+        &mut self,
+        function: &Function,
+        arguments: &[Expression],
+        at: usize,
+        target: Target,
+    ) -> Outcome {
+        let [name, value] = arguments else { return Err(self.wrong(function, at, "lacks an argument")) };
+        let Some(name) = text_constant(name) else {
+            return Err(self.wrong(function, at, "needs its name as a constant in double quotes"));
+        };
+        self.assign(target, &name, value, at).map(Compiled::Node)
+    }
+
+    fn transform_form(&mut self, function: &Function, arguments: &[Expression], at: usize) -> Outcome {
+        let [list, name, body] = arguments else { return Err(self.wrong(function, at, "lacks an argument")) };
+        let Some(name) = text_constant(name) else {
+            return Err(self.wrong(
+                function,
+                at,
+                "needs the name of its variable as a constant in double quotes",
+            ));
+        };
+        let list = self.node(list)?;
+        let slot = self.variable(&name, at)?;
+        let body = self.looped(|compiler| compiler.with_set(&[&name], |inside| inside.node(body)))?;
+        Ok(Compiled::Form(Form::Transform { list, slot, body }))
+    }
+
+    /// With an expression that compares it is a form; without one, an ordinary function.
+    fn sort_form(&mut self, function: &'static Function, arguments: &[Expression], at: usize) -> Outcome {
+        let [list, options, greater] = arguments else {
+            let arguments = self.nodes(arguments)?;
+            let native = functions::plain_sort;
+            return Ok(Compiled::Node(Node::Call { function, native, arguments, at: offset(at) }));
+        };
+        let (list, options) = (self.node(list)?, self.node(options)?);
         let slots = (self.variable("$A", at)?, self.variable("$B", at)?);
         let greater =
             self.looped(|compiler| compiler.with_set(&["$A", "$B"], |inside| inside.node(greater)))?;
-        let mut given = given.into_iter();
-        let empty = || Node::Constant(Value::empty());
-        let (list, options) = (given.next().unwrap_or_else(empty), given.next().unwrap_or_else(empty));
-        Ok(Node::Form { form: Box::new(Form::Sort { list, options, slots, greater }), at: offset(at) })
+        Ok(Compiled::Form(Form::Sort { list, options, slots, greater }))
     }
 
     /// Compiles where these variables have a value.
@@ -184,4 +211,9 @@ impl Compiler<'_> {
         }
         result
     }
+}
+
+/// Stands for an argument that is not there.
+const fn absent() -> Node {
+    Node::Constant(Value::empty())
 }

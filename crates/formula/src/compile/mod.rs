@@ -6,13 +6,14 @@ use std::collections::HashMap;
 
 use smol_str::SmolStr;
 
+use crate::datetime::Written;
 use crate::error::{FormulaError, FormulaErrorKind};
-use crate::functions::{self, Body, FormKind, Function, flags};
+use crate::functions::{self, Body, FormKind, Function, Native, flags};
 use crate::lexer::error_at;
 use crate::machine::Machine;
 use crate::parser;
 use crate::program::{Field, Node, Program, Step};
-use crate::syntax::{Expression, ExpressionKind, LIST, LOOSEST, Link, Target};
+use crate::syntax::{COMPARISON, Expression, ExpressionKind, LIST, LOOSEST, Link, Target};
 use crate::value::Value;
 
 /// What a compiled formula tells about itself.
@@ -46,8 +47,7 @@ pub(crate) fn compile(source: &str) -> Result<(Program, Traits), FormulaError> {
     for statement in &statements {
         compiler.find_variables(statement)?;
     }
-    let nodes =
-        statements.into_iter().map(|statement| compiler.node(statement)).collect::<Result<Vec<_>, _>>()?;
+    let nodes = compiler.nodes(&statements)?;
     Ok(compiler.finish(nodes))
 }
 
@@ -115,7 +115,7 @@ impl Compiler<'_> {
             | ExpressionKind::Plus(inside)
             | ExpressionKind::Not(inside)
             | ExpressionKind::Select(inside) => self.find_variables(inside),
-            ExpressionKind::Subscript { list, index } => {
+            ExpressionKind::Subscript { list, index, .. } => {
                 self.find_variables(list)?;
                 self.find_variables(index)
             }
@@ -202,7 +202,7 @@ impl Compiler<'_> {
         Ok(slot)
     }
 
-    fn finish(mut self, statements: Vec<Node>) -> (Program, Traits) {
+    fn finish(mut self, statements: Box<[Node]>) -> (Program, Traits) {
         for field in self.fields.iter().filter(|field| field.read) {
             let known = self.traits.reads.iter().any(|name| name.eq_ignore_ascii_case(&field.name));
             if !known {
@@ -210,47 +210,58 @@ impl Compiler<'_> {
             }
         }
         let fields = self.fields.into_iter().map(|field| Field { name: field.name, slot: field.slot });
-        let program = Program {
-            source: self.source.into(),
-            statements: statements.into(),
-            fields: fields.collect(),
-            slots: self.slots,
-        };
+        let program =
+            Program { source: self.source.into(), statements, fields: fields.collect(), slots: self.slots };
         (program, self.traits)
     }
 
-    fn node(&mut self, expression: Expression) -> Result<Node, FormulaError> {
-        let at = offset(expression.at);
-        match expression.kind {
-            ExpressionKind::Constant(value) => Ok(Node::Constant(value)),
-            ExpressionKind::Time(time) => Ok(match time {
-                crate::datetime::Written::Fixed(time) => Node::Constant(Value::time(time)),
-                crate::datetime::Written::Local(local) => Node::LocalTime(local),
-            }),
-            ExpressionKind::Name(name) => self.name(&name, expression.at),
-            ExpressionKind::Chain { first, rest } => self.chain(*first, rest, at),
-            ExpressionKind::Negate(inside) => {
-                let operand = Box::new(self.node(*inside)?);
-                Ok(self.folded(Node::Negate { operand, at }))
+    fn node(&mut self, expression: &Expression) -> Result<Node, FormulaError> {
+        match &expression.kind {
+            ExpressionKind::Constant(value) => Ok(Node::Constant(value.clone())),
+            ExpressionKind::Time(Written::Fixed(time)) => Ok(Node::Constant(Value::time(*time))),
+            ExpressionKind::Time(Written::Local(local)) => Ok(Node::LocalTime(*local)),
+            ExpressionKind::Name(name) => self.name(name, expression.at),
+            ExpressionKind::Chain { first, rest } => self.chain(first, rest),
+            ExpressionKind::Negate(inside) | ExpressionKind::Plus(inside) | ExpressionKind::Not(inside) => {
+                self.prefix(&expression.kind, inside, expression.at)
             }
-            ExpressionKind::Plus(inside) => {
-                let operand = Box::new(self.node(*inside)?);
-                Ok(self.folded(Node::Plus { operand, at }))
-            }
-            ExpressionKind::Not(inside) => {
-                let operand = Box::new(self.node(*inside)?);
-                Ok(self.folded(Node::Not { operand, at }))
-            }
-            ExpressionKind::Subscript { list, index } => {
-                let (list, index) = (Box::new(self.node(*list)?), Box::new(self.node(*index)?));
-                Ok(self.folded(Node::Subscript { list, index, at }))
-            }
+            ExpressionKind::Subscript { list, index, at } => self.subscript(list, index, *at),
             ExpressionKind::Assign { target, name, value } => {
-                self.assign(target, &name, *value, expression.at)
+                self.assign(*target, name, value, expression.at)
             }
-            ExpressionKind::Select(condition) => Ok(Node::Select(Box::new(self.node(*condition)?))),
-            ExpressionKind::Call { name, arguments } => self.call(&name, arguments, expression.at),
+            ExpressionKind::Select(condition) => {
+                let condition = Box::new(self.node(condition)?);
+                Ok(Node::Select { condition, at: offset(expression.at) })
+            }
+            ExpressionKind::Call { name, arguments } => self.call(name, arguments, expression.at),
         }
+    }
+
+    fn nodes(&mut self, expressions: &[Expression]) -> Result<Box<[Node]>, FormulaError> {
+        let mut nodes = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            nodes.push(self.node(expression)?);
+        }
+        Ok(nodes.into())
+    }
+
+    fn prefix(
+        &mut self,
+        kind: &ExpressionKind,
+        inside: &Expression,
+        at: usize,
+    ) -> Result<Node, FormulaError> {
+        let (operand, at) = (Box::new(self.node(inside)?), offset(at));
+        Ok(self.folded(match kind {
+            ExpressionKind::Negate(_) => Node::Negate { operand, at },
+            ExpressionKind::Plus(_) => Node::Plus { operand, at },
+            _ => Node::Not { operand, at },
+        }))
+    }
+
+    fn subscript(&mut self, list: &Expression, index: &Expression, at: usize) -> Result<Node, FormulaError> {
+        let (list, index) = (Box::new(self.node(list)?), Box::new(self.node(index)?));
+        Ok(self.folded(Node::Subscript { list, index, at: offset(at) }))
     }
 
     fn name(&mut self, name: &str, at: usize) -> Result<Node, FormulaError> {
@@ -265,7 +276,7 @@ impl Compiler<'_> {
         &mut self,
         target: Target,
         name: &str,
-        value: Expression,
+        value: &Expression,
         at: usize,
     ) -> Result<Node, FormulaError> {
         if target == Target::Default {
@@ -324,50 +335,37 @@ impl Compiler<'_> {
         result
     }
 
-    fn chain(&mut self, first: Expression, rest: Vec<Link>, at: u32) -> Result<Node, FormulaError> {
-        let level = rest.first().map_or(LIST, |link| link.binary.operator.level());
+    fn chain(&mut self, first: &Expression, rest: &[Link]) -> Result<Node, FormulaError> {
+        let (level, at) = rest.first().map_or((LIST, 0), |link| (link.binary.operator.level(), link.at));
         let first = self.node(first)?;
         let mut steps = Vec::with_capacity(rest.len());
+        // The right operands of AND and OR are not always evaluated.
+        self.branches += u32::from(level == LOOSEST);
         for Link { binary, at, operand } in rest {
-            let operand = if level == LOOSEST {
-                self.optional(|compiler| compiler.node(operand))?
-            } else {
-                self.node(operand)?
-            };
-            steps.push(Step { binary, operand, at: offset(at) });
+            let operand = self.node(operand)?;
+            steps.push(Step { binary: *binary, operand, at: offset(*at) });
         }
+        self.branches -= u32::from(level == LOOSEST);
         let node = match level {
             LIST => {
                 let elements =
                     std::iter::once(first).chain(steps.into_iter().map(|step| step.operand)).collect();
-                Node::List { elements, at }
+                Node::List { elements, at: offset(at) }
             }
             LOOSEST => Node::Logic { first: Box::new(first), rest: steps.into() },
+            COMPARISON if steps.len() == 1 => match steps.pop() {
+                Some(Step { binary, operand, at }) => {
+                    Node::Compare { left: Box::new(first), right: Box::new(operand), binary, at }
+                }
+                None => first,
+            },
             _ => Node::Chain { first: Box::new(first), rest: steps.into() },
         };
         Ok(self.folded(node))
     }
 
-    fn call(&mut self, name: &str, arguments: Vec<Expression>, at: usize) -> Result<Node, FormulaError> {
-        let Some(function) = functions::find(name) else {
-            return match functions::refused(name) {
-                Some((name, refusal)) => Err(self.error(
-                    at,
-                    FormulaErrorKind::NotPermitted,
-                    format!("{name} is not available here: {}", refusal.reason()),
-                    refusal.advice(),
-                )),
-                None => Err(self.error(
-                    at,
-                    FormulaErrorKind::UnknownFunction,
-                    format!("there is no function {name}"),
-                    functions::similar(name).map_or_else(
-                        || "see the formula reference for the functions there are".to_owned(),
-                        |similar| format!("did you mean {similar}?"),
-                    ),
-                )),
-            };
-        };
+    fn call(&mut self, name: &str, arguments: &[Expression], at: usize) -> Result<Node, FormulaError> {
+        let Some(function) = functions::find(name) else { return Err(self.unknown(name, at)) };
         self.check_arity(function, arguments.len(), at)?;
         self.traits.flags |= function.flags;
         for field in function.reads() {
@@ -380,13 +378,36 @@ impl Compiler<'_> {
             Body::Form(form) => self.form(function, form, arguments, at),
             Body::Native(native) => {
                 let arguments = self.nodes(arguments)?;
-                if function.flags & flags::FORMAT != 0 && functions::format_needs_today(&arguments) {
-                    self.traits.flags |= flags::TIME_VARIANT;
-                }
-                let node = Node::Call { function, native, arguments: arguments.into(), at: offset(at) };
-                Ok(if function.flags & flags::VARYING == 0 { self.folded(node) } else { node })
+                Ok(self.native(function, native, arguments, offset(at)))
             }
         }
+    }
+
+    fn native(
+        &mut self,
+        function: &'static Function,
+        native: Native,
+        arguments: Box<[Node]>,
+        at: u32,
+    ) -> Node {
+        if function.flags & flags::FORMAT != 0 && functions::format_needs_today(&arguments) {
+            self.traits.flags |= flags::TIME_VARIANT;
+        }
+        let node = Node::Call { function, native, arguments, at };
+        if function.flags & flags::VARYING == 0 { self.folded(node) } else { node }
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str, at: usize) -> FormulaError {
+        if let Some((name, refusal)) = functions::refused(name) {
+            let message = format!("{name} is not available here: {}", refusal.reason());
+            return self.error(at, FormulaErrorKind::NotPermitted, message, refusal.advice());
+        }
+        let advice = functions::similar(name).map_or_else(
+            || "see the formula reference for the functions there are".to_owned(),
+            |similar| format!("did you mean {similar}?"),
+        );
+        self.error(at, FormulaErrorKind::UnknownFunction, format!("there is no function {name}"), advice)
     }
 
     fn check_arity(&self, function: &Function, count: usize, at: usize) -> Result<(), FormulaError> {
@@ -406,10 +427,6 @@ impl Compiler<'_> {
             format!("{} takes {expected}, not {count}", function.name),
             format!("write {}", function.usage()),
         ))
-    }
-
-    fn nodes(&mut self, expressions: Vec<Expression>) -> Result<Vec<Node>, FormulaError> {
-        expressions.into_iter().map(|expression| self.node(expression)).collect()
     }
 
     /// The constant that a node of constants comes to. What comes to an error, or depends on the
@@ -439,7 +456,9 @@ fn is_foldable(node: &Node) -> bool {
         Node::Chain { first, rest } | Node::Logic { first, rest } => {
             constant(first) && rest.iter().all(|step| constant(&step.operand))
         }
-        Node::Subscript { list, index, .. } => constant(list) && constant(index),
+        Node::Subscript { list: left, index: right, .. } | Node::Compare { left, right, .. } => {
+            constant(left) && constant(right)
+        }
         _ => false,
     }
 }

@@ -1,7 +1,13 @@
 //! A plain model of an index, and the comparison with it.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

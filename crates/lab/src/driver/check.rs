@@ -21,8 +21,6 @@ struct Written {
 #[derive(Deserialize)]
 struct Entries {
     total_rows: u64,
-    #[serde(default)]
-    offset: Option<u64>,
     rows: Vec<Entry>,
 }
 
@@ -97,8 +95,9 @@ pub(super) fn document(
     Ok((revision, fields))
 }
 
-/// Entries of a view were read: no more than were asked for, none left out, none without a document.
-pub(super) fn page(answer: &Answer, count: u64) -> Result<Page, Failure> {
+/// Entries of a view were read: no more than were asked for, none without a document, and, where it is
+/// known at which entry the page begins, none left out before the view's end.
+pub(super) fn page(answer: &Answer, count: u64, position: Option<u64>) -> Result<Page, Failure> {
     let wrong = |why: &str| Err(answer.failure(FailureKind::WrongAnswer, why));
     let entries: Entries = json(answer)?;
     let read = entries.rows.len() as u64;
@@ -108,10 +107,7 @@ pub(super) fn page(answer: &Answer, count: u64) -> Result<Page, Failure> {
     if entries.rows.iter().any(|entry| entry.id.is_empty()) {
         return wrong("an entry without a document: ");
     }
-    if let Some(offset) = entries.offset
-        && read < count
-        && offset.saturating_add(read) < entries.total_rows
-    {
+    if position.is_some_and(|position| read < count && position.saturating_add(read) < entries.total_rows) {
         return wrong("entries are missing: ");
     }
     let last = entries

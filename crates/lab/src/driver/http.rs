@@ -332,7 +332,11 @@ impl Session for HttpSession {
             }
         }
         let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
-        check::page(&answer, count)
+        let position = match from {
+            From::Position(position) => Some(position),
+            From::After(_) => None,
+        };
+        check::page(&answer, count, position)
     }
 
     async fn fetch(&mut self, database: &str, id: &str, known: Option<&str>) -> Result<Fetched, Failure> {

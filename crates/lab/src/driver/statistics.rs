@@ -6,8 +6,11 @@ use serde_json::Value;
 
 use super::connection::{Answer, Connection};
 
+/// Finds the number in an answer.
+type Reader = fn(&Answer) -> Option<u64>;
+
 /// Places to look, best first. The first that has the number is kept.
-const PLACES: &[(&str, fn(&Answer) -> Option<u64>)] =
+const PLACES: &[(&str, Reader)] =
     &[("/metrics", from_prometheus), ("/_node/_local/_stats", from_couchdb), ("/_stats", from_couchdb)];
 
 /// Which place has the number.

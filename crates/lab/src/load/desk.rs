@@ -41,7 +41,13 @@ impl Desk {
         self.view = None;
     }
 
+    /// Puts a page in sight. Scrolling on at the end of a view leaves the last page there, and goes to the
+    /// first one next.
     pub(super) fn show(&mut self, name: String, page: Page) {
+        if let Some(view) = self.view.as_mut().filter(|view| page.documents.is_empty() && view.name == name) {
+            view.last = None;
+            return;
+        }
         self.view = Some(OpenView { name, documents: page.documents, last: page.last, at: None });
     }
 

@@ -2,6 +2,7 @@
 
 mod context;
 mod desk;
+mod files;
 mod plan;
 mod prepare;
 mod run;
@@ -33,9 +34,11 @@ pub struct Measured {
 /// Prepares and runs what was planned.
 ///
 /// # Errors
-/// The script has commands that cannot be run, the server does not answer, or it cannot be prepared.
+/// The script has commands that cannot be run, the users need more open files than there may be, the server
+/// does not answer, or it cannot be prepared.
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
+    files::allow_connections(plan.users)?;
     let driver = Arc::new(driver);
     let server = driver
         .describe()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::driver::Person;
 use crate::schedule::Model;
-use crate::script::{Estimate, Script, Variables};
+use crate::script::{Command, Estimate, Script, Variables};
 use crate::workload::Workload;
 
 /// What has to happen for a run to be stopped before its time.
@@ -67,16 +67,17 @@ impl Plan {
         self
     }
 
-    /// The users, in the order of their numbers.
+    /// The users, in the order of their numbers. Their mail databases lie in `[nb_dbdir]`.
     #[must_use]
     pub fn people(&self) -> Vec<Person> {
         let digits = self.users.to_string().len().max(4);
+        let folder = self.variables.get("nb_dbdir").unwrap_or("mail/");
         let person = |number: usize| {
             let name = format!("{}{number:0digits$}", self.user_prefix);
             Person {
                 number,
                 full_name: format!("Lab User {number:0digits$}"),
-                mail_database: format!("mail/{name}"),
+                mail_database: format!("{folder}{name}"),
                 name,
             }
         };
@@ -89,6 +90,13 @@ impl Plan {
         let estimate = Estimate::of(&self.script);
         let scaled = |time: Duration| time.div_f64(self.speedup);
         (scaled(estimate.before_loop), scaled(estimate.one_loop).max(SHORTEST_ROUND))
+    }
+
+    /// Whether users work until the run is over; else each runs the script once.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        let mut commands = self.script.statements.iter().map(|statement| &statement.command);
+        commands.any(|command| matches!(command, Command::Rewind { times: None, .. }))
     }
 
     /// Over what time the users begin, and when counting begins at the latest.

@@ -190,6 +190,11 @@ impl Run<'_> {
         let operator = tokio::signal::ctrl_c();
         tokio::pin!(operator);
         let mut phase_end = begin + longest;
+        if !self.plan.is_endless() {
+            // There is no time in which all are at work: everything counts.
+            self.begin_hold(begin, progress);
+            phase_end = begin + self.plan.duration;
+        }
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}

@@ -10,8 +10,8 @@ pub struct ProcessCounts {
     pub user_ticks: u64,
     pub system_ticks: u64,
     pub resident_pages: u64,
-    /// Bytes sent to the storage layer; 0 where the file cannot be read.
-    pub written_bytes: u64,
+    /// Bytes sent to the storage layer; `None` where `io` may not be read.
+    pub written_bytes: Option<u64>,
 }
 
 /// The counts in `/proc/PID/stat` (fields 14, 15 and 24). The second field, the program's name in
@@ -24,7 +24,7 @@ pub fn parse_stat(text: &str) -> Option<ProcessCounts> {
     let user_ticks = fields.nth(14 - 3)?.parse().ok()?;
     let system_ticks = fields.next()?.parse().ok()?;
     let resident_pages = fields.nth(24 - 16)?.parse().ok()?;
-    Some(ProcessCounts { user_ticks, system_ticks, resident_pages, written_bytes: 0 })
+    Some(ProcessCounts { user_ticks, system_ticks, resident_pages, written_bytes: None })
 }
 
 /// `write_bytes` of `/proc/PID/io`.
@@ -39,7 +39,7 @@ pub fn read_counts(pid: u32) -> Option<ProcessCounts> {
     let folder = Path::new("/proc").join(pid.to_string());
     let counts = parse_stat(&std::fs::read_to_string(folder.join("stat")).ok()?)?;
     let written = std::fs::read_to_string(folder.join("io")).ok().and_then(|text| parse_written(&text));
-    Some(ProcessCounts { written_bytes: written.unwrap_or(0), ..counts })
+    Some(ProcessCounts { written_bytes: written, ..counts })
 }
 
 /// A process and all processes that it has started, directly or not.
@@ -68,7 +68,8 @@ pub struct Usage {
     pub user_s: f64,
     pub system_s: f64,
     pub resident_bytes: u64,
-    pub written_bytes: u64,
+    /// `None` where the system does not show it.
+    pub written_bytes: Option<u64>,
 }
 
 /// Reads what a process used between one call and the next.
@@ -111,7 +112,10 @@ impl ProcessMeter {
             let before = self.seen.get(pid).copied().unwrap_or_default();
             user_ticks += counts.user_ticks.saturating_sub(before.user_ticks);
             system_ticks += counts.system_ticks.saturating_sub(before.system_ticks);
-            usage.written_bytes += counts.written_bytes.saturating_sub(before.written_bytes);
+            if let Some(written) = counts.written_bytes {
+                let written = written.saturating_sub(before.written_bytes.unwrap_or(0));
+                usage.written_bytes = Some(usage.written_bytes.unwrap_or(0) + written);
+            }
             usage.resident_bytes += counts.resident_pages * self.page_bytes;
         }
         #[allow(clippy::cast_precision_loss, reason = "ticks of an interval are few")]

@@ -74,7 +74,9 @@ fn used(run: &RunData, of: fn(&Tick) -> Option<Usage>) -> Option<(Usage, f64)> {
     for (usage, length_s) in held(run).filter_map(|tick| Some((of(tick)?, tick.length_s))) {
         sum.user_s += usage.user_s;
         sum.system_s += usage.system_s;
-        sum.written_bytes += usage.written_bytes;
+        if let Some(written) = usage.written_bytes {
+            sum.written_bytes = Some(sum.written_bytes.unwrap_or(0) + written);
+        }
         sum.resident_bytes = sum.resident_bytes.max(usage.resident_bytes);
         seconds += length_s;
     }
@@ -92,51 +94,53 @@ fn summary(plan: &Plan, run: &RunData, cpus: usize) -> Summary {
     }
     let hold_s = run.hold.as_secs_f64();
     let per_minute = |count: u64| if hold_s > 0.0 { float(count) * 60.0 / hold_s } else { 0.0 };
-    let transactions = run.recorder.answered_in_hold();
-    let per_transaction =
-        |value: f64| if transactions > 0 { Some(value / float(transactions)) } else { None };
-    let server = used(run, |tick| tick.server);
-    let percent = |seconds: f64, of: f64| 100.0 * seconds / of / cpus as f64;
-    let driver = used(run, |tick| tick.driver);
-    let syncs: Option<u64> = held(run).map(|tick| tick.log_syncs).sum();
-    let users = plan.users.max(1) as f64;
+    let due = answered + failed;
     let late: Vec<f64> =
         run.behind.iter().filter(|behind| **behind > LATE).map(Duration::as_secs_f64).collect();
-    let resident = server.map(|(usage, _)| usage.resident_bytes);
     let totals = run.recorder.totals();
-    Summary {
+    let mut summary = Summary {
         users: plan.users,
         hold_s,
-        cpu_percent: server.map(|(usage, seconds)| percent(usage.user_s + usage.system_s, seconds)),
-        user_percent: server.map(|(usage, seconds)| percent(usage.user_s, seconds)),
-        system_percent: server.map(|(usage, seconds)| percent(usage.system_s, seconds)),
-        transactions_per_minute: per_minute(transactions),
-        due_per_minute: per_minute(answered + failed),
+        transactions_per_minute: per_minute(run.recorder.answered_in_hold()),
+        due_per_minute: per_minute(due),
         latency: latency.summary(),
         service: service.summary(),
-        resident_bytes: resident,
-        memory_per_user_bytes: resident.map(|bytes| float(bytes) / users),
-        added_memory_per_user_bytes: resident
-            .zip(run.idle_memory_bytes)
-            .map(|(bytes, idle)| (float(bytes) - float(idle)) / users),
-        disk_bytes_per_transaction: server.and_then(|(usage, _)| per_transaction(float(usage.written_bytes))),
-        disk_bytes_per_s: server.map(|(usage, seconds)| float(usage.written_bytes) / seconds),
-        log_syncs_per_s: syncs.filter(|_| hold_s > 0.0).map(|syncs| float(syncs) / hold_s),
-        log_syncs_per_transaction: syncs.and_then(|syncs| per_transaction(float(syncs))),
         failed,
-        failed_percent: if answered + failed > 0 {
-            100.0 * float(failed) / float(answered + failed)
-        } else {
-            0.0
-        },
+        failed_percent: if due > 0 { 100.0 * float(failed) / float(due) } else { 0.0 },
         time_outs: totals.time_outs,
         conflicts: totals.conflicts,
         late_users: late.len(),
         late_mean_s: if late.is_empty() { 0.0 } else { late.iter().sum::<f64>() / late.len() as f64 },
-        driver_cpu_percent: driver
-            .map_or(0.0, |(usage, seconds)| percent(usage.user_s + usage.system_s, seconds)),
         driver_lag_p99_ms: run.recorder.lag_times().summary().p99_ms,
+        ..Summary::default()
+    };
+    processes(&mut summary, run, cpus);
+    summary
+}
+
+/// What the processes of server and driver used in the hold phase.
+fn processes(summary: &mut Summary, run: &RunData, cpus: usize) {
+    let percent = |seconds: f64, of_s: f64| 100.0 * seconds / of_s / cpus as f64;
+    let transactions = run.recorder.answered_in_hold();
+    let per_transaction = |value: u64| (transactions > 0).then(|| float(value) / float(transactions));
+    if let Some((driver, seconds)) = used(run, |tick| tick.driver) {
+        summary.driver_cpu_percent = percent(driver.user_s + driver.system_s, seconds);
     }
+    if let Some(syncs) = held(run).map(|tick| tick.log_syncs).sum::<Option<u64>>() {
+        summary.log_syncs_per_s = (summary.hold_s > 0.0).then(|| float(syncs) / summary.hold_s);
+        summary.log_syncs_per_transaction = per_transaction(syncs);
+    }
+    let Some((server, seconds)) = used(run, |tick| tick.server) else { return };
+    let users = summary.users.max(1) as f64;
+    let resident = float(server.resident_bytes);
+    summary.user_percent = Some(percent(server.user_s, seconds));
+    summary.system_percent = Some(percent(server.system_s, seconds));
+    summary.cpu_percent = Some(percent(server.user_s + server.system_s, seconds));
+    summary.resident_bytes = Some(server.resident_bytes);
+    summary.memory_per_user_bytes = Some(resident / users);
+    summary.added_memory_per_user_bytes = run.idle_memory_bytes.map(|idle| (resident - float(idle)) / users);
+    summary.disk_bytes_per_s = server.written_bytes.map(|written| float(written) / seconds);
+    summary.disk_bytes_per_transaction = server.written_bytes.and_then(per_transaction);
 }
 
 fn evidence(plan: &Plan, measured: &Measured, summary: &Summary) -> Evidence {
@@ -150,6 +154,7 @@ fn evidence(plan: &Plan, measured: &Measured, summary: &Summary) -> Evidence {
         hold: run.hold,
         users: plan.users,
         users_past_first_round: run.users_past_first_round,
+        endless: plan.is_endless(),
         waits_for_rounds: plan.ramp_up.is_none(),
         broken_off: run.broken_off,
     }
@@ -281,7 +286,9 @@ fn second(tick: &Tick, cpus: usize) -> SecondRow {
         server_user_percent: tick.server.map(|usage| percent(usage.user_s)),
         server_system_percent: tick.server.map(|usage| percent(usage.system_s)),
         server_resident_bytes: tick.server.map(|usage| usage.resident_bytes),
-        server_written_bytes_per_s: tick.server.map(|usage| float(usage.written_bytes) / length_s),
+        server_written_bytes_per_s: tick
+            .server
+            .and_then(|usage| Some(float(usage.written_bytes?) / length_s)),
         log_syncs_per_s: tick.log_syncs.map(|syncs| float(syncs) / length_s),
         driver_cpu_percent: tick.driver.map(|usage| percent(usage.user_s + usage.system_s)),
         driver_lag_max_ms: tick.kept.lag_max.as_secs_f64() * 1000.0,

@@ -26,6 +26,8 @@ const MOST_POINTS: usize = 360;
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub(super) name: &'static str,
+    /// Which of the page's colours, beginning with 0.
+    pub(super) colour: usize,
     pub(super) values: Vec<Option<f64>>,
     pub(super) filled: bool,
 }
@@ -89,7 +91,8 @@ impl Chart<'_> {
             .set_all_tick_mark_size(3)
             .draw()
             .map_err(undrawable)?;
-        for (series, colour) in self.series.iter().zip(SERIES) {
+        for series in &self.series {
+            let colour = SERIES.get(series.colour).copied().unwrap_or(INK);
             for run in self.runs(series) {
                 if series.filled {
                     let base = vec![(run.first().map_or(0.0, |point| point.0), low)];

@@ -52,6 +52,15 @@ fn header(report: &Report) -> String {
     for reason in &report.validity.reasons {
         notes.push_str(&format!("<li class=\"bad\">{}.</li>", escape(reason)));
     }
+    for missed in report.objectives.iter().filter(|objective| !objective.reached) {
+        notes.push_str(&format!(
+            "<li class=\"bad\">Missed: {} {} {}, where at most {} was wanted.</li>",
+            missed.name,
+            ms(missed.value),
+            missed.unit,
+            missed.limit
+        ));
+    }
     for warning in &report.validity.warnings {
         notes.push_str(&format!("<li><span class=\"warn\">Note:</span> {}.</li>", escape(warning)));
     }
@@ -219,82 +228,51 @@ impl Panel {
 fn line(
     seconds: &[SecondRow],
     name: &'static str,
+    colour: usize,
     filled: bool,
     value: impl Fn(&SecondRow) -> Option<f64>,
 ) -> Series {
-    Series { name, values: seconds.iter().map(value).collect(), filled }
+    Series { name, colour, values: seconds.iter().map(value).collect(), filled }
 }
 
+fn panel(title: &'static str, about: &'static str, unit: Unit, series: Vec<Series>) -> Panel {
+    Panel { title, about, unit, series }
+}
+
+/// Everything that can be shown; what was never seen is left out.
 fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
     let answered = |second: &SecondRow, value: f64| (second.latency.count > 0).then_some(value);
-    let cpu = |second: &SecondRow| Some(second.server_user_percent? + second.server_system_percent?);
-    let written = |second: &SecondRow| second.server_written_bytes_per_s;
-    let mut panels = vec![
-        Panel {
-            title: "Throughput",
-            about: "transactions per second",
-            unit: Unit::Plain,
-            series: vec![line(seconds, "answered", true, |second| Some(second.transactions_per_s))],
-        },
-        Panel {
-            title: "Response time",
-            about: "from when a request was due",
-            unit: Unit::Milliseconds,
-            series: vec![
-                line(seconds, "median", false, |second| answered(second, second.latency.p50_ms)),
-                line(seconds, "95 %", false, |second| answered(second, second.latency.p95_ms)),
-                line(seconds, "99 %", false, |second| answered(second, second.latency.p99_ms)),
-            ],
-        },
-        Panel {
-            title: "CPU",
-            about: "of all CPUs",
-            unit: Unit::Percent,
-            series: vec![
-                line(seconds, "server", true, cpu),
-                line(seconds, "its system part", true, |second| second.server_system_percent),
-                line(seconds, "driver", false, |second| second.driver_cpu_percent),
-            ],
-        },
-        Panel {
-            title: "Memory",
-            about: "of the server\u{2019}s process",
-            unit: Unit::Bytes,
-            series: vec![line(seconds, "resident", true, |second| {
-                second.server_resident_bytes.map(|bytes| bytes as f64)
-            })],
-        },
-        Panel {
-            title: "Disk",
-            about: "written per second",
-            unit: Unit::Bytes,
-            series: vec![line(seconds, "written", true, written)],
-        },
-        Panel {
-            title: "Log syncs",
-            about: "per second",
-            unit: Unit::Plain,
-            series: vec![line(seconds, "syncs", true, |second| second.log_syncs_per_s)],
-        },
+    let mut throughput = vec![line(seconds, "answered", 0, true, |second| Some(second.transactions_per_s))];
+    if seconds.iter().any(|second| second.failed_per_s > 0.0) {
+        throughput.push(line(seconds, "failed", 2, false, |second| Some(second.failed_per_s)));
+    }
+    let response = vec![
+        line(seconds, "median", 0, false, |second| answered(second, second.latency.p50_ms)),
+        line(seconds, "95 %", 1, false, |second| answered(second, second.latency.p95_ms)),
+        line(seconds, "99 %", 2, false, |second| answered(second, second.latency.p99_ms)),
     ];
-    if seconds.iter().any(|second| second.failed_per_s > 0.0)
-        && let Some(throughput) = panels.first_mut()
-    {
-        let failed = line(seconds, "", false, |_| None);
-        throughput.series.extend([
-            failed.clone(),
-            Series {
-                name: "failed",
-                values: seconds.iter().map(|second| Some(second.failed_per_s)).collect(),
-                filled: false,
-            },
-        ]);
-    }
+    let server_cpu = |second: &SecondRow| Some(second.server_user_percent? + second.server_system_percent?);
+    let cpu = vec![
+        line(seconds, "server", 0, true, server_cpu),
+        line(seconds, "its system part", 1, true, |second| second.server_system_percent),
+        line(seconds, "driver", 2, false, |second| second.driver_cpu_percent),
+    ];
+    let resident = |second: &SecondRow| second.server_resident_bytes.map(|bytes| bytes as f64);
+    let memory = vec![line(seconds, "resident", 0, true, resident)];
+    let disk = vec![line(seconds, "written", 0, true, |second| second.server_written_bytes_per_s)];
+    let syncs = vec![line(seconds, "syncs", 0, true, |second| second.log_syncs_per_s)];
+    let mut panels = vec![
+        panel("Throughput", "transactions per second", Unit::Plain, throughput),
+        panel("Response time", "from when due", Unit::Milliseconds, response),
+        panel("CPU", "of all CPUs", Unit::Percent, cpu),
+        panel("Memory", "of the server\u{2019}s process", Unit::Bytes, memory),
+        panel("Disk", "written per second", Unit::Bytes, disk),
+        panel("Log syncs", "per second", Unit::Plain, syncs),
+    ];
     for panel in &mut panels {
-        let seen = |series: &Series| series.name.is_empty() || series.values.iter().any(Option::is_some);
-        panel.series.retain(seen);
+        panel.series.retain(|series| series.values.iter().any(Option::is_some));
     }
-    panels.retain(|panel| panel.series.iter().any(|series| !series.name.is_empty()));
+    panels.retain(|panel| !panel.series.is_empty());
     panels
 }
 
@@ -316,8 +294,8 @@ fn charts(report: &Report) -> Result<String, LabError> {
     let mut text = "<h2>Against time<small>minutes and seconds; ramp-up and ramp-down are shaded</small></h2>\n<div class=\"charts\">\n".to_owned();
     for mut panel in panels(&report.seconds) {
         let mut keys = String::new();
-        for (index, series) in panel.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()) {
-            let variable = series_variable(index);
+        for series in &panel.series {
+            let variable = series_variable(series.colour);
             keys.push_str(&format!(
                 "<span class=\"key\" style=\"--key:var({variable})\">{}</span>",
                 series.name

@@ -30,6 +30,8 @@ pub struct Evidence {
     pub hold: Duration,
     pub users: usize,
     pub users_past_first_round: u64,
+    /// Users work until the run is over.
+    pub endless: bool,
     /// The ramp-up was to wait for everyone's first round.
     pub waits_for_rounds: bool,
     pub broken_off: usize,
@@ -40,8 +42,10 @@ pub struct Evidence {
 pub fn judge(evidence: &Evidence) -> Validity {
     let mut reasons = Vec::new();
     let mut warnings = Vec::new();
-    if let Some(cut) = &evidence.cut {
-        reasons.extend(cut_short(cut));
+    match &evidence.cut {
+        None => {}
+        Some(cut @ Cut::UsersEnded) => warnings.push(cut_short(cut)),
+        Some(cut) => reasons.push(cut_short(cut)),
     }
     if evidence.answered == 0 {
         reasons.push("no request was answered while all users were at work".to_owned());
@@ -56,7 +60,7 @@ pub fn judge(evidence: &Evidence) -> Validity {
         ));
     }
     let first = usize::try_from(evidence.users_past_first_round).unwrap_or(usize::MAX);
-    if first < evidence.users && !evidence.hold.is_zero() {
+    if evidence.endless && first < evidence.users && !evidence.hold.is_zero() {
         let late = evidence.users - first;
         let why = if evidence.waits_for_rounds { "; the ramp-up waited as long as it may" } else { "" };
         warnings.push(format!(
@@ -89,8 +93,8 @@ fn driver(evidence: &Evidence, reasons: &mut Vec<String>, warnings: &mut Vec<Str
     }
 }
 
-fn cut_short(cut: &Cut) -> Option<String> {
-    Some(match cut {
+fn cut_short(cut: &Cut) -> String {
+    match cut {
         Cut::TimeOuts(count) => format!("stopped early: {count} requests had timed out"),
         Cut::Errors(percent) => {
             format!("stopped early: {percent:.0} % of the requests of ten seconds failed")
@@ -98,7 +102,6 @@ fn cut_short(cut: &Cut) -> Option<String> {
         Cut::Average(ms) => format!("stopped early: the average latency of ten seconds was {ms:.0} ms"),
         Cut::Operator => "stopped early by the operator".to_owned(),
         Cut::ServerGone => "the server's process ended during the run".to_owned(),
-        // A script without an endless loop has simply been done.
-        Cut::UsersEnded => return None,
-    })
+        Cut::UsersEnded => "every user's script ended before the time was up".to_owned(),
+    }
 }

@@ -118,7 +118,8 @@ impl<'a> Arguments<'a> {
 
     fn variable(&self, word: &Word, name: &str) -> Result<String, ScriptError> {
         self.variables.get(name).map(str::to_owned).ok_or_else(|| {
-            let nearest = nearest(name, self.variables.iter().map(|(name, _)| name));
+            let nearest = nearest(name, self.variables.iter().map(|(name, _)| name))
+                .map(|nearest| format!("[{nearest}]"));
             self.error(word, Problem::UnknownVariable { name: name.to_owned(), nearest })
         })
     }

@@ -21,7 +21,7 @@ impl fmt::Display for Place {
 
 /// One thing that is wrong with a script.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{place}: {}: {problem}", quoted(.word))]
+#[error("{place}: {}{problem}", quoted(.word))]
 pub struct ScriptError {
     /// Where the word stands.
     pub place: Place,
@@ -32,7 +32,11 @@ pub struct ScriptError {
 }
 
 fn quoted(word: &str) -> String {
-    if word.starts_with('"') { word.to_owned() } else { format!("\u{201c}{word}\u{201d}") }
+    match word {
+        "" => String::new(),
+        _ if word.starts_with('"') => format!("{word}: "),
+        _ => format!("\u{201c}{word}\u{201d}: "),
+    }
 }
 
 /// Everything that is wrong with a script, in the order of its lines.
@@ -56,15 +60,18 @@ pub enum Problem {
         "a variable is a name between brackets, as in [NormalMessageSize]; write it so, or take the bracket away"
     )]
     OpenVariable,
-    #[error("no command has this name{}", suggestion(.nearest, ""))]
+    #[error("no command has this name{}", suggestion(.nearest))]
     UnknownCommand { nearest: Option<String> },
-    #[error("the variable [{name}] has no value{}; give it one with --set {name}=VALUE, or in the script's header", suggestion(.nearest, "; "))]
+    #[error(
+        "[{name}] has no value; give it one with --set {name}=VALUE, or in the script's header{}",
+        suggestion(.nearest)
+    )]
     UnknownVariable { name: String, nearest: Option<String> },
     #[error("a header line reads **Variable: Name = value (what it means)**")]
     VariableLine,
     #[error("{command} needs {what}; it is written {usage}")]
     Missing { command: &'static str, what: &'static str, usage: &'static str },
-    #[error("{command} takes no more than this; it is written {usage}")]
+    #[error("{command} takes nothing more here; it is written {usage}")]
     TooMany { command: &'static str, usage: &'static str },
     #[error("a whole number from {lowest} to {highest} is wanted here")]
     Number { lowest: u64, highest: u64 },
@@ -74,7 +81,7 @@ pub enum Problem {
     Time,
     #[error("the first time of the two is the longer one")]
     TimeOrder,
-    #[error("one of {0} is wanted here")]
+    #[error("this can only be {0}")]
     Choice(&'static str),
     #[error("{opening} in line {line} is never closed by {closing}")]
     NeverClosed { opening: &'static str, closing: &'static str, line: usize },
@@ -90,10 +97,6 @@ pub enum Problem {
     Empty,
 }
 
-fn suggestion(nearest: &Option<String>, separator: &str) -> String {
-    match (nearest, separator) {
-        (None, _) => String::new(),
-        (Some(nearest), "") => format!("; did you mean {nearest}?"),
-        (Some(nearest), _) => format!("; did you mean [{nearest}]?"),
-    }
+fn suggestion(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }

@@ -41,17 +41,20 @@ pub(super) struct Parser<'a> {
     open: Vec<Block>,
     /// Loops that were begun, to refuse a second one of the same name.
     begun: Vec<LoopName>,
+    /// Blocks are crossed somewhere: which of them are never closed says nothing any more.
+    crossed: bool,
 }
 
 /// Makes statements of lines. Each line that is wrong adds one error.
 pub(super) fn parse(lines: &[Line], variables: &Variables, errors: &mut Vec<ScriptError>) -> Vec<Statement> {
-    let mut parser = Parser { variables, statements: Vec::new(), open: Vec::new(), begun: Vec::new() };
+    let mut parser =
+        Parser { variables, statements: Vec::new(), open: Vec::new(), begun: Vec::new(), crossed: false };
     for line in lines {
         if let Err(error) = parser.line(line) {
             errors.push(error);
         }
     }
-    for block in &parser.open {
+    for block in parser.open.iter().filter(|_| !parser.crossed) {
         let (opening, closing) = block.kind.words();
         let line = lines.iter().find(|line| line.number == block.line);
         let Some((line, word)) = line.and_then(|line| Some((line, line.words.first()?))) else { continue };
@@ -166,6 +169,7 @@ impl Parser<'_> {
             return Ok(block);
         }
         let opened = self.open.iter().any(|block| block.kind == kind);
+        self.crossed |= opened;
         let (inner, closing) = block.kind.words();
         let line = block.line;
         self.open.push(block);
@@ -179,9 +183,9 @@ impl Parser<'_> {
     /// Lets the jump at `statement` go to the next statement.
     fn bind(&mut self, statement: usize) {
         let next = self.statements.len();
-        match self.statements.get_mut(statement).map(|statement| &mut statement.command) {
-            Some(Command::SkipUnless { target, .. } | Command::Jump { target }) => *target = next,
-            _ => {}
+        let command = self.statements.get_mut(statement).map(|statement| &mut statement.command);
+        if let Some(Command::SkipUnless { target, .. } | Command::Jump { target }) = command {
+            *target = next;
         }
     }
 
@@ -192,14 +196,13 @@ impl Parser<'_> {
         arguments: Arguments<'_>,
     ) -> Result<(), ScriptError> {
         let kind = BlockKind::Loop(name);
+        self.begin(line, kind);
+        self.add(line, Command::BeginLoop(name));
         if self.begun.contains(&name) {
             return Err(arguments.at_name(Problem::Repeated(kind.words().0)));
         }
-        arguments.finish()?;
         self.begun.push(name);
-        self.begin(line, kind);
-        self.add(line, Command::BeginLoop(name));
-        Ok(())
+        arguments.finish()
     }
 
     fn rewind(
@@ -379,7 +382,7 @@ fn calendar(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
     let kind = match arguments.fixed(word)?.to_ascii_lowercase().as_str() {
         "appointment" => CalendarKind::Appointment,
         "invitation" => CalendarKind::Invitation,
-        _ => return Err(arguments.error(word, Problem::Choice("Appointment and Invitation"))),
+        _ => return Err(arguments.error(word, Problem::Choice("Appointment or Invitation"))),
     };
     Ok(Command::Calendar { kind, sending: arguments.sending()? })
 }

@@ -1,5 +1,7 @@
 //! A small server in memory with as much of CouchDB's interface as the laboratory uses, and with faults
 //! that can be switched on: it stalls, fails, or answers wrongly.
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,8 +27,6 @@ use tokio::net::TcpListener;
 pub struct Faults {
     /// Every answer takes this long.
     pub delay: Duration,
-    /// No request that comes between these times after [`FakeServer::start`] is answered before the second.
-    pub stall: Option<(Duration, Duration)>,
     /// Every nth reading of a document fails with this status.
     pub failing_reads: Option<(u64, u16)>,
     /// Every nth reading of a document answers with another body than was written.
@@ -49,12 +49,20 @@ struct State {
     reads: u64,
     writes: u64,
     log: Vec<String>,
+    deleted: Vec<Value>,
 }
 
 pub struct FakeServer {
     pub address: SocketAddr,
-    state: Arc<Mutex<State>>,
-    syncs: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    syncs: AtomicU64,
+    /// No request is answered before this.
+    stalled_until: Mutex<Option<Instant>>,
 }
 
 type Answer = (u16, Value);
@@ -67,25 +75,26 @@ impl FakeServer {
     pub async fn start_at(address: &str, faults: Faults) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
-        let syncs = Arc::new(AtomicU64::new(0));
-        let (shared, counter) = (Arc::clone(&state), Arc::clone(&syncs));
-        let started = Instant::now();
+        let shared = Arc::new(Shared::default());
+        let served = Arc::clone(&shared);
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
-                let (state, syncs) = (Arc::clone(&shared), Arc::clone(&counter));
+                let shared = Arc::clone(&served);
                 tokio::spawn(async move {
-                    let service = service_fn(move |request| {
-                        serve(request, Arc::clone(&state), Arc::clone(&syncs), faults, started)
-                    });
+                    let service = service_fn(move |request| serve(request, Arc::clone(&shared), faults));
                     let server = hyper::server::conn::http1::Builder::new();
                     drop(server.serve_connection(TokioIo::new(stream), service).await);
                 });
             }
         });
-        Self { address, state, syncs }
+        Self { address, shared }
+    }
+
+    /// From now on no request is answered for so long.
+    pub fn stall_for(&self, time: Duration) {
+        *self.shared.stalled_until.lock() = Some(Instant::now() + time);
     }
 
     pub fn url(&self) -> String {
@@ -94,13 +103,13 @@ impl FakeServer {
 
     /// Documents in a database, without design documents.
     pub fn count(&self, database: &str) -> usize {
-        let state = self.state.lock();
+        let state = self.shared.state.lock();
         let documents = state.databases.get(database).map(|database| &database.documents);
         documents.map_or(0, |documents| documents.keys().filter(|id| !id.starts_with('_')).count())
     }
 
     pub fn documents(&self, database: &str) -> Vec<Value> {
-        let state = self.state.lock();
+        let state = self.shared.state.lock();
         state
             .databases
             .get(database)
@@ -108,26 +117,28 @@ impl FakeServer {
             .unwrap_or_default()
     }
 
+    /// Documents that were deleted, as they were.
+    pub fn deleted(&self) -> Vec<Value> {
+        self.shared.state.lock().deleted.clone()
+    }
+
     /// Requests that were answered, as `GET /path`.
     pub fn log(&self) -> Vec<String> {
-        self.state.lock().log.clone()
+        self.shared.state.lock().log.clone()
     }
 }
 
 async fn serve(
     request: Request<Incoming>,
-    state: Arc<Mutex<State>>,
-    syncs: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     faults: Faults,
-    started: Instant,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     tokio::time::sleep(faults.delay).await;
-    if let Some((from, to)) = faults.stall
-        && (from..to).contains(&started.elapsed())
-    {
-        tokio::time::sleep_until((started + to).into()).await;
+    let stalled_until = *shared.stalled_until.lock();
+    if let Some(until) = stalled_until {
+        tokio::time::sleep_until(until.into()).await;
     }
     if faults.silent_deletes && head.method == Method::DELETE {
         std::future::pending::<()>().await;
@@ -147,13 +158,14 @@ async fn serve(
         .map(|(name, value)| (name.to_owned(), decoded(value)))
         .collect();
     if path == "/metrics" {
-        let text = format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", syncs.load(Ordering::Relaxed));
+        let text =
+            format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", shared.syncs.load(Ordering::Relaxed));
         return Ok(Response::new(Full::new(Bytes::from(text))));
     }
     if matches!(head.method, Method::PUT | Method::POST | Method::DELETE) {
-        syncs.fetch_add(1, Ordering::Relaxed);
+        shared.syncs.fetch_add(1, Ordering::Relaxed);
     }
-    let mut state = state.lock();
+    let mut state = shared.state.lock();
     state.log.push(format!("{} {path}", head.method));
     let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let (status, answer) = state.answer(&head.method, &path, &query, body, user.as_ref(), &faults);
@@ -332,6 +344,7 @@ impl State {
                     let database = self.databases.get_mut(name).unwrap();
                     database.documents.remove(id);
                     database.changes += 1;
+                    self.deleted.push(document);
                     (200, json!({"ok": true, "id": id, "rev": revision}))
                 }
             },

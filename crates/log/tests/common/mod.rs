@@ -69,7 +69,10 @@ struct State {
     fault: Option<(u64, Fault)>,
     stopped: bool,
     capacity_bytes: Option<usize>,
+    /// A refusal for want of space after which there is space again, if so.
+    refusals_left: Option<u32>,
     short_writes: Option<Random>,
+    wrote_short: bool,
     threads: bool,
     locked: bool,
     syncs: u64,
@@ -92,7 +95,9 @@ impl Disk {
             fault: None,
             stopped: false,
             capacity_bytes: None,
+            refusals_left: None,
             short_writes: None,
+            wrote_short: false,
             threads: false,
             locked: false,
             syncs: 0,
@@ -112,6 +117,18 @@ impl Disk {
         self.state().capacity_bytes = bytes;
     }
 
+    /// Nothing new finds space, until that many attempts were refused.
+    pub(crate) fn be_full_for(&self, refusals: u32) {
+        let mut state = self.state();
+        state.capacity_bytes = Some(0);
+        state.refusals_left = Some(refusals);
+    }
+
+    pub(crate) fn fault_is_pending(&self) -> bool {
+        self.state().fault.is_some()
+    }
+
+    /// Lets some writes write less than they were given, never two in a row.
     pub(crate) fn write_short(&self, seed: u64) {
         self.state().short_writes = Some(Random::new(seed));
     }
@@ -239,9 +256,18 @@ impl State {
         self.unsynced_names.push(names);
     }
 
-    fn has_space(&self, more: usize) -> bool {
+    fn take_space(&mut self, more: usize) -> io::Result<()> {
         let used: usize = self.names.values().map(|inode| self.inodes[*inode].current.len()).sum();
-        self.capacity_bytes.is_none_or(|capacity| used + more <= capacity)
+        if self.capacity_bytes.is_none_or(|capacity| used + more <= capacity) {
+            return Ok(());
+        }
+        if let Some(left) = &mut self.refusals_left {
+            *left -= 1;
+            if *left == 0 {
+                self.capacity_bytes = None;
+            }
+        }
+        Err(ErrorKind::StorageFull.into())
     }
 }
 
@@ -351,17 +377,16 @@ impl FileHandle for DiskFile {
         if due && !state.stopped {
             return Err(device_error());
         }
+        let may_be_short = !state.wrote_short;
         let length = match &mut state.short_writes {
-            Some(random) => match random.below(3) {
-                0 => 1 + random.below(bytes.len() as u64 - 1) as usize,
-                _ => bytes.len(),
-            },
-            None => bytes.len(),
+            Some(random) if may_be_short => 1 + random.below(bytes.len() as u64) as usize,
+            _ => bytes.len(),
         };
+        state.wrote_short = length < bytes.len();
         let (start, end) = (offset as usize, offset as usize + length);
         let grown = end.saturating_sub(state.inodes[self.inode].current.len());
-        if grown > 0 && !state.has_space(grown) {
-            return Err(ErrorKind::StorageFull.into());
+        if grown > 0 {
+            state.take_space(grown)?;
         }
         let inode = &mut state.inodes[self.inode];
         if inode.current.len() < end {
@@ -373,8 +398,7 @@ impl FileHandle for DiskFile {
     }
 
     fn reserve(&self, bytes: u64) -> io::Result<()> {
-        let state = self.disk.state();
-        if state.has_space(bytes as usize) { Ok(()) } else { Err(ErrorKind::StorageFull.into()) }
+        self.disk.state().take_space(bytes as usize)
     }
 
     fn sync_data(&self) -> io::Result<()> {

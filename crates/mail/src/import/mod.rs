@@ -15,7 +15,7 @@ pub use importer::{
     ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, StoredBatch,
 };
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
-pub use target::MailDatabase;
+pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
 pub use walk::{MailFiles, Measured};
 
 /// A message as it lay in a file.

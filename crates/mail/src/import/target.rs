@@ -19,10 +19,7 @@ impl MailDatabase {
     /// Imports what lies at `root` into `database`.
     #[must_use]
     pub fn new(database: Arc<Database>, root: &Path) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let digest = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-        let checkpoint_id = format!("_local/import-{}", digest.get(..32).unwrap_or_default());
-        Self { database, checkpoint_id }
+        Self { database, checkpoint_id: checkpoint_id(root) }
     }
 
     fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
@@ -84,14 +81,25 @@ impl ImportTarget for MailDatabase {
     }
 }
 
-/// The path's bytes as characters of the same numbers: a path need not be UTF-8, and one that came back
+/// The id of the document that remembers how far an import of what lies at `root` has come.
+#[must_use]
+pub fn checkpoint_id(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let digest = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    format!("_local/import-{}", digest.get(..32).unwrap_or_default())
+}
+
+/// A position as that document holds it. The path's bytes as characters of the same numbers: a path need not be UTF-8, and one that came back
 /// different would let files be passed over.
-fn write_position(position: &Position) -> Value {
+#[must_use]
+pub fn write_position(position: &Position) -> Value {
     let path: String = position.path.as_os_str().as_encoded_bytes().iter().copied().map(char::from).collect();
     json!({"path": path, "offset": position.offset})
 }
 
-fn read_position(value: &Value) -> Option<Position> {
+/// The position in such a document, if it holds one.
+#[must_use]
+pub fn read_position(value: &Value) -> Option<Position> {
     let bytes: Result<Vec<u8>, _> = value.get("path")?.as_str()?.chars().map(u8::try_from).collect();
     let offset = value.get("offset")?.as_u64()?;
     Some(Position { path: path_of(bytes.ok()?)?, offset })

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "calls read better")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_database::{ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated};
@@ -50,9 +50,6 @@ impl Server {
         let document = prepare(fields(document)).unwrap();
         let database = self.databases.get(DIRECTORY_DATABASE).unwrap();
         drop(put(&database, Value::Object(document)));
-        while database.visible_change_number() < database.info().unwrap().change_number {
-            std::thread::yield_now();
-        }
     }
 
     pub fn router(&self) -> Router {
@@ -69,28 +66,12 @@ impl Server {
     }
 
     pub fn deposit(&self, memo: Value) -> Updated {
-        let updated = self.mailboxes.deposit(fields(memo), Vec::new()).unwrap();
-        self.settle();
-        updated
-    }
-
-    /// Waits until those who follow the mail.boxes can read what was deposited.
-    pub fn settle(&self) {
-        for mailbox in self.mailboxes.all() {
-            while mailbox.visible_change_number() < mailbox.info().unwrap().change_number {
-                std::thread::yield_now();
-            }
-        }
+        self.mailboxes.deposit(fields(memo), Vec::new()).unwrap()
     }
 
     /// Runs rounds until none finds anything to do.
     pub fn route_all(&self, router: &mut Router) {
-        loop {
-            self.settle();
-            if router.round().unwrap().memos == 0 {
-                return;
-            }
-        }
+        while router.round().unwrap().memos > 0 {}
     }
 
     pub fn statistic(&self, name: &str) -> f64 {
@@ -138,4 +119,24 @@ pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
             documents.push(serde_json::from_str(&change.document.unwrap()).unwrap());
         }
     }
+}
+
+/// The folder of `scripts/corpus`, or `None` with a word on how to get it.
+pub fn corpus() -> Option<PathBuf> {
+    let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        Some(
+            std::env::var_os("XDG_CACHE_HOME")
+                .map_or_else(|| home.join(".cache"), PathBuf::from)
+                .join("scrinium"),
+        )
+    });
+    let folder = std::env::var_os("SCRINIUM_CORPUS")
+        .map(PathBuf::from)
+        .or_else(|| Some(cache?.join("corpus/spam-assassin-0.2.3/data")));
+    let folder = folder.filter(|folder| folder.is_dir());
+    if folder.is_none() {
+        eprintln!("SKIPPED: no corpus of real mail here; scripts/corpus fetches it (or set SCRINIUM_CORPUS)");
+    }
+    folder
 }

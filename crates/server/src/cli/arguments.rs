@@ -82,6 +82,15 @@ pub struct DemoArguments {
     /// People with a mail database each
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub people: u32,
+    /// Real messages to import, dealt out to the people: an mbox file, a Maildir or a folder
+    #[arg(long, value_name = "PATH")]
+    pub mail: Option<PathBuf>,
+    /// How long the people work, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+    pub seconds: u32,
+    /// Divide all think times by this
+    #[arg(long, value_name = "K", default_value_t = 60)]
+    pub speedup: u32,
 }
 
 /// What to bring in.

@@ -17,6 +17,8 @@ pub enum Failure {
     Use(String),
     /// An objective of a laboratory run was missed. Exit code 99.
     Objective(String),
+    /// The command line is wrong, and that has been said. Exit code 2.
+    Told,
     /// Nobody reads standard output any more. Exit code 0, without a word.
     OutputClosed,
 }
@@ -33,6 +35,7 @@ impl Failure {
     pub(super) fn tell(&self, terminal: &Terminal) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
+            Self::Told => ExitCode::from(WRONG_USE),
             Self::Work(reason) => {
                 terminal.complain(reason);
                 ExitCode::FAILURE

@@ -1,0 +1,36 @@
+# Everything that is done here, by name. `make` lists it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup ready build demo test lint deny bench torture
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## Bring what building needs; says what it installs, asks for root only if a system package is missing
+	@rm -f target/.setup
+	@scripts/ready
+
+ready:
+	@scripts/ready
+
+build: ready ## The server, optimised: target/release/scrinium
+	@cargo build --release -p scrinium-server
+
+demo: build ## A server with people and real mail, load on it, and a report
+	@"$${CARGO_TARGET_DIR:-target}/release/scrinium" demo
+
+test: ready ## Everything that must hold: lints, all tests, dependencies
+	@scripts/test
+
+lint: ready ## Layout of the code and clippy alone
+	@scripts/lint
+
+deny: ready ## Licences, bans and sources of dependencies alone
+	@scripts/deny
+
+bench: ready ## The benchmarks: all, or one by NAME=view-build; writes BENCHMARKS.md
+	@scripts/bench $(NAME)
+
+torture: ready ## Crash, property and fuzz tests for long
+	@scripts/torture

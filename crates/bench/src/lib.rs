@@ -1,0 +1,114 @@
+//! What the benchmarks share: a folder, repeatable random numbers, medians, and lines of results.
+//!
+//! A benchmark prints one JSON object a line on standard output and nothing else; talk goes to standard
+//! error. Values of both sides come from alternating rounds of one run, since these machines are noisy.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A fresh folder in `SCRINIUM_BENCH_DIR`, or else in cargo's folder for such things; removed when dropped.
+///
+/// # Panics
+/// If there can be none.
+#[must_use]
+#[allow(clippy::unwrap_used, reason = "a benchmark stops at the first error")]
+pub fn folder() -> TempDir {
+    let parent = std::env::var_os("SCRINIUM_BENCH_DIR").map_or_else(
+        || {
+            let target = std::env::current_exe().ok();
+            // target/release/deps/name-hash
+            let target = target.as_deref().and_then(|path| path.ancestors().nth(3));
+            target.map_or_else(std::env::temp_dir, |target| target.join("tmp"))
+        },
+        PathBuf::from,
+    );
+    std::fs::create_dir_all(&parent).unwrap();
+    tempfile::tempdir_in(parent).unwrap()
+}
+
+/// The finalizer of splitmix64: scatters consecutive numbers.
+#[must_use]
+pub const fn scatter(number: u64) -> u64 {
+    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The middle of the values; 0 of none.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+/// How far the highest value lies from the lowest, as a part of the median.
+#[must_use]
+pub fn spread(values: &[f64]) -> f64 {
+    let highest = values.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = values.iter().copied().fold(f64::MAX, f64::min);
+    if values.is_empty() { 0.0 } else { (highest - lowest) / median(values).max(f64::MIN_POSITIVE) }
+}
+
+/// How long `work` takes.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let began = Instant::now();
+    let made = work();
+    (made, began.elapsed())
+}
+
+/// One result.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The benchmark.
+    pub name: &'a str,
+    /// What of it.
+    pub case: &'a str,
+    /// What was measured, round by round.
+    pub values: &'a [f64],
+    /// The unit of the values.
+    pub unit: &'a str,
+    /// What they are compared with, and its values in the same rounds; or a figure that is given.
+    pub against: Against<'a>,
+}
+
+/// What a result is compared with.
+#[derive(Clone, Copy, Debug)]
+pub enum Against<'a> {
+    /// Values of the same rounds.
+    Measured(&'a str, &'a [f64]),
+    /// A target or somebody else's figure.
+    Given(&'a str, f64),
+}
+
+/// Prints a result; its ratio is value by value compared.
+pub fn report(line: &Line<'_>) {
+    let (against, against_value, ratio) = match line.against {
+        Against::Measured(name, values) => {
+            let ratios: Vec<f64> = line.values.iter().zip(values).map(|(ours, theirs)| ours / theirs).collect();
+            (name, median(values), median(&ratios))
+        }
+        Against::Given(name, value) => (name, value, median(line.values) / value),
+    };
+    println!(
+        "{}",
+        json!({
+            "name": line.name, "case": line.case, "value": rounded(median(line.values)), "unit": line.unit,
+            "against": against, "against_value": rounded(against_value), "ratio": rounded(ratio),
+            "runs": line.values.len(), "spread": rounded(spread(line.values)),
+        })
+    );
+}
+
+/// Three digits are all that a noisy machine can tell.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let digits = 10_f64.powf(2.0 - value.abs().log10().floor());
+    (value * digits).round() / digits
+}

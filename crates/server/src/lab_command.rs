@@ -1,0 +1,38 @@
+//! `scrinium lab`: the laboratory, which reads its own command line.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use scrinium_lab::LabArguments as Laboratory;
+
+use crate::cli::{Failure, LabArguments};
+
+/// The laboratory's command line as one of its own.
+#[derive(Parser)]
+#[command(name = "scrinium lab", bin_name = "scrinium lab")]
+struct CommandLine {
+    #[command(flatten)]
+    laboratory: Laboratory,
+}
+
+/// Carries out the command.
+pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
+    let words = [OsString::from("scrinium lab")].into_iter().chain(arguments.arguments.iter().cloned());
+    let parsed = match CommandLine::try_parse_from(words) {
+        Ok(parsed) => parsed,
+        Err(told) => {
+            // Help comes here too; a closed pipe is not worth a word.
+            drop(told.print());
+            return if told.exit_code() == 0 { Ok(()) } else { Err(Failure::Told) };
+        }
+    };
+    let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
+    let outcome = runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(Failure::work)?;
+    match outcome.code() {
+        0 => Ok(()),
+        99 => Err(Failure::Objective(
+            "the run is not valid or missed an objective; the report says why".to_owned(),
+        )),
+        _ => Err(Failure::Work("the run failed; the report says why".to_owned())),
+    }
+}

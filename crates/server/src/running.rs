@@ -1,0 +1,137 @@
+//! A running server: storage, people, mail, ports, upkeep, in the order in which they build on each other.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
+use scrinium_http::{HttpOptions, HttpState, Parts, PortOptions, Server};
+use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use crate::administration::Administrated;
+use crate::cli::{Failure, Terminal};
+use crate::config::Settings;
+use crate::credentials::PASSWORD_VARIABLE;
+use crate::ground::Ground;
+use crate::guard::OwnDatabases;
+use crate::people::People;
+use crate::storage::Storage;
+use crate::upkeep;
+
+/// A server that answers.
+pub(crate) struct Running {
+    storage: Storage,
+    router: RouterHandle,
+    upkeep: JoinHandle<()>,
+    port: JoinHandle<()>,
+}
+
+impl Running {
+    /// Opens everything, ports last: whoever can connect is served.
+    pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
+        let settings = ground.settings();
+        let storage = Storage::open(&settings, ground.statistics())?;
+        storage.follow(ground.configuration());
+        storage.databases.set_guard(Arc::new(OwnDatabases));
+        let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
+        prepare_directory(&storage, &directory, terminal)?;
+
+        let statistics = ground.statistics();
+        let mailboxes =
+            Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
+        let lookup: Arc<dyn NameLookup> = directory.clone();
+        let resolver = Resolver::new(lookup, &settings.mail.domains);
+        let options = RouterOptions::default();
+        let router = Router::open(&storage.databases, &mailboxes, resolver, options, statistics);
+        let router = router.map_err(Failure::work)?.start();
+
+        let people = People::new(&directory, &settings.server.data_dir, settings.session.timeout)?;
+        let state = HttpState::new(Parts {
+            databases: storage.databases.clone(),
+            authenticator: Arc::new(people),
+            administration: Arc::new(Administrated::new(ground)),
+            workers: ground.workers().clone(),
+            statistics: statistics.clone(),
+            options: HttpOptions {
+                body_budget_bytes: bounded(settings.http.body_budget_bytes),
+                changes_timeout_ms: milliseconds(settings.http.changes_timeout),
+                node_name: format!("scrinium@{}", ground.name()),
+            },
+        });
+        let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
+        ground.listening(if settings.http.tls { "https" } else { "http" }, server.addresses());
+        let stopping = ground.shutdown().clone();
+        let grace = settings.server.shutdown_timeout;
+        let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
+        let upkeep =
+            upkeep::run(storage.databases.clone(), ground.tasks().clone(), ground.shutdown().clone());
+        Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), port })
+    }
+
+    /// Waits until the ports have given up their requests, then closes the rest.
+    pub(crate) async fn stop(self) {
+        drop(self.port.await);
+        self.router.stop().await;
+        drop(self.upkeep.await);
+        let storage = self.storage;
+        drop(tokio::task::spawn_blocking(move || storage.close()).await);
+    }
+}
+
+/// The directory is read by administrators only: it holds the hashes of passwords.
+fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Terminal) -> Result<(), Failure> {
+    let database = storage.databases.get(DIRECTORY_DATABASE).map_err(Failure::work)?;
+    let security = database.security().map_err(Failure::work)?;
+    if security.as_object().is_none_or(serde_json::Map::is_empty) {
+        let security = json!({
+            "admins": {"names": [], "roles": ["_admin"]},
+            "members": {"names": [], "roles": ["_admin"]},
+        });
+        database.set_security(&security).map_err(Failure::work)?;
+    }
+    let given = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
+    let administrator = directory.ensure_administrator(given.as_deref()).map_err(Failure::work)?;
+    if let Some(NewAdministrator { made_password: Some(password), .. }) = administrator {
+        terminal.say(&format!(
+            "\nThe administrator's name is admin and the password is {password}\n\
+             It is shown this once and kept nowhere; set another one in the directory's document person:admin.\n"
+        ));
+    }
+    Ok(())
+}
+
+fn ports(ground: &Ground, settings: &Settings) -> Result<Vec<PortOptions>, Failure> {
+    let http = &settings.http;
+    let tls = ground.http_encryption().map_err(Failure::work)?;
+    let mut ports = Vec::new();
+    for address in &http.listen {
+        let found = (address.host.as_str(), address.port).to_socket_addrs();
+        let listen: SocketAddr = found
+            .ok()
+            .and_then(|mut found| found.next())
+            .ok_or_else(|| Failure::Use(format!("http.listen: this machine does not know {address}")))?;
+        ports.push(PortOptions {
+            listen,
+            tls: tls.clone(),
+            compression: http.compression,
+            cors_origins: http.cors_origins.clone(),
+            cors_credentials: http.cors_credentials,
+            max_request_bytes: bounded(http.max_request_bytes),
+            max_header_bytes: bounded(http.max_header_bytes),
+            max_connections: http.max_connections,
+            read_timeout_ms: milliseconds(http.read_timeout),
+            write_timeout_ms: milliseconds(http.write_timeout),
+            idle_timeout_ms: milliseconds(http.idle_timeout),
+        });
+    }
+    Ok(ports)
+}
+
+fn bounded(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn milliseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

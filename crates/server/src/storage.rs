@@ -1,0 +1,95 @@
+//! The store and the databases on it, as the configuration wants them.
+
+use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreError, StoreOptions, available_bytes};
+
+use crate::cli::Failure;
+use crate::config::{RunningConfiguration, Settings, Share};
+
+/// The store and the databases on it.
+pub(crate) struct Storage {
+    pub(crate) store: Store,
+    pub(crate) databases: Databases,
+}
+
+/// Why there is no storage.
+pub(crate) enum StorageError {
+    /// Another process has it open, so a running server can be asked instead.
+    InUse(String),
+    /// It cannot be opened.
+    Unusable(String),
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::InUse(reason) | StorageError::Unusable(reason) => Self::Work(reason),
+        }
+    }
+}
+
+impl Storage {
+    pub(crate) fn open(settings: &Settings, statistics: &Registry) -> Result<Self, StorageError> {
+        let unusable = |reason: String| StorageError::Unusable(reason);
+        let store = Store::open(store_options(settings), statistics).map_err(|error| match error {
+            StoreError::Locked { .. } => StorageError::InUse(error.to_string()),
+            other => unusable(other.to_string()),
+        })?;
+        let databases = Databases::open(&store, database_options(settings));
+        let databases = databases.map_err(|error| unusable(error.to_string()))?;
+        Ok(Self { store, databases })
+    }
+
+    /// Has keys that are set while running take effect.
+    pub(crate) fn follow(&self, configuration: &RunningConfiguration) {
+        let store = self.store.clone();
+        configuration.on_change("memory.budget", move |settings| {
+            store.set_budget(budget_bytes(settings));
+            Ok(())
+        });
+        for key in ["document.max_bytes", "attachment.max_bytes"] {
+            let databases = self.databases.clone();
+            configuration.on_change(key, move |settings| {
+                databases.set_options(database_options(settings));
+                Ok(())
+            });
+        }
+    }
+
+    /// Writes everything to its place, so that the next start has nothing to read again.
+    pub(crate) fn close(self) {
+        let Self { store, databases } = self;
+        drop(databases);
+        if let Err(error) = store.close() {
+            tracing::warn!(%error, "the store was not closed in order; the next start reads the log again");
+        }
+    }
+}
+
+fn budget_bytes(settings: &Settings) -> u64 {
+    match settings.memory.budget {
+        Share::Bytes(bytes) => bytes,
+        Share::Percent(percent) => available_bytes() / 100 * percent,
+    }
+}
+
+fn store_options(settings: &Settings) -> StoreOptions {
+    let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
+    options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
+    options.budget_bytes = Some(budget_bytes(settings));
+    options.checkpoint_log_bytes = settings.checkpoint.log_bytes;
+    options.reserve_bytes = settings.disk.reserve_bytes;
+    options.log_extent_bytes = settings.log.extent_bytes;
+    options.log_spare_extents = settings.log.spare_extents;
+    options.queue_bytes = usize::try_from(settings.log.queue_bytes).unwrap_or(usize::MAX);
+    options.direct_io = settings.log.direct_io;
+    options
+}
+
+fn database_options(settings: &Settings) -> DatabaseOptions {
+    DatabaseOptions {
+        document_max_bytes: usize::try_from(settings.document.max_bytes).unwrap_or(usize::MAX),
+        attachment_max_bytes: settings.attachment.max_bytes,
+    }
+}
