@@ -259,6 +259,23 @@ fn sums_do_not_drift() {
     assert_eq!(index.reader().unwrap().sums_range(&[1], Some(&[2])).unwrap(), [0.2, 0.0]);
 }
 
+/// A crash within a rebuild leaves entries or chunk records without a state: there is no index then.
+#[test]
+fn what_a_broken_off_rebuild_left_is_cleared_away() {
+    let store = shared_store();
+    for family in [Family::DerivedScan, Family::DerivedChurn] {
+        let (id, neighbour) = (next_id(), next_id());
+        let other = open_index(store, neighbour);
+        let entry = Change::Insert { key: Vec::new(), value: b"v".to_vec(), sums: Vec::new() };
+        other.update(vec![entry], Batch::new(), 1).unwrap();
+        let mut left = Batch::new();
+        left.put(family, &[&id.to_be_bytes()[..], b"\0\0\0\0stray"].concat(), b"left over");
+        store.write_derived(left).unwrap();
+        compare(&open_index(store, id).reader().unwrap(), &Model::new(), 1, 1);
+        assert_eq!(other.reader().unwrap().check().unwrap().entries, 1);
+    }
+}
+
 #[test]
 fn what_cannot_be_opened_is_named() {
     let (store, id) = (shared_store(), next_id());
