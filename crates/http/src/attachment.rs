@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue,
-    IF_RANGE, RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, IF_RANGE, RANGE,
 };
 use http::{Response, StatusCode};
-use scrinium_database::{AttachmentReader, Content, Edit, EditMode, NewAttachment};
+use scrinium_database::{
+    AttachmentReader, Content, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions,
+};
 
 use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::gzip::Encoding;
 use crate::range::{self, Wanted};
 use crate::response::{self, Body};
 use crate::stream::{self, Begun, Piece, Source};
@@ -141,16 +143,17 @@ pub(crate) async fn put(
     database: &str,
     id: &str,
     name: &str,
-    mut body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.write_object.start();
-    refuse_encoded(context)?;
+    // Stored as what it is, so that everybody can read it, however it came.
+    let encoding = Encoding::of(&context.headers)?;
     validate_name(name)?;
     let revision = context.revision()?;
     let need = write::need_for(id);
     let content_type = context.header(&CONTENT_TYPE).unwrap_or(UNKNOWN_TYPE).to_owned();
     let opened = context.with_database(database, need, Ok).await?;
-    let mut inlet = Inlet::new(opened, &content_type);
+    let mut inlet = Inlet::new(opened, &content_type, encoding);
     while let Some(bytes) = body.next().await? {
         inlet.push(context, &bytes).await?;
     }
@@ -180,28 +183,22 @@ pub(crate) async fn delete(
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.update_note.start();
     let revision = context.revision()?;
-    let edit = Edit {
-        id: Some(id.to_owned()),
-        revision,
-        remove_attachments: vec![name.to_owned()],
-        attachments_only: true,
-        ..Edit::default()
-    };
-    let need = write::need_for(id);
-    let updated = write::store(context, database, need, EditMode::Interactive, move |_| Ok(edit)).await?;
+    let (id, name) = (id.to_owned(), name.to_owned());
+    let need = write::need_for(&id);
+    let updated = write::store(context, database, need, EditMode::Interactive, move |database| {
+        // A document that is not there, or not in this revision, is a conflict; only the attachment's own
+        // absence is 404.
+        let options = ReadOptions { revision: revision.clone(), ..ReadOptions::default() };
+        match database.read(&id, &options) {
+            Err(DatabaseError::NotFound { .. }) => return Err(DatabaseError::Conflict.into()),
+            read => drop(read?),
+        }
+        database.open_attachment(&id, &name, revision.as_deref())?;
+        let remove_attachments = vec![name];
+        Ok(Edit { id: Some(id), revision, remove_attachments, attachments_only: true, ..Edit::default() })
+    })
+    .await?;
     Ok(response::updated(StatusCode::OK, &updated.id, &updated.revision))
-}
-
-/// Contents are stored as what they are, so that everybody can read them.
-fn refuse_encoded(context: &Context) -> Result<()> {
-    match context.header(&CONTENT_ENCODING) {
-        None | Some("identity") => Ok(()),
-        Some(_) => Err(HttpError::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "bad_ctype",
-            "Only the identity content-encoding is supported for attachments; send it uncompressed.",
-        )),
-    }
 }
 
 /// CouchDB keeps names with a leading underscore for itself.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde::Deserialize;
@@ -12,7 +13,9 @@ use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{HttpError, Result};
+use crate::gzip::{self, Encoding};
 use crate::port::PortOptions;
+use crate::state::HttpState;
 
 /// Bodies up to this length do not count against the budget: connections are bounded anyway.
 const UNCOUNTED_BYTES: usize = 64 << 10;
@@ -23,11 +26,17 @@ const STEP_BYTES: usize = 1 << 20;
 /// A body must come at least this fast on average, once it has taken longer than the read timeout.
 const LEAST_BYTES_PER_SECOND: u64 = 256;
 
+/// So much of a body that nobody wants is read, so that the connection can go on.
+const DRAIN_BYTES: u64 = 64 << 10;
+
+/// And no longer than this.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+
 /// The body of a request, not read yet.
 pub(crate) struct RequestBody {
     incoming: Incoming,
     port: Arc<PortOptions>,
-    budget: Arc<Semaphore>,
+    state: HttpState,
     /// What `Content-Length` says.
     declared: Option<u64>,
     received: u64,
@@ -41,9 +50,9 @@ pub(crate) struct Collected {
 }
 
 impl RequestBody {
-    pub(crate) fn new(incoming: Incoming, port: Arc<PortOptions>, budget: Arc<Semaphore>) -> Self {
+    pub(crate) fn new(incoming: Incoming, port: Arc<PortOptions>, state: HttpState) -> Self {
         let declared = http_body::Body::size_hint(&incoming).exact();
-        Self { incoming, port, budget, declared, received: 0, started: Instant::now() }
+        Self { incoming, port, state, declared, received: 0, started: Instant::now() }
     }
 
     /// The next piece, or `None` at the end; it may be of any length that the network gave.
@@ -66,51 +75,82 @@ impl RequestBody {
         }
     }
 
-    /// The whole body, no longer than the port's `max_request_bytes`.
+    /// Reads what nobody wanted of the body, if it is short and comes at once; false if some is left, so
+    /// that the connection cannot be used again.
+    pub(crate) async fn drain(&mut self, expects_leave: bool) -> bool {
+        if http_body::Body::is_end_stream(&self.incoming) {
+            return true;
+        }
+        // A client that waits for leave to send must not get it now.
+        if expects_leave || self.declared.is_some_and(|declared| declared > DRAIN_BYTES) {
+            return false;
+        }
+        let drained = async {
+            let before = self.received;
+            while self.received - before <= DRAIN_BYTES {
+                match self.next().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return true,
+                    Err(_) => return false,
+                }
+            }
+            false
+        };
+        tokio::time::timeout(DRAIN_TIME, drained).await.unwrap_or(false)
+    }
+
+    /// The whole body, no longer than the port's `max_request_bytes`, inflated if it came compressed.
     ///
     /// # Errors
     /// 413 where it is longer, 503 where the budget of all bodies is used up, and those of [`Self::next`].
-    pub(crate) async fn collect(mut self) -> Result<Collected> {
-        let most = self.port.max_request_bytes;
-        let declared = usize::try_from(self.declared.unwrap_or(0)).unwrap_or(usize::MAX);
-        if declared > most {
-            return Err(HttpError::too_large());
+    pub(crate) async fn collect(&mut self, headers: &HeaderMap) -> Result<Collected> {
+        let encoding = Encoding::of(headers)?;
+        let mut share = Share::new(Arc::clone(&self.state.body_budget), self.port.max_request_bytes);
+        let bytes = self.gather(&mut share).await?;
+        match encoding {
+            Encoding::Identity => Ok(share.collected(bytes)),
+            Encoding::Gzip => {
+                let inflated = self.state.run(move || {
+                    let inflated = gzip::inflate(&bytes, |bytes| share.cover(bytes))?;
+                    Ok(share.collected(inflated.into()))
+                });
+                inflated.await
+            }
         }
-        let budget = Arc::clone(&self.budget);
-        let mut share = Share::new(&budget);
+    }
+
+    async fn gather(&mut self, share: &mut Share) -> Result<Bytes> {
+        let declared = usize::try_from(self.declared.unwrap_or(0)).unwrap_or(usize::MAX);
         share.cover(declared)?;
-        let Some(first) = self.next().await? else { return Ok(share.collected(Bytes::new())) };
+        let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
         if self.declared == Some(first.len() as u64) {
-            return Ok(share.collected(first));
+            return Ok(first);
         }
         let mut whole = BytesMut::with_capacity(declared.max(first.len()).min(STEP_BYTES));
         whole.extend_from_slice(&first);
         while let Some(piece) = self.next().await? {
-            if whole.len() + piece.len() > most {
-                return Err(HttpError::too_large());
-            }
             share.cover(whole.len() + piece.len())?;
             whole.extend_from_slice(&piece);
         }
-        Ok(share.collected(whole.freeze()))
+        Ok(whole.freeze())
     }
 
     /// The whole body as a JSON value of type `T`.
-    pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T> {
-        parse_json(&self.collect().await?.bytes)
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self, headers: &HeaderMap) -> Result<T> {
+        parse_json(&self.collect(headers).await?.bytes)
     }
 
     /// The whole body as a JSON object.
-    pub(crate) async fn object(self) -> Result<Map<String, Value>> {
-        match self.json().await? {
+    pub(crate) async fn object(&mut self, headers: &HeaderMap) -> Result<Map<String, Value>> {
+        match self.json(headers).await? {
             Value::Object(members) => Ok(members),
             _ => Err(HttpError::not_object()),
         }
     }
 
     /// The whole body as a JSON object; none at all is an empty one.
-    pub(crate) async fn object_or_nothing(self) -> Result<Map<String, Value>> {
-        let collected = self.collect().await?;
+    pub(crate) async fn object_or_nothing(&mut self, headers: &HeaderMap) -> Result<Map<String, Value>> {
+        let collected = self.collect(headers).await?;
         if collected.bytes.is_empty() {
             return Ok(Map::new());
         }
@@ -127,26 +167,30 @@ pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
 }
 
 /// A growing share of the budget.
-struct Share<'a> {
-    budget: &'a Arc<Semaphore>,
+struct Share {
+    budget: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
     covered: usize,
+    most: usize,
 }
 
-impl<'a> Share<'a> {
-    fn new(budget: &'a Arc<Semaphore>) -> Self {
-        Self { budget, permit: None, covered: UNCOUNTED_BYTES }
+impl Share {
+    fn new(budget: Arc<Semaphore>, most: usize) -> Self {
+        Self { budget, permit: None, covered: UNCOUNTED_BYTES, most }
     }
 
     /// Makes the share large enough for `bytes`. It never waits: two half-read bodies that wait for each
     /// other's share would wait for ever.
     fn cover(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.most {
+            return Err(HttpError::too_large());
+        }
         if bytes <= self.covered {
             return Ok(());
         }
         let more = (bytes - self.covered).max(STEP_BYTES);
         let kibibytes = u32::try_from(more.div_ceil(1024)).map_err(|_| HttpError::too_large())?;
-        let permit = Arc::clone(self.budget)
+        let permit = Arc::clone(&self.budget)
             .try_acquire_many_owned(kibibytes)
             .map_err(|_| HttpError::unavailable("Too many large requests at the same time; try again."))?;
         match &mut self.permit {

@@ -33,11 +33,11 @@ const NESTING_MAX: usize = json::NESTING_MAX + 2;
 pub(crate) async fn documents(
     context: &Context,
     database: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
     let _timer = context.state.operations.update_note.start();
-    let collected = body.collect().await?;
+    let collected = body.collect(&context.headers).await?;
     let (documents, mode) = parse_documents(&collected.bytes)?;
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
@@ -179,10 +179,10 @@ struct Wanted {
 }
 
 /// `POST /{db}/_bulk_get`.
-pub(crate) async fn get(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn get(context: &Context, database: &str, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
     let _timer = context.state.operations.open_note.start();
-    let mut members = body.object().await?;
+    let mut members = body.object(&context.headers).await?;
     let wanted = match members.remove("docs") {
         Some(Value::Array(documents)) => documents.into_iter().map(parse_wanted).collect::<Result<_>>()?,
         Some(_) => return Err(HttpError::bad_request("`docs` member must be an array.")),
@@ -288,10 +288,10 @@ fn push_missing(text: &mut String, id: &str, revision: &str, error: &DatabaseErr
 pub(crate) async fn revisions_difference(
     context: &Context,
     database: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let wanted = parse_revisions(body.object().await?)?;
+    let wanted = parse_revisions(body.object(&context.headers).await?)?;
     let differences = context
         .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
         .await?;
@@ -315,10 +315,10 @@ pub(crate) async fn revisions_difference(
 pub(crate) async fn missing_revisions(
     context: &Context,
     database: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let wanted = parse_revisions(body.object().await?)?;
+    let wanted = parse_revisions(body.object(&context.headers).await?)?;
     let differences = context
         .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
         .await?;

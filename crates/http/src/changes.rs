@@ -41,13 +41,13 @@ pub(crate) struct Waiting {
 pub(crate) async fn changes(
     context: &Context,
     database: &str,
-    body: Option<RequestBody>,
+    body: Option<&mut RequestBody>,
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.read_entries.start();
     let ids = match body {
         Some(body) => {
             context.require_json()?;
-            body.object_or_nothing().await?.remove("doc_ids")
+            body.object_or_nothing(&context.headers).await?.remove("doc_ids")
         }
         None => None,
     };

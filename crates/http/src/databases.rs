@@ -149,12 +149,12 @@ struct Keys {
 }
 
 /// `GET /_dbs_info` (all, for administrators) and `POST` with `{"keys":[…]}`.
-pub(crate) async fn infos(context: &Context, body: Option<RequestBody>) -> Result<Response<Body>> {
+pub(crate) async fn infos(context: &Context, body: Option<&mut RequestBody>) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
     let names = match body {
         Some(body) => {
             context.require_json()?;
-            keys_of(body.json::<Keys>().await?)?
+            keys_of(body.json::<Keys>(&context.headers).await?)?
         }
         None => {
             context.require_administrator()?;

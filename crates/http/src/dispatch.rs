@@ -1,6 +1,6 @@
 //! From what is asked for, and the method, to the one who answers.
 
-use http::{Method, Response};
+use http::{Method, Response, StatusCode};
 
 use crate::body::RequestBody;
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::{
 type Answer = Result<Response<Body>>;
 
 /// Answers. `context.method` is GET for HEAD too.
-pub(crate) async fn dispatch(context: &Context, target: Target<'_>, body: RequestBody) -> Answer {
+pub(crate) async fn dispatch(context: &Context, target: Target<'_>, body: &mut RequestBody) -> Answer {
     match target {
         // The two that are asked most are not boxed.
         Target::Document { database, id } => match context.method {
@@ -36,7 +36,7 @@ async fn other_document(context: &Context, database: &str, id: &str) -> Answer {
     }
 }
 
-async fn dispatch_other(context: &Context, target: Target<'_>, body: RequestBody) -> Answer {
+async fn dispatch_other(context: &Context, target: Target<'_>, body: &mut RequestBody) -> Answer {
     match target {
         Target::Root => match context.method {
             Method::GET => Ok(server_pages::welcome(context)),
@@ -74,11 +74,16 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: RequestBody
             _ => Err(HttpError::method_not_allowed("GET")),
         },
         Target::DesignFunction(name) => design::unknown_function(&name),
+        Target::UnknownSpecial(_) if context.method == Method::PUT => Err(HttpError::new(
+            StatusCode::BAD_REQUEST,
+            "illegal_docid",
+            "Only reserved document ids may start with underscore.",
+        )),
         Target::UnknownSpecial(_) => Err(HttpError::not_found("missing")),
     }
 }
 
-async fn server_page(context: &Context, page: ServerPage, body: RequestBody) -> Answer {
+async fn server_page(context: &Context, page: ServerPage, body: &mut RequestBody) -> Answer {
     let allow = match page {
         ServerPage::DatabasesInfo => "GET,HEAD,POST",
         ServerPage::Session => "GET,HEAD,POST,DELETE",
@@ -106,7 +111,7 @@ async fn server_page(context: &Context, page: ServerPage, body: RequestBody) -> 
     }
 }
 
-async fn special_page(context: &Context, database: &str, special: Special, body: RequestBody) -> Answer {
+async fn special_page(context: &Context, database: &str, special: Special, body: &mut RequestBody) -> Answer {
     let allow = match special {
         Special::Changes => "GET,POST,HEAD",
         Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
@@ -135,11 +140,13 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
         (Special::ViewCleanup, "POST") => settings::view_cleanup(context, database).await,
         (Special::EnsureFullCommit, "POST") => settings::ensure_full_commit(context, database).await,
         (Special::PurgedInfosLimit, "GET") => settings::purged_infos_limit(context, database).await,
-        (Special::Purge, "POST") => Err(HttpError::not_implemented(
-            "Purging is not offered: a superseded body is not kept, and tombstones stay for replication.",
-        )),
+        (Special::Purge, "POST") => {
+            let reason =
+                "Purging is not offered: a superseded body is not kept, and tombstones stay for replication.";
+            settings::not_offered(context, database, reason).await
+        }
         (Special::Find | Special::Explain, "POST") | (Special::Index, "GET" | "POST") => {
-            Err(HttpError::not_implemented("Mango queries are not offered; use a view."))
+            settings::not_offered(context, database, "Mango queries are not offered; use a view.").await
         }
         _ => Err(HttpError::method_not_allowed(allow)),
     }
@@ -150,7 +157,7 @@ async fn rows(
     database: &str,
     listing: Listing,
     queries: bool,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Answer {
     match (context.method.as_str(), queries) {
         ("GET", false) => view::rows(context, database, listing, None).await,

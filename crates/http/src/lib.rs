@@ -32,6 +32,7 @@ mod document;
 mod encoding;
 mod error;
 mod feed;
+mod gzip;
 mod multipart;
 mod open_revisions;
 mod patience;

@@ -16,6 +16,7 @@ use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::document;
 use crate::error::{HttpError, Result};
+use crate::gzip::Encoding;
 use crate::multipart::{Event, Parser, PartHead};
 use crate::response::{self, Body, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
@@ -28,7 +29,7 @@ pub(crate) async fn put(
     context: &Context,
     database: &str,
     id: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.update_note.start();
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
@@ -40,14 +41,14 @@ pub(crate) async fn put(
     let mut expected = following(&json)?;
     let mut inlets = Vec::new();
     while let Some(head) = parts.next_part().await? {
-        let (name, content_type) = take_expected(&mut expected, &head)?;
-        let mut inlet = Inlet::new(Arc::clone(&opened), &content_type);
+        let Expected { name, content_type, encoding } = take_expected(&mut expected, &head)?;
+        let mut inlet = Inlet::new(Arc::clone(&opened), &content_type, encoding);
         while let Some(bytes) = parts.data().await? {
             inlet.push(context, &bytes).await?;
         }
         inlets.push((name, content_type, inlet));
     }
-    if let Some((name, _)) = expected.first() {
+    if let Some(Expected { name, .. }) = expected.first() {
         return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
     }
     drop(opened);
@@ -64,12 +65,12 @@ pub(crate) async fn put(
 }
 
 /// The parts of a request's body.
-struct Parts {
+struct Parts<'a> {
     parser: Parser,
-    body: RequestBody,
+    body: &'a mut RequestBody,
 }
 
-impl Parts {
+impl Parts<'_> {
     async fn next_event(&mut self) -> Result<Event> {
         loop {
             match self.parser.next()? {
@@ -117,8 +118,15 @@ impl Parts {
     }
 }
 
-/// Names and types of the attachments that the document says follow, in their order.
-fn following(json: &[u8]) -> Result<Vec<(String, String)>> {
+/// An attachment that is to follow its document.
+struct Expected {
+    name: String,
+    content_type: String,
+    encoding: Encoding,
+}
+
+/// The attachments that the document says follow, in their order.
+fn following(json: &[u8]) -> Result<Vec<Expected>> {
     #[derive(serde::Deserialize)]
     struct Outline {
         #[serde(rename = "_attachments")]
@@ -129,23 +137,19 @@ fn following(json: &[u8]) -> Result<Vec<(String, String)>> {
     let stubs = outline.attachments.into_iter().flatten().filter(|(_, stub)| follows(stub));
     stubs
         .map(|(name, stub)| {
-            if stub.get("encoding").is_some_and(|encoding| encoding != "identity") {
-                return Err(HttpError::new(
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                    "bad_ctype",
-                    "Only the identity encoding is supported for attachments; send them uncompressed.",
-                ));
-            }
+            let encoding = stub.get("encoding").and_then(Value::as_str).unwrap_or("identity");
+            let encoding = Encoding::named(encoding)?;
             let kind = stub.get("content_type").and_then(Value::as_str).unwrap_or("application/octet-stream");
-            Ok((name, kind.to_owned()))
+            Ok(Expected { content_type: kind.to_owned(), name, encoding })
         })
         .collect()
 }
 
 /// Which attachment a part is: the one that its head names, else the next one.
-fn take_expected(expected: &mut Vec<(String, String)>, head: &PartHead) -> Result<(String, String)> {
+fn take_expected(expected: &mut Vec<Expected>, head: &PartHead) -> Result<Expected> {
     let named = head.file_name.as_ref();
-    let at = named.and_then(|named| expected.iter().position(|(name, _)| name == named)).unwrap_or(0);
+    let at =
+        named.and_then(|named| expected.iter().position(|expected| expected.name == *named)).unwrap_or(0);
     if at >= expected.len() {
         return Err(HttpError::bad_request("More attachments follow than the document says."));
     }

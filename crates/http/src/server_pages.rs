@@ -96,10 +96,10 @@ struct Command {
 }
 
 /// `POST /_console` with `{"command":"show stat"}`; answers `{"ok":true,"text":…,"data":…}`.
-pub(crate) async fn console(context: &Context, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn console(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_administrator()?;
     context.require_json()?;
-    let Command { command } = body.json().await?;
+    let Command { command } = body.json(&context.headers).await?;
     if command.len() > COMMAND_BYTES {
         return Err(HttpError::bad_request("The command is too long."));
     }

@@ -3,9 +3,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT_ENCODING, CONNECTION, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE,
+};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
 use crate::body::RequestBody;
@@ -37,14 +39,19 @@ pub(crate) async fn answer(
     state.counters.requests.add(1);
     let (parts, incoming) = request.into_parts();
     let method = effective_method(&parts);
+    let version = parts.version;
     let request_id = state.next_request_id();
-    let body = RequestBody::new(incoming, Arc::clone(&port), Arc::clone(&state.body_budget));
+    let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
     let wanted = Wanted::of(&parts.headers, &method);
     let mut response = match cors::preflight(&port, &method, &parts.headers) {
         Some(preflight) => preflight,
         None => {
-            let answered = answer_parts(&state, Arc::clone(&port), method, parts, body).await;
-            finish(&state, &port, &wanted, answered).await
+            let answered = answer_parts(&state, Arc::clone(&port), method, parts, &mut body).await;
+            let mut response = finish(&state, &port, &wanted, answered).await;
+            if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
         }
     };
     let headers = response.headers_mut();
@@ -60,6 +67,8 @@ struct Wanted {
     origin: Option<HeaderValue>,
     accepted_encodings: Option<HeaderValue>,
     challenge: Option<HeaderValue>,
+    /// The client sends its body only when it is told to go on.
+    expects_leave: bool,
 }
 
 impl Wanted {
@@ -69,6 +78,7 @@ impl Wanted {
             origin: headers.get(ORIGIN).cloned(),
             accepted_encodings: headers.get(ACCEPT_ENCODING).cloned(),
             challenge: headers.get(CHALLENGE).cloned(),
+            expects_leave: headers.contains_key(EXPECT),
         }
     }
 }
@@ -125,7 +135,7 @@ async fn answer_parts(
     port: Arc<PortOptions>,
     method: Method,
     parts: Parts,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let target = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;

@@ -102,18 +102,19 @@ pub(crate) fn show(context: &Context) -> Response<Body> {
 }
 
 /// `POST /_session`: name and password, as JSON or as a form.
-pub(crate) async fn open(context: &Context, body: RequestBody) -> Result<Response<Body>> {
-    let collected = body.collect().await?;
-    let declared = context.header(&CONTENT_TYPE).unwrap_or("");
-    let (name, password) = if declared.starts_with("application/json") {
-        credentials_of_json(&collected.bytes)?
-    } else {
-        credentials_of_form(&collected.bytes)?
+pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let collected = body.collect(&context.headers).await?;
+    let declared = context.header(&CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or("");
+    let (name, password) = match declared.trim() {
+        "application/json" => credentials_of_json(&collected.bytes)?,
+        "application/x-www-form-urlencoded" => credentials_of_form(&collected.bytes)?,
+        _ => return Err(HttpError::not_json()),
     };
+    let next = context.query.get("next").map(local_address).transpose()?;
     let identity = verify(&context.state, &name, &password).await?;
     let session = context.state.authenticator.open_session(&identity);
     let text = json!({"ok": true, "name": identity.name(), "roles": identity.roles()});
-    let mut response = match context.query.get("next").and_then(local_address) {
+    let mut response = match next {
         Some(next) => {
             let mut response = response::json_value(StatusCode::FOUND, &text);
             response.headers_mut().insert(LOCATION, next);
@@ -126,9 +127,10 @@ pub(crate) async fn open(context: &Context, body: RequestBody) -> Result<Respons
 }
 
 /// An address on this server only, so that nobody is led elsewhere after logging in.
-fn local_address(next: &str) -> Option<HeaderValue> {
+fn local_address(next: &str) -> Result<HeaderValue> {
     let local = next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
-    HeaderValue::try_from(next).ok().filter(|_| local)
+    let address = HeaderValue::try_from(next).ok().filter(|_| local);
+    address.ok_or_else(|| HttpError::bad_request("`next` must be a path on this server, beginning with `/`."))
 }
 
 fn credentials_of_json(bytes: &[u8]) -> Result<(String, String)> {

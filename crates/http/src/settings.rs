@@ -23,9 +23,9 @@ pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<
 pub(crate) async fn set_revision_limit(
     context: &Context,
     database: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let limit = body.json::<Value>().await?;
+    let limit = body.json::<Value>(&context.headers).await?;
     let limit = limit.as_u64().filter(|limit| *limit > 0);
     let limit = limit.ok_or_else(|| HttpError::bad_request("`rev_limit` must be a positive integer"))?;
     context
@@ -46,9 +46,9 @@ pub(crate) async fn security(context: &Context, database: &str) -> Result<Respon
 pub(crate) async fn set_security(
     context: &Context,
     database: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let security: Value = parse_json(&body.collect().await?.bytes)?;
+    let security: Value = parse_json(&body.collect(&context.headers).await?.bytes)?;
     access::validate_security(&security)?;
     context
         .with_database(database, Need::Administrator, move |database| Ok(database.set_security(&security)?))
@@ -96,6 +96,16 @@ pub(crate) async fn ensure_full_commit(context: &Context, database: &str) -> Res
     let info = context.with_database(database, Need::Member, |database| Ok(database.info()?)).await?;
     let started = info.instance_start_time_us.to_string();
     Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
+}
+
+/// 501 for one who may read the database: something of CouchDB's that this server does not do.
+pub(crate) async fn not_offered(
+    context: &Context,
+    database: &str,
+    reason: &'static str,
+) -> Result<Response<Body>> {
+    context.with_database(database, Need::Member, |_| Ok(())).await?;
+    Err(HttpError::not_implemented(reason))
 }
 
 /// `GET /{db}/_purged_infos_limit`.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use scrinium_database::{Content, Database, Upload};
 
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::gzip::{Encoding, GzipUpload};
 
 /// What is gathered before it is handed to the store.
 const PIECE_BYTES: usize = 256 << 10;
@@ -15,13 +16,20 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(crate) struct Inlet {
     database: Arc<Database>,
     content_type: String,
+    encoding: Encoding,
     gathered: BytesMut,
-    upload: Option<Upload>,
+    sink: Option<Sink>,
+}
+
+enum Sink {
+    Plain(Box<Upload>),
+    Gzip(Box<GzipUpload>),
 }
 
 impl Inlet {
-    pub(crate) fn new(database: Arc<Database>, content_type: &str) -> Self {
-        Self { database, content_type: content_type.to_owned(), gathered: BytesMut::new(), upload: None }
+    pub(crate) fn new(database: Arc<Database>, content_type: &str, encoding: Encoding) -> Self {
+        let content_type = content_type.to_owned();
+        Self { database, content_type, encoding, gathered: BytesMut::new(), sink: None }
     }
 
     /// Takes more bytes; waits while a full piece is written.
@@ -31,23 +39,54 @@ impl Inlet {
             return Ok(());
         }
         let piece = self.gathered.split().freeze();
-        let upload = self.upload.take().unwrap_or_else(|| self.database.upload(&self.content_type));
-        self.upload = Some(context.state.run(move || write(upload, &piece)).await?);
+        let mut sink = self.take_sink();
+        self.sink = Some(
+            context
+                .state
+                .run(move || {
+                    sink.write(&piece)?;
+                    Ok(sink)
+                })
+                .await?,
+        );
         Ok(())
     }
 
     /// Blocks: the content, for an edit to refer to. To be called on the worker pool.
-    pub(crate) fn finish(self) -> Result<Content> {
-        match self.upload {
-            None => Ok(self.database.store_content(&self.gathered, &self.content_type)?),
-            Some(upload) => Ok(write(upload, &self.gathered.freeze())?.finish()?),
+    pub(crate) fn finish(mut self) -> Result<Content> {
+        if self.sink.is_none() && self.encoding == Encoding::Identity {
+            return Ok(self.database.store_content(&self.gathered, &self.content_type)?);
         }
+        let mut sink = self.take_sink();
+        sink.write(&self.gathered)?;
+        sink.finish()
+    }
+
+    fn take_sink(&mut self) -> Sink {
+        self.sink.take().unwrap_or_else(|| {
+            let upload = self.database.upload(&self.content_type);
+            match self.encoding {
+                Encoding::Identity => Sink::Plain(Box::new(upload)),
+                Encoding::Gzip => Sink::Gzip(Box::new(GzipUpload::new(upload))),
+            }
+        })
     }
 }
 
-fn write(mut upload: Upload, piece: &Bytes) -> Result<Upload> {
-    upload.write(piece)?;
-    Ok(upload)
+impl Sink {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Plain(upload) => Ok(upload.write(bytes)?),
+            Self::Gzip(upload) => upload.write(bytes),
+        }
+    }
+
+    fn finish(self) -> Result<Content> {
+        match self {
+            Self::Plain(upload) => Ok(upload.finish()?),
+            Self::Gzip(upload) => upload.finish(),
+        }
+    }
 }
 
 /// Refuses a content that is not what the client's `Content-MD5` says (RFC 1864).

@@ -60,12 +60,12 @@ pub(crate) async fn rows(
     context: &Context,
     database: &str,
     listing: Listing,
-    body: Option<RequestBody>,
+    body: Option<&mut RequestBody>,
 ) -> Result<Response<Body>> {
     let members = match body {
         Some(body) => {
             context.require_json()?;
-            Some(body.object_or_nothing().await?)
+            Some(body.object_or_nothing(&context.headers).await?)
         }
         None => None,
     };
@@ -84,10 +84,10 @@ pub(crate) async fn queries(
     context: &Context,
     database: &str,
     listing: Listing,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let queries = parse_queries(context, &body.object().await?)?;
+    let queries = parse_queries(context, &body.object(&context.headers).await?)?;
     let _timer = context.state.operations.read_entries.start();
     let begun = context
         .with_database(database, Need::Member, move |database| {

@@ -22,7 +22,7 @@ pub(crate) async fn put(
     context: &Context,
     database: &str,
     id: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let declared = context.header(&CONTENT_TYPE).unwrap_or("");
     if declared.starts_with("multipart/related") {
@@ -30,17 +30,21 @@ pub(crate) async fn put(
     }
     let _timer = context.state.operations.update_note.start();
     let revision = context.revision()?;
-    let collected = body.collect().await?;
+    let collected = body.collect(&context.headers).await?;
     let edit = Edit { id: Some(id.to_owned()), json: collected.bytes.clone(), revision, ..Edit::default() };
     let updated = store(context, database, need_for(id), mode(context), move |_| Ok(edit)).await?;
     Ok(created(context, database, &updated))
 }
 
 /// `POST /{db}`: a document whose id is in it or is made.
-pub(crate) async fn post(context: &Context, database: &str, body: RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn post(
+    context: &Context,
+    database: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
     context.require_json()?;
     let _timer = context.state.operations.update_note.start();
-    let collected = body.collect().await?;
+    let collected = body.collect(&context.headers).await?;
     let id = id_of(&collected.bytes)?;
     let need = id.as_deref().map_or(Need::Member, need_for);
     let edit = Edit {
@@ -72,11 +76,11 @@ pub(crate) async fn put_local(
     context: &Context,
     database: &str,
     id: &str,
-    body: RequestBody,
+    body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.update_note.start();
     let revision = context.revision()?;
-    let collected = body.collect().await?;
+    let collected = body.collect(&context.headers).await?;
     let (wanted, json) = (id.to_owned(), collected.bytes.clone());
     let updated = submit(context, database, Need::Member, move |database| {
         Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)

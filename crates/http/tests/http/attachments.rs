@@ -1,5 +1,7 @@
 //! Attachments by themselves.
 
+use std::io::Write;
+
 use serde_json::json;
 
 use crate::common::Server;
@@ -40,13 +42,16 @@ async fn an_attachment_is_put_read_and_removed() {
         "content_md5_mismatch",
         "Possible message corruption.",
     );
-    server.ask("PUT", &path, ([("content-encoding", "gzip")], "x")).await.expect(415);
+    server.ask("PUT", &path, ([("content-encoding", "br")], "x")).await.expect(415);
     let second = server.ask("PUT", &path, (&[][..], "x")).await.expect(201).revision();
     assert_eq!(
         server.ask("GET", "/db/x/other", ()).await.header("content-type"),
         Some("application/octet-stream")
     );
     server.ask("DELETE", "/db/x/other", ()).await.expect(409);
+    let missing = server.ask("DELETE", &format!("/db/x/none?rev={second}"), ()).await;
+    missing.expect_error(404, "not_found", "Document is missing attachment");
+    server.ask("DELETE", "/db/none/a", ()).await.expect(409);
     let third = server.ask("DELETE", &format!("/db/x/other?rev={second}"), ()).await.expect(200).revision();
     assert!(third.starts_with("3-"));
     server.ask("GET", "/db/x/other", ()).await.expect_error(
@@ -75,6 +80,32 @@ async fn a_part_is_read_by_range() {
     outside.expect_error(416, "requested_range_not_satisfiable", "Requested range not satisfiable");
     let other = [("range", "bytes=2-5"), ("if-range", "\"other\"")];
     server.ask("GET", "/db/x/a", other).await.expect_text(200, "0123456789");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compressed_bodies_are_inflated() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let gzip = [("content-encoding", "gzip")];
+    let text = "compressed ".repeat(100_000);
+    server.ask("PUT", "/db/x/a", (gzip, compressed(text.as_bytes()))).await.expect(201);
+    assert!(server.ask("GET", "/db/x/a", ()).await.expect(200).body == text.as_bytes());
+    server.ask("PUT", "/db/y", (gzip, compressed(b"{\"x\":1}"))).await.expect(201);
+    assert_eq!(server.ask("GET", "/db/y", ()).await.expect(200).json()["x"], 1);
+    for broken in [&b"nonsense"[..], &compressed(text.as_bytes())[..2000]] {
+        server.ask("PUT", "/db/x/b", (gzip, broken.to_vec())).await.expect(400);
+        server.ask("PUT", "/db/z", (gzip, broken.to_vec())).await.expect(400);
+    }
+    // A small body that stands for more than the port takes.
+    let bomb = compressed(&vec![b' '; 65 << 20]);
+    assert!(bomb.len() < 1 << 20);
+    server.ask("PUT", "/db/z", (gzip, bomb)).await.expect(413);
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

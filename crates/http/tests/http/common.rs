@@ -55,7 +55,9 @@ impl Authenticator for People {
     }
 
     fn open_session(&self, identity: &Identity) -> SessionToken {
-        let token = format!("token-{}", self.sessions.lock().unwrap().len());
+        let text =
+            format!("{}:{:x}:code", identity.name().unwrap(), self.sessions.lock().unwrap().len() + 16);
+        let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
         self.sessions.lock().unwrap().insert(token.clone(), identity.clone());
         SessionToken { token, max_age_seconds: 600 }
     }

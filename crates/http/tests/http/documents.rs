@@ -86,7 +86,11 @@ async fn what_is_no_document_is_refused_with_couchdbs_words() {
         "doc_validation",
         "Bad special document member: _foo",
     );
-    put("/db/_x", "{}").await.expect(404);
+    put("/db/_x", "{}").await.expect_error(
+        400,
+        "illegal_docid",
+        "Only reserved document ids may start with underscore.",
+    );
     put("/db/x?rev=nonsense", "{}").await.expect_error(400, "bad_request", "Invalid rev format");
     server.ask("GET", "/db/x?rev=nonsense", ()).await.expect(404);
     let illegal = put("/Db", "").await.expect(400).json();

@@ -41,7 +41,10 @@ async fn a_port_with_tls_speaks_http2_and_keeps_cookies_safe() {
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let body = http_body_util::Full::new(bytes::Bytes::from(format!("name=ada&password={PASSWORD}")));
-    let request = Request::post("https://localhost/_session").body(body).unwrap();
+    let request = Request::post("https://localhost/_session")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body)
+        .unwrap();
     let answer = sender.send_request(request).await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.version()), (200, Version::HTTP_2));
     let cookie = answer.headers()["set-cookie"].to_str().unwrap();

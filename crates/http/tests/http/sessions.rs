@@ -34,6 +34,11 @@ async fn a_session_is_opened_used_and_closed() {
         "unauthorized",
         NOT_KNOWN,
     );
+    let good = json!({"name": "ada", "password": PASSWORD});
+    let led = server.ask_as("", "POST", "/_session?next=/db", good.clone()).await.expect(302);
+    assert_eq!(led.header("location"), Some("/db"));
+    server.ask_as("", "POST", "/_session?next=//evil.example", good).await.expect(400);
+    server.ask_as("", "POST", "/_session", ([("content-type", "image/gif")], "x")).await.expect(415);
     server.ask_as("", "POST", "/_session", json!({"name": "ada"})).await.expect_error(
         400,
         "bad_request",
