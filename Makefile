@@ -18,7 +18,7 @@ build: ready ## The server, optimised: target/release/scrinium
 	@cargo build --release -p scrinium-server
 
 demo: build ## A server with people and real mail, load on it, and a report
-	@"$${CARGO_TARGET_DIR:-target}/release/scrinium" demo
+	@scripts/demo
 
 test: ready ## Everything that must hold: lints, all tests, dependencies
 	@scripts/test

@@ -89,7 +89,8 @@ pub enum Against<'a> {
 pub fn report(line: &Line<'_>) {
     let (against, against_value, ratio) = match line.against {
         Against::Measured(name, values) => {
-            let ratios: Vec<f64> = line.values.iter().zip(values).map(|(ours, theirs)| ours / theirs).collect();
+            let ratios: Vec<f64> =
+                line.values.iter().zip(values).map(|(ours, theirs)| ours / theirs).collect();
             (name, median(values), median(&ratios))
         }
         Against::Given(name, value) => (name, value, median(line.values) / value),

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery};
+use scrinium_database::{
+    Database, DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
@@ -18,7 +20,9 @@ const LARGE: u64 = 1_000_000;
 const ROUNDS: usize = 7;
 const READS: u64 = 2000;
 const AT_ONCE: u64 = 2000;
-const PAGE: u64 = 30;
+const PAGE: usize = 30;
+
+type Read = fn(&Arc<Database>, u64);
 
 fn id(number: u64) -> String {
     format!("{:016x}", scatter(number))
@@ -70,12 +74,12 @@ fn read_document(database: &Arc<Database>, number: u64) {
 fn read_rows(database: &Arc<Database>, query: RowQuery) {
     let query = RowQuery { freshness: Freshness::AsItStands, ..query };
     let mut rows = database.view("mail", "inbox", query).unwrap();
-    assert!(!rows.next_rows(PAGE as usize).unwrap().is_empty());
+    assert!(!rows.next_rows(PAGE).unwrap().is_empty());
 }
 
 fn read_page(database: &Arc<Database>, number: u64) {
     let start_key = Some(json!([key(number)]));
-    read_rows(database, RowQuery { start_key, limit: Some(PAGE), ..RowQuery::default() });
+    read_rows(database, RowQuery { start_key, limit: Some(PAGE as u64), ..RowQuery::default() });
 }
 
 fn read_entry(database: &Arc<Database>, number: u64) {
@@ -92,7 +96,7 @@ fn main() {
     eprintln!("storing {LARGE} documents and building their view ...");
     let large = fill(&databases, "large", LARGE);
     store.checkpoint().unwrap();
-    let operations: [(&str, fn(&Arc<Database>, u64)); 3] = [
+    let operations: [(&str, Read); 3] = [
         ("a document", read_document),
         ("a page of 30 at a random key", read_page),
         ("entry number N", read_entry),

@@ -19,9 +19,9 @@ const ROUNDS: usize = 3;
 const AT_ONCE: u64 = 1000;
 
 const WORDS: [&str; 24] = [
-    "agenda", "budget", "client", "delivery", "engine", "forecast", "goal", "holiday", "index", "journey", "kitchen",
-    "ledger", "meeting", "network", "office", "project", "question", "report", "schedule", "travel", "update",
-    "vendor", "window", "year",
+    "agenda", "budget", "client", "delivery", "engine", "forecast", "goal", "holiday", "index", "journey",
+    "kitchen", "ledger", "meeting", "network", "office", "project", "question", "report", "schedule",
+    "travel", "update", "vendor", "window", "year",
 ];
 
 fn words(seed: u64, count: u64) -> String {
@@ -32,6 +32,7 @@ fn words(seed: u64, count: u64) -> String {
 fn document(number: u64) -> Value {
     let random = scatter(number);
     let is_response = random % 10 < 6 && number > 0;
+    let status = ["Open", "Closed", "Pending"][usize::try_from(random % 3).unwrap()];
     let mut document = json!({
         "_id": format!("{:016x}", scatter(number ^ 0xabcd)),
         "Form": if is_response { "Response" } else { "MainTopic" },
@@ -41,7 +42,7 @@ fn document(number: u64) -> Value {
         "Date": format!("199{}-{:02}-{:02}T{:02}:{:02}:00Z", random % 10, random / 7 % 12 + 1, random / 11 % 28 + 1,
             random / 13 % 24, random / 17 % 60),
         "Size": random % 20_000,
-        "Status": ["Open", "Closed", "Pending"][usize::try_from(random % 3).unwrap()],
+        "Status": status,
         "Body": words(random ^ 1, 40),
     });
     if is_response {
@@ -52,7 +53,8 @@ fn document(number: u64) -> Value {
 
 fn design() -> Value {
     let column = |title: &str, formula: &str| json!({"title": title, "formula": formula});
-    let sorted = |title: &str, formula: &str, sort: &str| json!({"title": title, "formula": formula, "sort": sort});
+    let sorted =
+        |title: &str, formula: &str, sort: &str| json!({"title": title, "formula": formula, "sort": sort});
     let category = |formula: &str| json!({"title": "Category", "formula": formula, "category": true});
     let size = json!({"title": "Size", "formula": "Size", "total": true});
     let name = "@Name([CN]; From)";
@@ -103,8 +105,16 @@ fn main() {
         let database = databases.create(&name).unwrap();
         let ((), filling) = timed(|| fill(&database, documents));
         store.checkpoint().unwrap();
-        database.update(vec![Edit { json: design().to_string().into(), ..Edit::default() }], EditMode::Interactive)
-            .unwrap().wait().unwrap().remove(0).unwrap();
+        database
+            .update(
+                vec![Edit { json: design().to_string().into(), ..Edit::default() }],
+                EditMode::Interactive,
+            )
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap();
         let ((), building) = timed(|| database.update_view_group("discussion").unwrap());
         let rows = database.view("discussion", "all documents", RowQuery::default()).unwrap();
         assert_eq!(rows.total_rows, Some(documents));
@@ -112,7 +122,9 @@ fn main() {
         let (data, index) = (database.info().unwrap().file_bytes, database.derived_bytes());
         eprintln!(
             "round {round}: {documents} documents stored in {filling:.1?}, seven views built in {building:.2?}; \
-             documents {} MB, views {} MB", data >> 20, index >> 20
+             documents {} MB, views {} MB",
+            data >> 20,
+            index >> 20
         );
         seconds.push(building.as_secs_f64());
         growth.push(index as f64 / data as f64);
@@ -123,11 +135,17 @@ fn main() {
     }
     let case = format!("{documents} documents, 7 views");
     report(&Line {
-        name: "view-build", case: &case, values: &seconds, unit: "s",
+        name: "view-build",
+        case: &case,
+        values: &seconds,
+        unit: "s",
         against: Against::Given("the seeds' Test Case #3 (1 CPU of 200 MHz)", SEEDS_SECONDS),
     });
     report(&Line {
-        name: "view-build", case: "size of the views by the size of the documents", values: &growth, unit: "",
+        name: "view-build",
+        case: "size of the views by the size of the documents",
+        values: &growth,
+        unit: "",
         against: Against::Given("the seeds' growth of the file", SEEDS_GROWTH),
     });
 }

@@ -21,6 +21,8 @@ use icu_collator::options::CollatorOptions;
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use serde_json::{Number, Value};
 
+use crate::ascii::AsciiWeights;
+
 /// Changes with the layout and with the collation data (Unicode release of the `icu_collator` in use). An index that
 /// was built under another version must be rebuilt.
 pub const COLLATION_VERSION: u32 = 1;
@@ -37,9 +39,22 @@ const OBJECT: u8 = 8;
 /// From here on not every integer is a double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
+/// The root locale's collator, and what it says of ASCII.
+struct Root {
+    collator: CollatorBorrowed<'static>,
+    ascii: Option<AsciiWeights>,
+}
+
 /// The root locale's data is compiled in, so this is never `None`; the bytes of the text would stand in.
-static COLLATOR: LazyLock<Option<CollatorBorrowed<'static>>> =
-    LazyLock::new(|| Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok());
+static ROOT: LazyLock<Option<Root>> = LazyLock::new(|| {
+    let collator = Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok()?;
+    let ascii = AsciiWeights::learn(|text| {
+        let mut key = Vec::new();
+        let Ok(()) = collator.write_sort_key_to(text, &mut key);
+        key
+    });
+    Some(Root { collator, ascii })
+});
 
 /// The key of a value.
 #[must_use]
@@ -156,8 +171,9 @@ fn write_distance(out: &mut Vec<u8>, distance: i128) {
 /// normal form) have equal keys.
 pub fn write_text_key(out: &mut Vec<u8>, text: &str) {
     out.push(STRING);
-    match &*COLLATOR {
-        Some(collator) => {
+    match &*ROOT {
+        Some(Root { ascii: Some(ascii), .. }) if text.is_ascii() => ascii.write(out, text),
+        Some(Root { collator, .. }) => {
             let Ok(()) = collator.write_sort_key_to(text, out);
         }
         None => out.extend(text.bytes().map(|byte| byte.saturating_add(1))),

@@ -13,6 +13,7 @@ pub mod collation;
 pub mod error;
 pub mod json;
 
+mod ascii;
 mod attachment;
 mod binary;
 mod fields;

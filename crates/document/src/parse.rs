@@ -149,7 +149,8 @@ fn parse_revisions(raw: &str, limits: &Limits) -> Result<Vec<Revision>, Document
 }
 
 fn compact(raw: &str) -> Cow<'_, str> {
-    if json::is_compact(raw) {
+    // Only arrays and objects have room for white space.
+    if !raw.starts_with(['{', '[']) || json::is_compact(raw) {
         return Cow::Borrowed(raw);
     }
     let mut text = String::with_capacity(raw.len());

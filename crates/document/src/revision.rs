@@ -145,10 +145,11 @@ pub fn new_revision(
     fields: Fields<'_>,
     attachments: &[(&str, &str)],
 ) -> Revision {
-    let mut hasher = blake3::Hasher::new();
+    // One piece: the hash takes it several times faster than many small ones.
+    let mut identity = Vec::with_capacity(1024);
     let mut text = |text: &[u8]| {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text);
+        identity.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        identity.extend_from_slice(text);
     };
     text(b"scrinium revision 1");
     text(parent.map(Revision::to_string).unwrap_or_default().as_bytes());
@@ -164,8 +165,7 @@ pub fn new_revision(
         text(name.as_bytes());
         text(digest.as_bytes());
     }
-    let mut hash = [0; 16];
-    hasher.finalize_xof().fill(&mut hash);
+    let hash = blake3::hash(&identity).as_bytes().first_chunk().copied().unwrap_or_default();
     let generation = parent.map_or(0, Revision::generation).saturating_add(1);
     Revision { generation, digest: Digest::Hash(hash) }
 }

@@ -207,7 +207,7 @@ impl RevisionTree {
     pub fn merge(&mut self, path: &[Revision], deleted: bool) -> Result<Merged, DocumentError> {
         let generations_fit = path
             .windows(2)
-            .all(|pair| matches!(pair, [newer, older] if newer.generation() == older.generation() + 1));
+            .all(|pair| matches!(pair, [newer, older] if older.generation().checked_add(1) == Some(newer.generation())));
         if !generations_fit || path.last().is_none_or(|oldest| oldest.generation() == 0) {
             return Err(DocumentError::BadRequest("Invalid rev format".into()));
         }

@@ -157,7 +157,7 @@ fn read_chain(rest: &mut &[u8], nodes: &mut Vec<Node>) -> Result<(), DocumentErr
     let length = length.ok_or_else(|| damaged("length"))?;
     let follows = if has(FOLLOWS) {
         let index = usize::try_from(number(rest)?).ok();
-        let fits = |node: &Node| !node.leaf && node.revision.generation() + 1 == oldest;
+        let fits = |node: &Node| !node.leaf && node.revision.generation() == oldest - 1;
         Some(index.filter(|&index| nodes.get(index).is_some_and(fits)).ok_or_else(|| damaged("parent"))?)
     } else {
         None

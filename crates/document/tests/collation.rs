@@ -185,6 +185,39 @@ proptest! {
     }
 }
 
+/// ASCII text takes a shorter way to the very same key.
+#[test]
+fn ascii_keys_are_the_collators() {
+    let collator = collator();
+    let check = |text: &str| {
+        let mut theirs = vec![6];
+        let Ok(()) = collator.write_sort_key_to(text, &mut theirs);
+        theirs.push(0);
+        assert_eq!(sort_key(&json!(text)), theirs, "{text:?}");
+    };
+    for first in 0..128u8 {
+        for second in 0..128u8 {
+            check(&format!("{}{}", char::from(first), char::from(second)));
+            check(&format!("a{}{}B", char::from(first), char::from(second)));
+        }
+    }
+    for length in 0..400 {
+        check(&"a".repeat(length));
+        check(&format!("{}A", "b".repeat(length)));
+        check(&format!("{}A{}", "b".repeat(length), "-".repeat(length / 2)));
+    }
+}
+
+proptest! {
+    #[test]
+    fn ascii_texts_have_the_collators_keys(text in "[\\x00-\\x7f]{0,200}") {
+        let mut theirs = vec![6];
+        let Ok(()) = collator().write_sort_key_to(&text, &mut theirs);
+        theirs.push(0);
+        prop_assert_eq!(sort_key(&json!(text)), theirs);
+    }
+}
+
 #[test]
 fn nesting_does_not_overflow_the_stack() {
     let mut value = Value::Null;

@@ -279,6 +279,7 @@ fn merge_tells_what_it_did() {
     assert_eq!(tree.possible_ancestors(&path(&[(6, 7)])), path(&[(3, 9)]));
     let latest: Vec<_> = tree.leaves_from(&revision(2, 2)).iter().map(|leaf| leaf.revision.clone()).collect();
     assert_eq!(latest, path(&[(6, 6), (3, 9)]));
+    assert!(tree.merge(&path(&[(1, 1), (u64::MAX, 1)]), false).is_err());
     assert!(tree.merge(&[], false).is_err());
     assert!(tree.merge(&path(&[(3, 1), (1, 1)]), false).is_err());
     assert!(tree.merge(&path(&[(1, 1), (0, 1)]), false).is_err());
@@ -298,6 +299,23 @@ fn long_histories_stay_quick_and_bounded() {
     }
     assert_eq!(tree.winner().unwrap().revision.generation(), 10_010);
     round_trip(&tree);
+}
+
+/// Found by fuzzing: a chain that follows the highest generation there can be.
+#[test]
+fn the_highest_generation_is_followed_by_none() {
+    let highest = revision(u64::MAX, 1);
+    let mut tree = RevisionTree::new();
+    tree.merge(std::slice::from_ref(&highest), true).unwrap();
+    assert!(tree.add_edit(Some(&highest), revision(u64::MAX, 2), false).is_err());
+    assert!(tree.add_edit(None, revision(1, 2), false).is_err());
+    round_trip(&tree);
+    let digest = [7; 17];
+    let mut bytes = vec![1, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    bytes.extend_from_slice(&digest[..16]);
+    bytes.extend_from_slice(&[8, 1, 0]);
+    bytes.extend_from_slice(&digest[..16]);
+    assert!(RevisionTree::decode(&bytes).is_err());
 }
 
 /// The stored form. A change here must come with a new format version that still reads these bytes.

@@ -1,5 +1,7 @@
 //! What a view costs: evaluates a selection and four columns over 100,000 documents and prints how many
-//! documents that is in a second of processor time, which other programs on the machine disturb least.
+//! documents that is in a second of processor time, which other programs on the machine disturb least. So
+//! many documents do not fit into a processor's caches: a part of the time is spent waiting for memory, as it
+//! is when a view is built.
 //!
 //! `cargo run --release -p scrinium-formula --example throughput`
 

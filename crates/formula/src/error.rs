@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::value::{Kind, Text};
+use crate::value::Kind;
 
 /// Why a formula cannot be compiled, where, and what to do about it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -84,8 +84,6 @@ pub(crate) enum Reason {
     Argument { argument: &'static str, expected: &'static str, found: Kind },
     /// Anything else that is wrong with the data.
     Message(Cow<'static, str>),
-    /// The formula asked for it.
-    Raised(Text),
 }
 
 impl ErrorValue {
@@ -134,7 +132,6 @@ impl fmt::Display for ErrorValue {
             }
             Reason::Message(message) if origin.is_empty() => formatter.write_str(message),
             Reason::Message(message) => write!(formatter, "{origin}: {message}"),
-            Reason::Raised(message) => formatter.write_str(message),
         }
     }
 }

@@ -54,6 +54,11 @@ impl Machine<'_> {
                 Err(Fault::Error(_)) => Ok(Value::truth(true)),
                 Err(fault) => Err(fault),
             },
+            Form::IsNull(node) => match self.operand(node) {
+                Ok(value) => Ok(Value::truth(value.is_empty_text())),
+                Err(Fault::Error(_)) => Ok(Value::truth(false)),
+                Err(fault) => Err(fault),
+            },
             Form::Available { field, variable, wanted } => {
                 let set = variable
                     .is_some_and(|slot| matches!(self.slots.get(usize::from(slot)), Some(Slot::Known(_))));
@@ -63,7 +68,8 @@ impl Machine<'_> {
                 let Value::Text(name) = self.evaluate(name)? else {
                     return Err(ErrorValue::message("@GetField", "the name of a field is a text").into());
                 };
-                name.first().map_or_else(|| Ok(Value::empty()), |name| self.field_named(name))
+                let found = name.first().map(|name| self.field_named(name)).transpose()?;
+                Ok(found.flatten().unwrap_or_else(Value::empty))
             }
             Form::Transform { list, slot, body } => self.transform(list, *slot, body),
             Form::Sort { list, options, slots, greater } => self.sort(list, options, *slots, greater),
@@ -111,6 +117,7 @@ impl Machine<'_> {
     fn transform(&mut self, list: &Node, slot: u16, body: &Node) -> Outcome {
         let list = self.operand(list)?;
         let before = self.set(slot, Slot::Unknown);
+        self.transforms += 1;
         let mut results = Vec::new();
         let mut outcome = Ok(());
         for place in 0..list.len() {
@@ -125,6 +132,7 @@ impl Machine<'_> {
                 }
             }
         }
+        self.transforms -= 1;
         self.set(slot, before);
         outcome?;
         crate::operators::concatenate(self, &results)

@@ -15,7 +15,7 @@ use crate::number::whole;
 use crate::operators;
 use crate::program::{Node, Program, Step};
 use crate::syntax::{Binary, Operator};
-use crate::value::{Text, Value};
+use crate::value::Value;
 
 /// Steps that one evaluation may take: about one for every operation, element, and 16 bytes of text.
 /// That is some tens of milliseconds; ordinary formulas take less than a hundred.
@@ -99,6 +99,8 @@ pub(crate) struct Machine<'e> {
     step_limit: u32,
     selected: Option<bool>,
     pub(crate) random_numbers: u64,
+    /// How many `@Transform` stand around what is being evaluated.
+    pub(crate) transforms: u32,
 }
 
 impl<'e> Machine<'e> {
@@ -115,6 +117,7 @@ impl<'e> Machine<'e> {
             step_limit: MAX_STEPS,
             selected: None,
             random_numbers: 0,
+            transforms: 0,
         };
         let value = machine.statements()?;
         Ok(Finished { value, selected: machine.selected })
@@ -137,6 +140,7 @@ impl<'e> Machine<'e> {
             step_limit,
             selected: None,
             random_numbers: 0,
+            transforms: 0,
         };
         let value = machine.evaluate(node).ok();
         (value, step_limit - machine.steps_left)
@@ -157,10 +161,8 @@ impl<'e> Machine<'e> {
                 }
                 Err(Fault::Return(value)) => return Ok(*value),
                 Err(Fault::Limit(error)) => return Err(error),
-                Err(Fault::Nothing) => {
-                    Value::Error(ErrorValue::message("@Nothing", "it has a meaning only inside @Transform"))
-                }
-                Err(Fault::NotConstant) => Value::empty(),
+                // Neither leaves what it belongs to.
+                Err(Fault::Nothing | Fault::NotConstant) => Value::empty(),
             };
         }
         Ok(last)
@@ -215,16 +217,20 @@ impl<'e> Machine<'e> {
 
     /// Notes on an error where it arose.
     #[inline]
-    pub(crate) fn located<T>(&self, outcome: Outcome<T>, at: u32) -> Outcome<T> {
+    pub(crate) fn located<T>(&mut self, outcome: Outcome<T>, at: u32) -> Outcome<T> {
         outcome.map_err(|fault| self.locate(fault, at))
     }
 
     #[cold]
-    fn locate(&self, fault: Fault, at: u32) -> Fault {
+    fn locate(&mut self, fault: Fault, at: u32) -> Fault {
         match fault {
             Fault::Error(error) if error.position().is_none() => {
-                let (line, column) =
-                    position(&self.program.source, usize::try_from(at).unwrap_or(usize::MAX));
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                // The source is counted through up to there.
+                if let Err(limit) = self.charge(at / 64) {
+                    return limit;
+                }
+                let (line, column) = position(&self.program.source, at);
                 Fault::Error(error.located(line, column))
             }
             other => other,
@@ -419,13 +425,18 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// A field by a name that was not known when the formula was compiled.
-    pub(crate) fn field_named(&mut self, name: &Text) -> Outcome {
+    /// A field by its name; none if the document lacks it.
+    pub(crate) fn field_named(&mut self, name: &str) -> Outcome<Option<Value>> {
+        let program = self.program;
+        self.charge(program.fields.len())?;
         let key = name.to_lowercase();
-        let number = self.program.fields.iter().position(|field| field.name.to_lowercase() == key);
-        match number.and_then(|number| u16::try_from(number).ok()) {
-            Some(number) => self.field(number),
-            None => usable(self.document()?.field(name).unwrap_or_else(Value::empty)),
+        let known = program.fields.iter().find(|field| field.name.to_lowercase() == key);
+        let Some((field, slot)) = known.and_then(|field| Some((field, field.slot?))) else {
+            return self.document()?.field(name).map(usable).transpose();
+        };
+        match self.look_up(slot, &field.name)? {
+            Slot::Known(value) => usable(value.clone()).map(Some),
+            _ => Ok(None),
         }
     }
 

@@ -20,7 +20,14 @@ pub(crate) fn shown(number: f64) -> String {
     }
     let digits =
         if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
-    format!("{digits}E{exponent}")
+    exponential(&format!("{digits}e{exponent}"))
+}
+
+/// `8.5e2` as `8.5E+02`.
+pub(crate) fn exponential(text: &str) -> String {
+    let Some((digits, exponent)) = text.split_once('e') else { return text.to_owned() };
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    format!("{digits}E{sign}{exponent:0>2}")
 }
 
 /// The whole part, towards 0. What does not fit is the nearest that does.

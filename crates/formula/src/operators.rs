@@ -162,6 +162,23 @@ pub(crate) fn pairs<'v, A, B>(left: &'v [A], right: &'v [B]) -> impl Iterator<It
     })
 }
 
+/// The order of texts: that of their letters without regard to case; where that is the same, small letters
+/// come before capital ones.
+pub(crate) fn text_order(left: &str, right: &str) -> Ordering {
+    text_order_ignoring_case(left, right).then_with(|| right.cmp(left))
+}
+
+/// The order of texts without regard to case.
+pub(crate) fn text_order_ignoring_case(left: &str, right: &str) -> Ordering {
+    if left.is_ascii() && right.is_ascii() {
+        return left
+            .bytes()
+            .map(|byte| byte.to_ascii_lowercase())
+            .cmp(right.bytes().map(|byte| byte.to_ascii_lowercase()));
+    }
+    left.chars().flat_map(char::to_lowercase).cmp(right.chars().flat_map(char::to_lowercase))
+}
+
 /// Whether a comparison holds for one pair at least.
 pub(crate) fn compare(
     machine: &mut Machine<'_>,
@@ -175,7 +192,7 @@ pub(crate) fn compare(
                 Ok(match binary.operator {
                     Operator::Equal => left == right,
                     Operator::NotEqual => left != right,
-                    operator => holds(operator, left.cmp(right)),
+                    operator => holds(operator, text_order(left, right)),
                 })
             })
         }

@@ -8,8 +8,7 @@ use smol_str::SmolStr;
 use crate::error::{FormulaError, FormulaErrorKind};
 use crate::lexer::{Reserved, Token, TokenKind, error_at, tokens};
 use crate::syntax::{
-    Binary, COMPARISON, Expression, ExpressionKind, LIST, LOOSEST, Level, Link, Operator, SIGN, TIGHTEST,
-    Target,
+    Binary, COMPARISON, Expression, ExpressionKind, LOOSEST, Level, Link, Operator, SIGN, TIGHTEST, Target,
 };
 use crate::value::Value;
 
@@ -228,18 +227,7 @@ impl Parser<'_> {
                 return Ok(left);
             }
             self.next += 1;
-            let signed = matches!(
-                self.peek().kind,
-                TokenKind::Binary(Binary { operator: Operator::Add | Operator::Subtract, .. })
-            );
             let operand = self.expression(level - 1)?;
-            if level == LIST && signed && is_signed_list(&operand) {
-                return Err(self.error(
-                    operand.at,
-                    "this sign would apply to all the elements that follow it",
-                    "put the signed element into parentheses: 1:(-2):3",
-                ));
-            }
             left = link(left, Link { binary, at, operand });
         }
     }
@@ -365,16 +353,6 @@ impl Parser<'_> {
                 }
             }
         }
-    }
-}
-
-/// Whether a sign stands before several elements.
-fn is_signed_list(expression: &Expression) -> bool {
-    match &expression.kind {
-        ExpressionKind::Negate(inside) | ExpressionKind::Plus(inside) => {
-            matches!(&inside.kind, ExpressionKind::Chain { .. }) || is_signed_list(inside)
-        }
-        _ => false,
     }
 }
 

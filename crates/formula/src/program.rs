@@ -141,6 +141,7 @@ pub(crate) enum Form {
     /// The first of these that is not an error.
     IfError(Box<[Node]>),
     IsError(Node),
+    IsNull(Node),
     /// Whether the document has the field; for a variable, whether it has a value.
     Available {
         field: u16,

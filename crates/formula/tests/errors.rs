@@ -45,7 +45,6 @@ const WRONG: &[&str] = &[
     "@ Left",
     "1 + SELECT 2",
     "REM no text",
-    "1:-2:3",
     "1E999",
     "[31/31/2026]",
     "[yesterday evening]",
@@ -83,8 +82,11 @@ const WRONG: &[&str] = &[
     "1 / 0",
     "1E308 * 10",
     "x := 1;\nx +\n  @UpperCase(x)",
-    "@Left(\"abc\"; -1)",
     "@Left(1; 1)",
+    "@Left(\"a\"; [10:00])",
+    "@Repeat(\"a\"; -1)",
+    "@TextToTime(\"To\" + \"day\" + Nothing)",
+    "@Char(-1)",
     "@Subset(1:2; 0)",
     "@Sqrt(-4)",
     "@Date(2026; 13; 1)",
@@ -97,7 +99,6 @@ const WRONG: &[&str] = &[
     "@Name([XX]; \"Ann\")",
     "@Member(1; \"a\")",
     "@UserName",
-    "@Failure(\"The subject is missing\")",
     "@Error",
 ];
 

@@ -72,7 +72,9 @@ impl Index {
     ///
     /// Inserted keys must not be there and removed ones must be, with the sums they were inserted with (within one
     /// call, a key may be removed and inserted again): the caller knows its entries, and the index does not look.
-    /// Cost: O(log n) for each chunk touched, plus a read of about a hundred entries for each chunk that overflows.
+    /// Cost: O(log n) for each chunk touched, plus a read of about a hundred entries for each chunk that overflows or has
+    /// gathered debris; memory in proportion to the changes, so a first build is better a
+    /// [`rebuild`](Self::rebuild).
     ///
     /// # Errors
     /// [`IndexError::KeyTooLong`], [`IndexError::Store`]; nothing was changed then.

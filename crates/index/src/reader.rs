@@ -33,6 +33,8 @@ pub struct Checked {
     pub entries: u64,
     /// Number of chunk records.
     pub chunks: u64,
+    /// Number of removed entries whose marks reads have to pass; at most as many as there are entries, and 64 a chunk.
+    pub debris: u64,
 }
 
 impl Reader {
@@ -192,7 +194,7 @@ impl Reader {
         let Contents { layout, snapshot, tree } = self.contents.as_ref();
         let all = layout.whole_range();
         let mut records = snapshot.cursor(CHUNKS, key_range(&all), Direction::Forward);
-        let mut checked = Checked { entries: 0, chunks: 0 };
+        let mut checked = Checked { entries: 0, chunks: 0, debris: 0 };
         for chunk in tree.chunks() {
             let record = records.next()?.ok_or_else(|| layout.damaged("a chunk record is missing"))?;
             if layout.read_chunk(record.0, record.1)? != chunk {
@@ -201,6 +203,7 @@ impl Reader {
             self.check_chunk(&chunk)?;
             checked.entries += chunk.count;
             checked.chunks += 1;
+            checked.debris += u64::from(chunk.place.debris);
         }
         let mut entries = snapshot.cursor(ENTRIES, key_range(&all), Direction::Forward);
         let mut found = 0;

@@ -1,6 +1,12 @@
 //! The index against an ordered map, through changes, floods, droughts, reopening and rebuilding.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
 
 mod common;
 
@@ -155,6 +161,37 @@ fn a_large_index_through_growth_and_drought() {
     assert!(index.memory_bytes() < model.len() * 4 + 4096, "{} bytes", index.memory_bytes());
 }
 
+/// However often entries come and go, reads pass few marks of removed ones.
+#[test]
+fn debris_stays_bounded() {
+    let (store, id) = (shared_store(), next_id());
+    let index = open_index(store, id);
+    let mut model = Model::new();
+    let mut random = StdRng::seed_from_u64(5);
+    for round in 0..300u64 {
+        let mut changes = Vec::new();
+        for _ in 0..100 {
+            // Half of the keys are a queue's: they come at one end and go at the other.
+            let number: u32 = random.random_range(0..600);
+            let key = if number < 300 { number } else { 1000 + round as u32 * 100 + number };
+            changes.extend(toggle(&mut model, &key.to_be_bytes().to_vec(), round, number.is_multiple_of(2)));
+        }
+        if let Some(done) = round.checked_sub(3) {
+            let done = 1000 + done as u32 * 100 + 600;
+            let old: Vec<Key> = model
+                .range(1000u32.to_be_bytes().to_vec()..done.to_be_bytes().to_vec())
+                .map(|(key, _)| key.clone())
+                .collect();
+            old.iter().for_each(|key| changes.extend(toggle(&mut model, key, round, false)));
+        }
+        index.update(changes, Batch::new(), round).unwrap();
+        let checked = index.reader().unwrap().check().unwrap();
+        assert!(checked.debris <= checked.entries + 64 * checked.chunks, "{checked:?}");
+        assert!(checked.chunks <= checked.entries / 16 + 2, "{checked:?}");
+    }
+    compare(&index.reader().unwrap(), &model, 5, 10);
+}
+
 /// A rebuild large enough to go in as sorted files, over an index that was there.
 #[test]
 fn a_large_rebuild_replaces_what_was_there() {
@@ -220,6 +257,23 @@ fn sums_do_not_drift() {
         assert_eq!(index.reader().unwrap().sums(), [0.6, 0.0]);
     }
     assert_eq!(index.reader().unwrap().sums_range(&[1], Some(&[2])).unwrap(), [0.2, 0.0]);
+}
+
+/// A crash within a rebuild leaves entries or chunk records without a state: there is no index then.
+#[test]
+fn what_a_broken_off_rebuild_left_is_cleared_away() {
+    let store = shared_store();
+    for family in [Family::DerivedScan, Family::DerivedChurn] {
+        let (id, neighbour) = (next_id(), next_id());
+        let other = open_index(store, neighbour);
+        let entry = Change::Insert { key: Vec::new(), value: b"v".to_vec(), sums: Vec::new() };
+        other.update(vec![entry], Batch::new(), 1).unwrap();
+        let mut left = Batch::new();
+        left.put(family, &[&id.to_be_bytes()[..], b"\0\0\0\0stray"].concat(), b"left over");
+        store.write_derived(left).unwrap();
+        compare(&open_index(store, id).reader().unwrap(), &Model::new(), 1, 1);
+        assert_eq!(other.reader().unwrap().check().unwrap().entries, 1);
+    }
 }
 
 #[test]

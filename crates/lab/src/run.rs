@@ -12,7 +12,7 @@ use crate::monitor::process_listening;
 use crate::progress::Progress;
 use crate::report::{Report, table};
 use crate::schedule::Model;
-use crate::script::{COMMANDS, Estimate, Script, Support, Variables};
+use crate::script::{COMMANDS, Estimate, Support, Variables};
 use crate::workload::Workload;
 
 /// Runs a command of the laboratory.
@@ -139,11 +139,11 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
     }
     let workload = Workload::find(&arguments.script.workload, &variables)?;
     let model = if arguments.closed_model { Model::Closed } else { Model::Open };
-    let plan = Plan {
-        workload: String::new(),
-        origin: String::new(),
-        script: Arc::new(Script { header: Default::default(), statements: Vec::new() }),
-        variables: Variables::default(),
+    Ok(Plan {
+        workload: workload.name,
+        origin: workload.origin,
+        script: Arc::new(workload.script),
+        variables: workload.variables,
         users: usize::try_from(arguments.users).unwrap_or(usize::MAX),
         user_prefix: arguments.user_prefix.clone(),
         target: arguments.target.clone(),
@@ -166,8 +166,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
             p99_ms: arguments.max_p99,
             errors_percent: arguments.max_errors,
         },
-    };
-    Ok(plan.set_workload(&workload))
+    })
 }
 
 fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {

@@ -114,8 +114,8 @@ impl Committer {
         Self { shared, engine, thread: thread.ok() }
     }
 
-    /// Hands a record over. The order of calls is the order in the log and of application. Blocks while more
-    /// than `queue_bytes` are waiting.
+    /// Hands a record over. The order of calls is the order in the log and of application. Blocks the thread
+    /// while more than `queue_bytes` are waiting.
     ///
     /// # Errors
     /// [`LogError::TooLarge`]; [`LogError::Failed`] after a failure; [`LogError::Stopped`].

@@ -88,8 +88,11 @@ impl Keeper {
 
     /// The next extent: at once if one is ready, else after making it.
     pub(crate) fn take(&self) -> Result<Prepared, LogError> {
-        let mut stock = self.ensure_stock()?;
-        let Some(prepared) = stock.ready.pop_front() else { return Err(stock.full()) };
+        let mut stock = self.stock_after_release()?;
+        let prepared = match stock.ready.pop_front() {
+            Some(prepared) => prepared,
+            None => stock.prepare()?,
+        };
         drop(stock);
         self.shared.requests.lock().prepare = true;
         self.shared.wake.notify_one();
@@ -98,19 +101,14 @@ impl Keeper {
 
     /// Makes sure that there is a next extent.
     pub(crate) fn ensure(&self) -> Result<(), LogError> {
-        self.ensure_stock().map(drop)
+        self.stock_after_release()?.fill()
     }
 
-    fn ensure_stock(&self) -> Result<MutexGuard<'_, Stock>, LogError> {
+    /// What was released and not yet taken care of may be all the space there is.
+    fn stock_after_release(&self) -> Result<MutexGuard<'_, Stock>, LogError> {
         let mut stock = self.shared.stock.lock();
         let release = self.shared.requests.lock().release.take();
-        // What was released may be all the space there is.
-        if let Some(release) = release {
-            stock.release(release)?;
-        }
-        if stock.ready.is_empty() {
-            stock.prepare()?;
-        }
+        release.map_or(Ok(()), |release| stock.release(release))?;
         Ok(stock)
     }
 
@@ -130,12 +128,7 @@ impl Keeper {
             drop(thread.join());
         }
         let Some(next) = next else { return Ok(()) };
-        let mut stock = self.shared.stock.lock();
-        let release = self.shared.requests.lock().release.take();
-        if let Some(release) = release {
-            stock.release(release)?;
-        }
-        stock.control.change(|control| control.closed_at = next)
+        self.stock_after_release()?.control.change(|control| control.closed_at = next)
     }
 }
 
@@ -158,32 +151,32 @@ impl Shared {
             if let Some(release) = release {
                 drop(stock.release(release));
             }
-            if prepare && stock.ready.is_empty() {
-                drop(stock.prepare());
+            if prepare {
+                drop(stock.fill());
             }
         }
     }
 }
 
 impl Stock {
-    /// Makes one more extent ready, of a spare one if there is any.
-    pub(crate) fn prepare(&mut self) -> Result<(), LogError> {
-        let content = self.control.content();
-        let (key, extent_bytes) = (content.key, content.extent_bytes);
-        let number = content.last_extent + 1;
-        let path = extent::path(&self.dir, number);
-        let header = ExtentHeader { number, extent_bytes };
-        if self.spares.is_empty() {
-            let unfinished = self.dir.join(extent::UNFINISHED);
-            let made = self.make(&unfinished, extent_bytes);
-            if let Err(error) = made {
-                // Half an extent must not keep the space that others wait for.
-                drop(self.system.remove(&unfinished));
-                return Err(self.refused("create", &unfinished, error));
-            }
-            self.spares.push(unfinished);
+    /// Keeps one extent ready.
+    fn fill(&mut self) -> Result<(), LogError> {
+        if self.ready.is_empty() {
+            let prepared = self.prepare()?;
+            self.ready.push_back(prepared);
         }
-        let Some(spare) = self.spares.pop() else { return Err(self.full()) };
+        Ok(())
+    }
+
+    /// Makes the next extent, of a spare file if there is any.
+    pub(crate) fn prepare(&mut self) -> Result<Prepared, LogError> {
+        let spare = match self.spares.pop() {
+            Some(spare) => spare,
+            None => self.make()?,
+        };
+        let content = self.control.content();
+        let header = ExtentHeader { number: content.last_extent + 1, extent_bytes: content.extent_bytes };
+        let path = extent::path(&self.dir, header.number);
         if let Err(error) = self.system.rename(&spare, &path) {
             let error = self.refused("rename", &spare, error);
             self.spares.push(spare);
@@ -192,15 +185,26 @@ impl Stock {
         // If one of these steps fails, the file stays, in no list, until another one takes its name: its zeros
         // cannot be trusted after a failed sync, and the control file may name it after a failed change.
         let file =
-            self.write_header(&path, key, &header).map_err(|error| self.refused("prepare", &path, error))?;
-        self.control.change(|control| control.last_extent = number)?;
-        self.ready.push_back(Prepared { number, path, file });
-        Ok(())
+            self.write_header(&path, &header).map_err(|error| self.refused("prepare", &path, error))?;
+        self.control.change(|control| control.last_extent = header.number)?;
+        Ok(Prepared { number: header.number, path, file })
+    }
+
+    /// Makes a file of zeros, not yet synced.
+    fn make(&self) -> Result<PathBuf, LogError> {
+        let path = self.dir.join(extent::UNFINISHED);
+        self.write_zeros(&path).map_err(|error| {
+            // Half an extent must not keep the space that others wait for.
+            drop(self.system.remove(&path));
+            self.refused("create", &path, error)
+        })?;
+        Ok(path)
     }
 
     /// Overwriting written blocks is what makes a sync cheap, so the whole extent is written once. It is
     /// synced with its header.
-    fn make(&self, path: &Path, extent_bytes: u64) -> io::Result<()> {
+    fn write_zeros(&self, path: &Path) -> io::Result<()> {
+        let extent_bytes = self.control.content().extent_bytes;
         let file = self.system.open(path, Access::Create, self.direct)?;
         file.reserve(extent_bytes)?;
         let zeros = AlignedBuffer::new(ZEROS_BYTES);
@@ -214,9 +218,9 @@ impl Stock {
         Ok(())
     }
 
-    fn write_header(&self, path: &Path, key: u64, header: &ExtentHeader) -> io::Result<Box<dyn FileHandle>> {
+    fn write_header(&self, path: &Path, header: &ExtentHeader) -> io::Result<Box<dyn FileHandle>> {
         let mut block = AlignedBuffer::new(BLOCK);
-        header.encode(key, block.bytes_mut());
+        header.encode(self.control.content().key, block.bytes_mut());
         let file = self.system.open(path, Access::Write, self.direct)?;
         write_all(&*file, block.bytes(), 0)?;
         file.sync_data()?;

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use crate::extent;
 use crate::frame;
-use crate::keeper::{Keeper, Prepared, Release};
+use crate::keeper::{Keeper, Release};
 use crate::recovery::{self, Live, Opened};
-use crate::system::{Access, OperatingSystem, System};
+use crate::system::{OperatingSystem, System};
 use crate::writer::Writer;
 use crate::{LogError, LogOptions, Reader};
 
@@ -91,18 +90,12 @@ impl Log {
         let lock_path = dir.join(LOCK);
         let lock = system.lock(&lock_path).map_err(|error| LogError::io("lock", &lock_path, error))?;
         let Some(lock) = lock else { return Err(LogError::Locked { dir }) };
-        let Opened { mut stock, live, end, recovery } = recovery::open(system.clone(), &options)?;
+        let Opened { mut stock, live, active, offset, unfinished, recovery } =
+            recovery::open(system.clone(), &options)?;
         let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
         options.extent_bytes = extent_bytes;
         options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
-        let Some(active) = live.back() else { return Err(LogError::Stopped) };
-        let unfinished = recovery::unfinished_block(&stock, active, &end)?;
-        let path = extent::path(&dir, active.number);
-        let file = system
-            .open(&path, Access::Write, stock.direct)
-            .map_err(|error| LogError::io("open", &path, error))?;
-        let at = Prepared { number: active.number, path, file };
-        let writer = Writer::new(key, extent_bytes, at, end.offset, &unfinished);
+        let writer = Writer::new(key, extent_bytes, active, offset, &unfinished);
         if stock.control.content().closed_at != 0 {
             stock.control.change(|control| control.closed_at = 0)?;
         }
@@ -114,7 +107,7 @@ impl Log {
             extents: Arc::new(AtomicU64::new(live.len() as u64)),
             live,
             writer,
-            next: end.next,
+            next: recovery.next.0,
             keeper: Keeper::start(stock)?,
             full: false,
             failure: None,

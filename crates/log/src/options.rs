@@ -28,13 +28,13 @@ pub enum DirectIo {
 pub struct LogOptions {
     /// The directory of the log's files, made if it is not there; best on a device of its own.
     pub dir: PathBuf,
-    /// Size of a new extent in bytes, a multiple of 4,096.
+    /// Size of an extent in bytes, a multiple of 4,096. A log keeps the size that it was made with.
     pub extent_bytes: u64,
-    /// How many released extents are kept for reuse; more are deleted.
+    /// How many released extents are kept for reuse, beside the one that is made ready; more are deleted.
     pub spare_extents: usize,
     /// Whether writes go past the page cache.
     pub direct_io: DirectIo,
-    /// The largest record that is taken, in bytes.
+    /// The largest record that is taken, in bytes. A log that was made with smaller extents takes less.
     pub max_record_bytes: usize,
     /// Bytes that may wait for the committer before `submit` blocks.
     pub queue_bytes: usize,

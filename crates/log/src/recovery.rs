@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::buffer::{AlignedBuffer, BLOCK, BLOCK_BYTES, BlockStream};
 use crate::control::{self, Control, ControlFile};
 use crate::extent::{self, ExtentHeader, FIRST_FRAME};
@@ -23,9 +25,9 @@ pub(crate) struct Live {
 
 /// Where the log ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) offset: u64,
-    pub(crate) next: u64,
+struct End {
+    offset: u64,
+    next: u64,
     /// Where the last whole frame of that extent begins, if it has one.
     last_frame: Option<u64>,
 }
@@ -35,7 +37,11 @@ pub(crate) struct Opened {
     pub(crate) stock: Stock,
     /// In order; the last is the one that is written.
     pub(crate) live: VecDeque<Live>,
-    pub(crate) end: End,
+    /// That last one, and where in it the next frame goes.
+    pub(crate) active: Prepared,
+    pub(crate) offset: u64,
+    /// What lies before that in its block.
+    pub(crate) unfinished: Bytes,
     pub(crate) recovery: Recovery,
 }
 
@@ -65,21 +71,32 @@ pub(crate) fn open(system: Arc<dyn System>, options: &LogOptions) -> Result<Open
     collect_spares(&mut stock, &numbers)?;
     if stock.control.content().last_extent < stock.control.content().first_extent {
         stock.prepare()?;
-        stock.ready.clear();
     }
     let (live, unused) = used_extents(&stock)?;
-    let (end, cut) = find_end(&stock, &live, &unused)?;
+    let (Some(oldest), Some(newest)) = (live.front().copied(), live.back().copied()) else {
+        let (file, problem) = (dir.join(control::NAME), "it names no extent");
+        return Err(LogError::Damaged { file, offset: 0, problem });
+    };
+    let (end, cut) = find_end(&stock, newest, &unused)?;
     for number in unused {
-        let path = extent::path(dir, number);
-        let file = stock
-            .system
-            .open(&path, Access::Write, stock.direct)
-            .map_err(|error| LogError::io("open", &path, error))?;
-        stock.ready.push_back(Prepared { number, path, file });
+        let prepared = open_to_write(&stock, number)?;
+        stock.ready.push_back(prepared);
     }
-    let first = live.front().map_or(end.next, |live| live.first);
-    let recovery = Recovery { first: Sequence(first), next: Sequence(end.next), cut };
-    Ok(Opened { stock, live, end, recovery })
+    Ok(Opened {
+        active: open_to_write(&stock, newest.number)?,
+        offset: end.offset,
+        unfinished: unfinished_block(&stock, newest, &end)?,
+        recovery: Recovery { first: Sequence(oldest.first), next: Sequence(end.next), cut },
+        stock,
+        live,
+    })
+}
+
+fn open_to_write(stock: &Stock, number: u64) -> Result<Prepared, LogError> {
+    let path = extent::path(&stock.dir, number);
+    let file = stock.system.open(&path, Access::Write, stock.direct);
+    let file = file.map_err(|error| LogError::io("open", &path, error))?;
+    Ok(Prepared { number, path, file })
 }
 
 fn create(system: &dyn System, options: &LogOptions) -> Result<ControlFile, LogError> {
@@ -158,15 +175,10 @@ fn open_extent(stock: &Stock, number: u64) -> Result<Walk, LogError> {
 }
 
 /// Goes through the last extent to the last whole frame, and decides what the bytes after it are.
-fn find_end(
-    stock: &Stock,
-    live: &VecDeque<Live>,
-    unused: &[u64],
-) -> Result<(End, Option<TornTail>), LogError> {
+fn find_end(stock: &Stock, newest: Live, unused: &[u64]) -> Result<(End, Option<TornTail>), LogError> {
     let Control { extent_bytes, closed_at, .. } = *stock.control.content();
-    let Some(active) = live.back() else { return Err(LogError::Stopped) };
-    let mut walk = open_extent(stock, active.number)?;
-    let mut end = End { offset: FIRST_FRAME, next: active.first, last_frame: None };
+    let mut walk = open_extent(stock, newest.number)?;
+    let mut end = End { offset: FIRST_FRAME, next: newest.first, last_frame: None };
     let damaged =
         |path: &Path, offset, problem| Err(LogError::Damaged { file: path.to_owned(), offset, problem });
     let torn_bytes = loop {
@@ -184,10 +196,11 @@ fn find_end(
             Found::Nothing(_) => break 0,
         }
     };
-    if closed_at == end.next {
+    // A panic in the middle of a write may have left something after a close.
+    if closed_at == end.next && torn_bytes == 0 {
         return Ok((end, None));
     }
-    if closed_at != 0 {
+    if closed_at > end.next {
         return damaged(&walk.path, end.offset, "records that were there when the log was closed are gone");
     }
     if walk.any_frame_from(end.offset + FRAME_ALIGNMENT as u64, end.next)? {
@@ -201,7 +214,7 @@ fn find_end(
     }
     let bytes = torn_bytes.min(extent_bytes - end.offset);
     let cut = (bytes > 0).then(|| TornTail { file: walk.path.clone(), offset: end.offset, bytes });
-    make_firm(stock, &mut walk, &end)?;
+    make_firm(stock, newest, &mut walk, &end)?;
     Ok((end, cut))
 }
 
@@ -209,13 +222,9 @@ fn find_end(
 ///
 /// The process may have died between write and sync, or the sync may have failed with the page cache
 /// still showing what was written. What is handed out as part of the log must be on the device.
-fn make_firm(stock: &Stock, walk: &mut Walk, end: &End) -> Result<(), LogError> {
-    let path = walk.path.clone();
+fn make_firm(stock: &Stock, newest: Live, walk: &mut Walk, end: &End) -> Result<(), LogError> {
+    let Prepared { path, file, .. } = open_to_write(stock, newest.number)?;
     let write = |error| LogError::io("write", &path, error);
-    let file = stock
-        .system
-        .open(&path, Access::Write, stock.direct)
-        .map_err(|error| LogError::io("open", &path, error))?;
     let mut from = end.last_frame.unwrap_or(end.offset);
     from -= from % BLOCK_BYTES;
     let mut buffer = AlignedBuffer::new(64 * BLOCK);
@@ -224,7 +233,8 @@ fn make_firm(stock: &Stock, walk: &mut Walk, end: &End) -> Result<(), LogError> 
         let wanted = usize::try_from(end.offset - from).unwrap_or(usize::MAX).min(64 * BLOCK);
         let bytes = walk.bytes(from, wanted)?;
         if bytes.is_empty() {
-            return Err(LogError::Missing { file: path });
+            let problem = "it became shorter while it was read";
+            return Err(LogError::Damaged { file: path, offset: from, problem });
         }
         stream.put(&bytes).map_err(write)?;
         from += bytes.len() as u64;
@@ -238,9 +248,8 @@ fn make_firm(stock: &Stock, walk: &mut Walk, end: &End) -> Result<(), LogError> 
 }
 
 /// The beginning of the unfinished block, which the writer carries on.
-pub(crate) fn unfinished_block(stock: &Stock, live: &Live, end: &End) -> Result<Vec<u8>, LogError> {
+fn unfinished_block(stock: &Stock, newest: Live, end: &End) -> Result<Bytes, LogError> {
     let start = end.offset - end.offset % BLOCK_BYTES;
     let length = usize::try_from(end.offset - start).unwrap_or(0);
-    let bytes = open_extent(stock, live.number)?.bytes(start, length)?;
-    Ok(bytes.to_vec())
+    open_extent(stock, newest.number)?.bytes(start, length)
 }

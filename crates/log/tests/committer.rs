@@ -223,6 +223,8 @@ fn a_failed_write_and_a_failed_or_panicking_application_end_all_commits() {
         assert!(committer.failure().is_some_and(|failure| failure.to_string().contains("restart")));
         committer.stop();
         assert!(applied.lock().unwrap().len() <= 1);
+        let (log, _) = open(&disk).unwrap();
+        assert!(read_all(&log, Sequence(1)).unwrap()[0] == (1, record(1, 100)));
     }
 }
 

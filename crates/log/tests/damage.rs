@@ -113,6 +113,24 @@ fn a_torn_end_is_cut_wherever_it_is_torn() {
 }
 
 #[test]
+fn a_torn_frame_is_cut_after_an_orderly_closing_too() {
+    let disk = Disk::new();
+    let (records, _, (extent, from)) = filled(&disk);
+    let copy = disk.copy();
+    let (mut log, _) = open(&copy).unwrap();
+    log.append(&[record(1, 1000)]).unwrap();
+    let mut content = copy.read(&name(extent));
+    content[from + 500] ^= 1;
+    disk.write(&name(extent), content);
+    let (mut log, recovery) = open(&disk).unwrap();
+    assert_eq!(recovery.cut.map(|cut| (cut.offset, cut.bytes)), Some((from as u64, 1048)));
+    // Too large for the rest of the extent, so that nothing is written over the torn header.
+    let last = log.append(&[record(1, 8192)]).unwrap();
+    assert_eq!(last.0, records.len() as u64 + 1);
+    assert_eq!(read_all(&log, Sequence(1)).unwrap().len(), records.len() + 1);
+}
+
+#[test]
 fn an_extent_that_a_torn_frame_left_empty_can_become_the_first() {
     let disk = Disk::new();
     let (mut log, _) = open(&disk).unwrap();

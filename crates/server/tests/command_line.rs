@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends when something fails")]
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 /// The binary in `folder`, with no variables of ours.
@@ -141,33 +139,4 @@ fn a_command_for_a_server_that_is_not_there_says_so() {
     let (code, output, talk) = told(&output);
     assert_eq!((code, output), (1, String::new()));
     assert!(talk.starts_with(&format!("error: no server answers at http://127.0.0.1:{port}: ")), "{talk}");
-}
-
-/// A server that has begun to listen to signals, with its lines of JSON.
-fn server(folder: &Path) -> (Child, impl Iterator<Item = Value>) {
-    let mut child = scrinium(folder)
-        .args(["serve", "--data-dir", "data"])
-        .env("SCRINIUM_TRACING__FORMAT", "json")
-        .env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0")
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let starting = lines.find(|line| line["message"] == "starting").unwrap();
-    assert_eq!((&starting["level"], &starting["data_dir"]), (&json!("INFO"), &json!("data")));
-    (child, lines)
-}
-
-#[test]
-fn a_signal_ends_the_server_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    for (signal, name) in [(Signal::TERM, "SIGTERM"), (Signal::INT, "SIGINT")] {
-        let (mut child, mut lines) = server(folder.path());
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let stopping = lines.find(|line| line["message"] == "stopping").unwrap();
-        assert_eq!(stopping["signal"], name);
-        assert!(lines.any(|line| line["message"] == "stopped"));
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-    }
 }

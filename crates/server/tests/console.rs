@@ -61,6 +61,9 @@ fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
     let clock = now_ms.clone();
     let tasks = Tasks::with_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
     let configuration = RunningConfiguration::new(Configuration::load(&Sources::default()).unwrap());
+    for key in ["server.pool_tasks", "memory.budget"] {
+        configuration.on_change(key, |_| Ok(()));
+    }
     let parts = Arc::new(Parts { statistics, tasks, configuration });
     (Console::new(parts.clone()), now_ms, parts)
 }

@@ -26,7 +26,16 @@ fn running(environment: &[(&str, &str)]) -> (RunningConfiguration, PathBuf, temp
     let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let sources =
         Sources { file: Some(file.clone()), environment: environment.collect(), ..Sources::default() };
-    (RunningConfiguration::new(Configuration::load(&sources).unwrap()), file, folder)
+    (listening(&sources), file, folder)
+}
+
+/// A configuration with a hook for every key that changes while running.
+fn listening(sources: &Sources) -> RunningConfiguration {
+    let configuration = RunningConfiguration::new(Configuration::load(sources).unwrap());
+    for key in keys().filter(|key| key.change == Change::Running) {
+        configuration.on_change(key.name, |_| Ok(()));
+    }
+    configuration
 }
 
 #[test]
@@ -98,20 +107,16 @@ fn it_says_when_the_value_will_not_last() {
     assert!(matches!(changed.kept, Kept::Failed(path, _) if path == file));
     assert_eq!(configuration.settings().document.max_bytes, 9 << 20, "it is used all the same");
 
-    let without_file = RunningConfiguration::new(Configuration::load(&Sources::default()).unwrap());
+    let without_file = listening(&Sources::default());
     assert_eq!(without_file.set("server.pool_tasks", "80").unwrap().kept, Kept::Nowhere);
     let not_kept = without_file.set("mail.boxes", "8");
     assert_eq!(not_kept, Err(SetError::NotKept { key: "mail.boxes" }));
 }
 
 #[test]
-fn keys_that_nobody_listens_to_are_known() {
-    let (configuration, ..) = running(&[]);
-    let promised: Vec<&str> =
-        keys().filter(|key| key.change == Change::Running).map(|key| key.name).collect();
-    assert_eq!(configuration.without_hook(), promised);
-    for name in &promised {
-        configuration.on_change(name, |_| Ok(()));
-    }
-    assert!(configuration.without_hook().is_empty());
+fn a_key_that_no_part_uses_while_running_is_not_set() {
+    let configuration = RunningConfiguration::new(Configuration::load(&Sources::default()).unwrap());
+    let refused = configuration.set("server.pool_tasks", "7").unwrap_err().to_string();
+    assert_eq!(refused, "server.pool_tasks stays as it is: no part of this server uses it while running");
+    assert_eq!(configuration.settings().server.pool_tasks, 100);
 }

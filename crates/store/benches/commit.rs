@@ -8,12 +8,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rocksdb::{Cache, ColumnFamilyDescriptor, DB, Options, WriteBatch, WriteBufferManager, WriteOptions};
+use scrinium_bench::{Against, Line, folder, report, scatter};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
 
@@ -22,7 +23,10 @@ const DOCUMENT_BYTES: usize = 1024;
 const INDEXES: u8 = 4;
 const WRITERS: [u64; 3] = [1, 8, 64];
 const ROUNDS: usize = 5;
-const ROUND: Duration = Duration::from_secs(3);
+/// A round of one side, three seconds, is cut into slices that take turns with the other side's, so that
+/// whatever else the machine does falls on both.
+const SLICES: u32 = 6;
+const SLICE: Duration = Duration::from_millis(500);
 const BUDGET_BYTES: u64 = 1 << 30;
 
 /// One side of the comparison.
@@ -108,8 +112,19 @@ fn open_plain(dir: &Path, store_dir: &Path) -> Plain {
     Plain { db, synced }
 }
 
-/// How many commits a second `writers` threads reach in one round.
-fn round(side: &dyn Side, writers: u64, versions: &[AtomicU64], pool: &[u8]) -> f64 {
+/// How many commits a second `writers` threads reach on each side in one round.
+fn round(sides: &[(&dyn Side, Vec<AtomicU64>); 2], writers: u64, pool: &[u8]) -> [f64; 2] {
+    let mut sums = [0.0, 0.0];
+    for _ in 0..SLICES {
+        for (sum, (side, versions)) in sums.iter_mut().zip(sides) {
+            *sum += slice(*side, writers, versions, pool);
+        }
+    }
+    sums.map(|sum| sum / f64::from(SLICES))
+}
+
+/// How many commits a second `writers` threads reach in one slice.
+fn slice(side: &dyn Side, writers: u64, versions: &[AtomicU64], pool: &[u8]) -> f64 {
     let stop = AtomicBool::new(false);
     let started = Instant::now();
     let commits: u64 = thread::scope(|scope| {
@@ -134,7 +149,7 @@ fn round(side: &dyn Side, writers: u64, versions: &[AtomicU64], pool: &[u8]) -> 
                 })
             })
             .collect();
-        thread::sleep(ROUND);
+        thread::sleep(SLICE);
         stop.store(true, Ordering::Relaxed);
         writing.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
@@ -143,41 +158,19 @@ fn round(side: &dyn Side, writers: u64, versions: &[AtomicU64], pool: &[u8]) -> 
     commits / started.elapsed().as_secs_f64()
 }
 
-/// The finalizer of splitmix64: scatters consecutive numbers.
-fn scatter(number: u64) -> u64 {
-    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
-fn report(writers: u64, ours: &[f64], theirs: &[f64]) {
-    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-    let highest = ours.iter().copied().fold(f64::MIN, f64::max);
-    let lowest = ours.iter().copied().fold(f64::MAX, f64::min);
+fn report_round(writers: u64, ours: &[f64], theirs: &[f64]) {
     let noun = if writers == 1 { "writer" } else { "writers" };
-    println!(
-        "{{\"name\":\"commit\",\"case\":\"{writers} {noun}\",\"value\":{:.0},\"unit\":\"commits/s\",\
-         \"against\":\"RocksDB with its own log\",\"against_value\":{:.0},\"ratio\":{:.2},\"runs\":{},\"spread\":{:.2}}}",
-        median(ours),
-        median(theirs),
-        median(&ratios),
-        ours.len(),
-        (highest - lowest) / median(ours)
-    );
+    report(&Line {
+        name: "commit",
+        case: &format!("{writers} {noun}"),
+        values: ours,
+        unit: "commits/s",
+        against: Against::Measured("RocksDB with its own log", theirs),
+    });
 }
 
 fn main() {
-    let parent = std::env::var_os("SCRINIUM_BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    std::fs::create_dir_all(&parent).unwrap();
-    let folder = tempfile::tempdir_in(parent).unwrap();
+    let folder = folder();
     eprintln!("two stores of {DOCUMENTS} documents in {}", folder.path().display());
     let (store_dir, plain_dir) = (folder.path().join("store"), folder.path().join("plain"));
     let store = open_store(&store_dir);
@@ -185,20 +178,14 @@ fn main() {
     let pool: Vec<u8> = (0..1_u64 << 17).flat_map(|number| scatter(number).to_le_bytes()).collect();
     let counters = || (0..DOCUMENTS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let sides: [(&dyn Side, Vec<AtomicU64>); 2] = [(&store, counters()), (&plain, counters())];
-    for (side, versions) in &sides {
-        round(*side, 64, versions, &pool);
-    }
+    round(&sides, 64, &pool);
     for writers in WRITERS {
         let mut results = [Vec::new(), Vec::new()];
         for number in 0..ROUNDS {
-            for (results, (side, versions)) in results.iter_mut().zip(&sides) {
-                results.push(round(*side, writers, versions, &pool));
-            }
-            eprintln!(
-                "{writers} writers, round {number}: {:.0} and {:.0} commits/s",
-                results[0][number], results[1][number]
-            );
+            let reached = round(&sides, writers, &pool);
+            eprintln!("{writers} writers, round {number}: {:.0} and {:.0} commits/s", reached[0], reached[1]);
+            results.iter_mut().zip(reached).for_each(|(results, reached)| results.push(reached));
         }
-        report(writers, &results[0], &results[1]);
+        report_round(writers, &results[0], &results[1]);
     }
 }

@@ -8,7 +8,7 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "statistics",
     "worker",
     "log",
@@ -27,6 +27,7 @@ const ORDER: [&str; 20] = [
     "cluster",
     "lab",
     "server",
+    "bench",
     "tidy",
     "fuzz",
 ];

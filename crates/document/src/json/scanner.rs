@@ -163,11 +163,13 @@ impl<'a> Scanner<'a> {
         self.expect(b'"')?;
         let from = self.at;
         loop {
-            match self.byte().ok_or(DocumentError::InvalidJson)? {
-                b'"' => break,
-                b'\\' => self.escape()?,
-                0..0x20 => return Err(DocumentError::InvalidJson),
-                _ => self.at += 1,
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            self.at += special.ok_or(DocumentError::InvalidJson)?;
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                _ => return Err(DocumentError::InvalidJson),
             }
         }
         let raw = self.text.get(from..self.at);

@@ -10,7 +10,7 @@ use crate::DocumentError;
 /// The value of a JSON text; unlike `serde_json` alone it takes as much nesting as documents may have.
 ///
 /// # Errors
-/// As [`members`].
+/// As [`members`](super::members).
 pub fn parse_value(text: &str, nesting_max: usize) -> Result<Value, DocumentError> {
     let mut scanner = Scanner::new(text, nesting_max);
     scanner.value()?;

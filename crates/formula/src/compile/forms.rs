@@ -34,6 +34,7 @@ impl Compiler<'_> {
             FormKind::For => self.for_form(arguments),
             FormKind::IfError => self.if_error_form(arguments),
             FormKind::IsError => self.one(arguments).map(|value| Compiled::Form(Form::IsError(value))),
+            FormKind::IsNull => self.one(arguments).map(|value| Compiled::Form(Form::IsNull(value))),
             FormKind::IsAvailable => self.available_form(function, arguments, at, true),
             FormKind::IsUnavailable => self.available_form(function, arguments, at, false),
             FormKind::GetField => self.get_field_form(arguments, at),
@@ -179,11 +180,12 @@ impl Compiler<'_> {
     /// With an expression that compares it is a form; without one, an ordinary function.
     fn sort_form(&mut self, function: &'static Function, arguments: &[Expression], at: usize) -> Outcome {
         let [list, options, greater] = arguments else {
-            let arguments = self.nodes(arguments)?;
+            let arguments = self.optional(|compiler| compiler.nodes(arguments))?;
             let native = functions::plain_sort;
             return Ok(Compiled::Node(Node::Call { function, native, arguments, at: offset(at) }));
         };
-        let (list, options) = (self.node(list)?, self.node(options)?);
+        let (list, options) =
+            self.optional(|compiler| Ok((compiler.node(list)?, compiler.node(options)?)))?;
         let slots = (self.variable("$A", at)?, self.variable("$B", at)?);
         let greater =
             self.looped(|compiler| compiler.with_set(&["$A", "$B"], |inside| inside.node(greater)))?;

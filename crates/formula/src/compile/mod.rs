@@ -61,7 +61,8 @@ struct Compiler<'s> {
     slots: usize,
     /// How many loops stand around what is being compiled.
     loops: u32,
-    /// How many places that may be left out stand around what is being compiled.
+    /// How many places that may be left out stand around what is being compiled. Operands and arguments are
+    /// among them, since an error in an earlier one leaves out those behind it.
     branches: u32,
     folding_work: u32,
     traits: Traits,
@@ -203,12 +204,8 @@ impl Compiler<'_> {
     }
 
     fn finish(mut self, statements: Box<[Node]>) -> (Program, Traits) {
-        for field in self.fields.iter().filter(|field| field.read) {
-            let known = self.traits.reads.iter().any(|name| name.eq_ignore_ascii_case(&field.name));
-            if !known {
-                self.traits.reads.push(field.name.to_string());
-            }
-        }
+        let read = self.fields.iter().filter(|field| field.read);
+        self.traits.reads = read.map(|field| field.name.to_string()).collect();
         let fields = self.fields.into_iter().map(|field| Field { name: field.name, slot: field.slot });
         let program =
             Program { source: self.source.into(), statements, fields: fields.collect(), slots: self.slots };
@@ -251,7 +248,7 @@ impl Compiler<'_> {
         inside: &Expression,
         at: usize,
     ) -> Result<Node, FormulaError> {
-        let (operand, at) = (Box::new(self.node(inside)?), offset(at));
+        let (operand, at) = (Box::new(self.optional(|compiler| compiler.node(inside))?), offset(at));
         Ok(self.folded(match kind {
             ExpressionKind::Negate(_) => Node::Negate { operand, at },
             ExpressionKind::Plus(_) => Node::Plus { operand, at },
@@ -260,7 +257,8 @@ impl Compiler<'_> {
     }
 
     fn subscript(&mut self, list: &Expression, index: &Expression, at: usize) -> Result<Node, FormulaError> {
-        let (list, index) = (Box::new(self.node(list)?), Box::new(self.node(index)?));
+        let (list, index) = self.optional(|compiler| Ok((compiler.node(list)?, compiler.node(index)?)))?;
+        let (list, index) = (Box::new(list), Box::new(index));
         Ok(self.folded(Node::Subscript { list, index, at: offset(at) }))
     }
 
@@ -337,15 +335,15 @@ impl Compiler<'_> {
 
     fn chain(&mut self, first: &Expression, rest: &[Link]) -> Result<Node, FormulaError> {
         let (level, at) = rest.first().map_or((LIST, 0), |link| (link.binary.operator.level(), link.at));
-        let first = self.node(first)?;
-        let mut steps = Vec::with_capacity(rest.len());
-        // The right operands of AND and OR are not always evaluated.
-        self.branches += u32::from(level == LOOSEST);
-        for Link { binary, at, operand } in rest {
-            let operand = self.node(operand)?;
-            steps.push(Step { binary: *binary, operand, at: offset(*at) });
-        }
-        self.branches -= u32::from(level == LOOSEST);
+        let (first, mut steps) = self.optional(|compiler| {
+            let first = compiler.node(first)?;
+            let mut steps = Vec::with_capacity(rest.len());
+            for Link { binary, at, operand } in rest {
+                let operand = compiler.node(operand)?;
+                steps.push(Step { binary: *binary, operand, at: offset(*at) });
+            }
+            Ok((first, steps))
+        })?;
         let node = match level {
             LIST => {
                 let elements =
@@ -369,15 +367,12 @@ impl Compiler<'_> {
         self.check_arity(function, arguments.len(), at)?;
         self.traits.flags |= function.flags;
         for field in function.reads() {
-            let number = self.field(field, at)?;
-            if let Some(field) = self.fields.get_mut(usize::from(number)) {
-                field.read = true;
-            }
+            self.read_field(field, at)?;
         }
         match function.body {
             Body::Form(form) => self.form(function, form, arguments, at),
             Body::Native(native) => {
-                let arguments = self.nodes(arguments)?;
+                let arguments = self.optional(|compiler| compiler.nodes(arguments))?;
                 Ok(self.native(function, native, arguments, offset(at)))
             }
         }
@@ -392,6 +387,12 @@ impl Compiler<'_> {
     ) -> Node {
         if function.flags & flags::FORMAT != 0 && functions::format_needs_today(&arguments) {
             self.traits.flags |= flags::TIME_VARIANT;
+        }
+        if function.flags & flags::DAY_WORDS != 0
+            && let Some((function, native)) = functions::day_word(&arguments)
+        {
+            self.traits.flags |= function.flags;
+            return Node::Call { function, native, arguments: [].into(), at };
         }
         let node = Node::Call { function, native, arguments, at };
         if function.flags & flags::VARYING == 0 { self.folded(node) } else { node }

@@ -154,15 +154,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
     document(
         "@Attachments",
         native(|machine, _| Ok(Value::number(from_count(machine.document()?.attachments().len())))),
-        "",
-        "The number of attachments.",
+        "[without bodies]",
+        "The number of attachments. The argument of the original is accepted and makes no difference.",
         &[("@Attachments", "2")],
         flags::DOCUMENT,
     ),
     document(
         "@AttachmentNames",
         native(attachment_names),
-        "",
+        "[without bodies]",
         "The names of the attachments; empty if there are none.",
         &[("@AttachmentNames", r#""plan.pdf":"photo.png""#)],
         flags::DOCUMENT,
@@ -170,7 +170,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     document(
         "@AttachmentLengths",
         native(attachment_lengths),
-        "",
+        "[without bodies]",
         "The lengths of the attachments in bytes; empty if there are none.",
         &[("@AttachmentLengths", "1000:250")],
         flags::DOCUMENT,
@@ -213,10 +213,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     document(
         "@UserNamesList",
-        native(user_names),
+        native(super::name::user_names),
         "",
-        "The names, groups and roles of the user.",
-        &[("@UserNamesList", r#""CN=Ann Smith/OU=Sales/O=Acme":"Staff":"[Editors]""#)],
+        "The names of the user, with those of the levels above; then roles and groups.",
+        &[(
+            "@UserNamesList",
+            r#""Ann Smith":"CN=Ann Smith/OU=Sales/O=Acme":"*/OU=Sales/O=Acme":"*/O=Acme":"*":"[Editors]":"Staff""#,
+        )],
         flags::USER,
     ),
     document(
@@ -233,7 +236,7 @@ fn texts(names: &[String]) -> Vec<Text> {
     names.iter().map(Text::new).collect()
 }
 
-fn told(arguments: &Arguments<'_>, text: Option<&str>, what: &str) -> Outcome {
+pub(super) fn told(arguments: &Arguments<'_>, text: Option<&str>, what: &str) -> Outcome {
     text.map(Value::text)
         .ok_or_else(|| arguments.message(format!("the formula does not run for {what}")).into())
 }
@@ -275,14 +278,4 @@ fn database_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcom
     let Some(name) = &environment.database_name else { return told(arguments, None, "a database") };
     let server = environment.server_name.as_deref().unwrap_or("");
     Ok(Value::texts(vec![Text::new(server), Text::new(name)]))
-}
-
-fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let environment = machine.environment()?;
-    let Some(name) = &environment.user_name else { return told(arguments, None, "a user") };
-    let mut names = vec![Text::new(name)];
-    names.extend(texts(&environment.user_groups));
-    names.extend(texts(&environment.user_roles));
-    machine.charge_list(names.len())?;
-    Ok(Value::texts(names))
 }

@@ -10,7 +10,8 @@ use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
 use crate::machine::{Machine, Outcome};
 use crate::number::from_count;
-use crate::value::{Text, Value};
+use crate::operators::{text_order, text_order_ignoring_case};
+use crate::value::Value;
 
 const fn list(
     name: &'static str,
@@ -63,8 +64,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
          [CUSTOMSORT] asks the expression whether $A belongs behind $B.",
         &[
             ("@Sort(3:1:2)", "1:2:3"),
-            (r#"@Sort("b":"A":"a"; [DESCENDING])"#, r#""b":"a":"A""#),
-            (r#"@Sort("b":"C":"a"; [CASEINSENSITIVE])"#, r#""a":"b":"C""#),
+            (r#"@Sort("b":"A":"a"; [DESCENDING])"#, r#""b":"A":"a""#),
+            (r#"@Sort("CAT":"dog":"Cat":"cat")"#, r#""cat":"Cat":"CAT":"dog""#),
             (
                 r#"@Sort("ccc":"a":"bb"; [CUSTOMSORT]:[DESCENDING]; @Length($A) > @Length($B))"#,
                 r#""ccc":"bb":"a""#,
@@ -180,15 +181,11 @@ pub(crate) fn order_values(machine: &mut Machine<'_>, value: &Value, options: So
     machine.charge(value.weight().saturating_mul(rounds))?;
     let direction = |order: Ordering| if options.descending { order.reverse() } else { order };
     Ok(match value {
-        Value::Text(list) if options.ignore_case => {
-            let mut keyed: Vec<(String, Text)> =
-                list.iter().map(|text| (text.to_lowercase(), text.clone())).collect();
-            keyed.sort_by(|left, right| direction(left.cmp(right)));
-            Value::texts(keyed.into_iter().map(|(_, text)| text).collect())
-        }
         Value::Text(list) => {
+            let order: fn(&str, &str) -> Ordering =
+                if options.ignore_case { text_order_ignoring_case } else { text_order };
             let mut texts = list.to_vec();
-            texts.sort_by(|left, right| direction(left.cmp(right)));
+            texts.sort_by(|left, right| direction(order(left, right)));
             Value::texts(texts)
         }
         Value::Number(list) => {

@@ -1,12 +1,12 @@
 //! Finding, replacing and comparing elements of lists.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Arguments, Body, Category, Function, Native, flags};
 use crate::machine::{Machine, Outcome};
 use crate::number::from_count;
-use crate::operators::pairs;
+use crate::operators::{pairs, text_order, text_order_ignoring_case};
 use crate::value::{Text, Value};
 
 const fn list(
@@ -64,11 +64,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@Keywords",
         keywords,
         "texts; keywords; [separators]",
-        "The keywords that stand as words in the texts, in their order there; words are separated by the given \
-         characters, or by any of blank ? . , ! ; : ( ) [ ] and \"\".",
+        "The keywords that stand as words in the texts, in their order there. Words are separated by the given \
+         characters, or by blanks and punctuation; with \"\" a keyword may stand anywhere.",
         &[
             (r#"@Keywords("Ann met Ben, again"; "Ben":"Carl":"Ann")"#, r#""Ann":"Ben""#),
             (r#"@Keywords("a-b"; "a":"b"; "-")"#, r#""a":"b""#),
+            (r#"@Keywords("at Yale University"; "Yale University"; "")"#, r#""Yale University""#),
             (r#"@Keywords("none"; "x")"#, r#""""#),
         ],
     ),
@@ -76,8 +77,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@Compare",
         compare,
         "texts; texts; [option]",
-        "Element by element -1, 0 or 1, as the first text comes before, is or comes after the second. \
-         [CASEINSENSITIVE] ignores case.",
+        "Element by element -1, 0 or 1, as the first text comes before, is or comes after the second in the \
+         order of @Sort. [CASEINSENSITIVE] ignores case.",
         &[(r#"@Compare("a":"b":"c"; "b")"#, "(-1):0:1"), (r#"@Compare("A"; "a"; [CASEINSENSITIVE])"#, "0")],
     ),
 ];
@@ -136,24 +137,47 @@ fn replace(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 fn keywords(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let separators =
-        if arguments.count() > 2 { arguments.text(2)?.clone() } else { Text::new_static("? .,!;:()[]\"") };
-    let wanted = arguments.texts(1)?;
+    let separators = if arguments.count() > 2 {
+        arguments.text(2)?.clone()
+    } else {
+        Text::new_static("?. ,!;:[](){}\"<>")
+    };
+    let (texts, wanted) = (arguments.texts(0)?, arguments.texts(1)?);
     machine.charge(arguments.value(1)?.weight())?;
-    let wanted: std::collections::HashSet<&str> = wanted.iter().map(Text::as_str).collect();
     let mut found = Vec::new();
-    for text in arguments.texts(0)?.iter() {
+    if separators.is_empty() {
+        for text in texts.iter() {
+            machine.charge(wanted.len().saturating_mul(1 + text.len() / 64))?;
+            let mut here: Vec<(usize, &Text)> = wanted
+                .iter()
+                .filter(|word| !word.is_empty())
+                .filter_map(|word| Some((text.find(word.as_str())?, word)))
+                .collect();
+            here.sort_unstable();
+            for (_, word) in here {
+                add_once(machine, &mut found, word)?;
+            }
+        }
+        return Ok(Value::texts(found));
+    }
+    let wanted: HashSet<&str> = wanted.iter().map(Text::as_str).collect();
+    for text in texts.iter() {
         machine.charge(text.len().saturating_mul(1 + separators.len() / 16) / 16)?;
         for word in text.split(|character| separators.contains(character)) {
-            if let Some(word) = wanted.get(word)
-                && !found.iter().any(|found: &Text| found == word)
-            {
-                machine.charge(1 + found.len())?;
-                found.push(Text::new(word));
+            if let Some(word) = wanted.get(word) {
+                add_once(machine, &mut found, &Text::new(word))?;
             }
         }
     }
     Ok(Value::texts(found))
+}
+
+fn add_once(machine: &mut Machine<'_>, found: &mut Vec<Text>, word: &Text) -> Outcome<()> {
+    machine.charge(1 + found.len())?;
+    if !found.contains(word) {
+        found.push(word.clone());
+    }
+    Ok(())
 }
 
 fn compare(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -162,8 +186,7 @@ fn compare(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     machine.charge(arguments.value(0)?.weight().saturating_add(arguments.value(1)?.weight()))?;
     machine.charge_list(left.len().max(right.len()))?;
     let results = pairs(left, right).map(|(left, right)| {
-        let order =
-            if ignore_case { left.to_lowercase().cmp(&right.to_lowercase()) } else { left.cmp(right) };
+        let order = if ignore_case { text_order_ignoring_case(left, right) } else { text_order(left, right) };
         match order {
             Ordering::Less => -1.0,
             Ordering::Equal => 0.0,

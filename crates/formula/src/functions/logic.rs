@@ -2,7 +2,7 @@
 
 use super::{Arguments, Body, Category, FormKind, Function, flags};
 use crate::datetime::DateTime;
-use crate::error::{ErrorValue, Reason};
+use crate::error::ErrorValue;
 use crate::machine::{Fault, Machine, Outcome};
 use crate::value::Value;
 
@@ -53,6 +53,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
             (r#"@If(0; "a"; 0; "b"; "c")"#, r#""c""#),
             (r#"@If(1; "fine"; 1 / 0)"#, r#""fine""#),
         ],
+    ),
+    form(
+        "@V2If",
+        FormKind::If,
+        "condition; value; otherwise or next condition...",
+        "The same as @If.",
+        &[(r#"@V2If(1; "yes"; "no")"#, r#""yes""#)],
     ),
     form(
         "@Select",
@@ -124,25 +131,34 @@ pub(super) const FUNCTIONS: &[Function] = &[
     native("@Success", |_, _| Ok(Value::truth(true)), "", "True, which is 1.", &[("@Success", "1")]),
     native(
         "@Failure",
-        failure,
+        |_, arguments| Ok(Value::Text(arguments.texts(0)?.clone())),
         "message",
-        "An error with this message.",
-        &[(r#"@IsError(@Failure("no subject"))"#, "1")],
+        "The message, as a formula that checks a field answers with it.",
+        &[(r#"@If(1 > 2; @Success; @Failure("too small"))"#, r#""too small""#)],
     ),
     native("@Error", error, "", "An error.", &[("@IsError(@Error)", "1")]),
-    native(
-        "@Nothing",
-        |_, _| Err(Fault::Nothing),
-        "",
-        "Inside @Transform: leaves this element out.",
-        &[(r#"@Transform(1:2:3; "n"; @If(n = 2; @Nothing; n))"#, "1:3")],
-    ),
-    native(
+    Function {
+        name: "@Nothing",
+        category: Category::Logic,
+        arguments: "",
+        help: "Inside @Transform: leaves this element out. Elsewhere the empty text.",
+        examples: &[(r#"@Transform(1:2:3; "n"; @If(n = 2; @Nothing; n))"#, "1:3"), ("@Nothing", r#""""#)],
+        flags: flags::PLACE,
+        body: Body::Native(
+            |machine, _| if machine.transforms > 0 { Err(Fault::Nothing) } else { Ok(Value::empty()) },
+        ),
+    },
+    form(
         "@IsNull",
-        is_null,
+        FormKind::IsNull,
         "value",
-        "Whether the value is the empty text, as of a missing field.",
-        &[(r#"@IsNull("")"#, "1"), ("@IsNull(NoSuchField)", "1"), ("@IsNull(0)", "0")],
+        "Whether the value is one empty text, as of a missing field. An error is not.",
+        &[
+            (r#"@IsNull("")"#, "1"),
+            ("@IsNull(NoSuchField)", "1"),
+            ("@IsNull(0)", "0"),
+            ("@IsNull(1 / 0)", "0"),
+        ],
     ),
     native(
         "@IsNumber",
@@ -171,20 +187,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-fn failure(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    Err(ErrorValue::new("@Failure", Reason::Raised(arguments.text(0)?.clone())).into())
-}
-
 fn error(_: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
     Err(ErrorValue::message("@Error", "the formula asked for an error").into())
-}
-
-fn is_null(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let empty = match arguments.value(0)? {
-        Value::Text(list) => list.iter().all(|text| text.is_empty()),
-        _ => false,
-    };
-    Ok(Value::truth(empty))
 }
 
 fn is_time(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {

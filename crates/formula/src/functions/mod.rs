@@ -71,13 +71,18 @@ pub(crate) mod flags {
     pub(crate) const PARENT: u16 = 1 << 6;
     /// On the fields that hold the author.
     pub(crate) const AUTHOR: u16 = 1 << 7;
+    /// On the day, where a constant argument is "Today" or the like.
+    pub(crate) const DAY_WORDS: u16 = 1 << 10;
+    /// On whether it stands inside `@Transform`.
+    pub(crate) const PLACE: u16 = 1 << 11;
     /// It adds the direct responses to a selection.
     pub(crate) const CHILDREN: u16 = 1 << 8;
     /// It adds all responses, and theirs, to a selection.
     pub(crate) const DESCENDANTS: u16 = 1 << 9;
 
     /// Any of these, and the answer is not a constant.
-    pub(crate) const VARYING: u16 = TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR;
+    pub(crate) const VARYING: u16 =
+        TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR | PLACE;
 }
 
 /// The part of the reference in which a function stands.
@@ -130,6 +135,7 @@ pub(crate) enum FormKind {
     For,
     IfError,
     IsError,
+    IsNull,
     IsAvailable,
     IsUnavailable,
     GetField,
@@ -170,7 +176,7 @@ impl Function {
     pub(crate) fn reads(&self) -> impl Iterator<Item = &'static str> {
         let parent: &[&'static str] = if self.flags & flags::PARENT == 0 { &[] } else { &["$REF"] };
         let author: &[&'static str] =
-            if self.flags & flags::AUTHOR == 0 { &[] } else { &["$UpdatedBy", "From"] };
+            if self.flags & flags::AUTHOR == 0 { &[] } else { &["From", "FromDomain", "$UpdatedBy"] };
         parent.iter().chain(author).copied()
     }
 }
@@ -249,6 +255,21 @@ pub(crate) fn format_needs_today(arguments: &[Node]) -> bool {
     }
 }
 
+/// The function that a constant text given to `@TextToTime` stands for: `@Today` for "Today". In other texts
+/// these words mean nothing, so that a formula that depends on the day can be told by looking at it.
+pub(crate) fn day_word(arguments: &[Node]) -> Option<(&'static Function, Native)> {
+    let Some(Node::Constant(Value::Text(text))) = arguments.first() else { return None };
+    let word = ["@Today", "@Tomorrow", "@Yesterday"].into_iter().find(|name| {
+        text.single().is_some_and(|text| {
+            name.strip_prefix('@').is_some_and(|name| name.eq_ignore_ascii_case(text.trim()))
+        })
+    })?;
+    match find(word)? {
+        function @ Function { body: Body::Native(native), .. } => Some((function, *native)),
+        _ => None,
+    }
+}
+
 /// The evaluated arguments of a call; none of them is an error.
 pub(crate) struct Arguments<'v> {
     pub(crate) function: &'static Function,
@@ -314,12 +335,6 @@ impl<'v> Arguments<'v> {
             Value::Text(texts) => times_of(machine, self.function.name, texts),
             other => Err(self.wrong(index, "a date-time", other).into()),
         }
-    }
-
-    /// The first element of a time.
-    pub(crate) fn time(&self, machine: &mut Machine<'_>, index: usize) -> Outcome<DateTime> {
-        let times = self.times(machine, index)?;
-        times.first().copied().ok_or_else(|| self.message("a date-time is missing").into())
     }
 
     /// Whether one of the keywords given as this argument is this one: `CN` for `[CN]`.

@@ -4,6 +4,7 @@
 //! without, `Ann Smith/Sales/Acme/US`. Without labels the first component is the common name, a last one of
 //! two letters the country if something stands between, the one before it the organisation.
 
+use super::document::told;
 use super::{Arguments, Body, Category, Function, flags, keyword};
 use crate::machine::{Machine, Outcome};
 use crate::value::{Text, Value};
@@ -21,6 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             (r#"@Name([Abbreviate]; "CN=Ann Smith/OU=Sales/O=Acme")"#, r#""Ann Smith/Sales/Acme""#),
             (r#"@Name([Canonicalize]; "Ann Smith/Sales/Acme")"#, r#""CN=Ann Smith/OU=Sales/O=Acme""#),
             (r#"@Name([O]:[OU1]; "Ann Smith/Sales/Acme")"#, r#""Acme""#),
+            (r#"@Name([HierarchyOnly]; "Ann Smith/Sales/Acme")"#, r#""Sales/Acme""#),
             (r#"@Name([ToKeyword]; "Ann Smith/Sales/Acme/US")"#, r#""US\\Acme\\Sales""#),
             (r#"@Name([Address821]; "Ann Smith <ann@acme.com>")"#, r#""ann@acme.com""#),
             (r#"@Name([Phrase]; "\"Ann Smith\" <ann@acme.com>")"#, r#""Ann Smith""#),
@@ -32,8 +34,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         name: "@Author",
         category: Category::Name,
         arguments: "",
-        help: "Who wrote the document: its field $UpdatedBy or, if it has none, From.",
-        examples: &[("@Author", r#""CN=Ben Brown/O=Acme""#)],
+        help: "Who wrote the document, in short form: its field From, with @ and FromDomain if it has that, or else \
+               its field $UpdatedBy.",
+        examples: &[("@Author", r#""Ben Brown/Acme""#)],
         flags: flags::AUTHOR,
         body: Body::Native(author),
     },
@@ -41,8 +44,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         name: "@V3UserName",
         category: Category::Name,
         arguments: "",
-        help: "The common name of the user for whom the formula runs.",
-        examples: &[("@V3UserName", r#""Ann Smith""#)],
+        help: "The name of the user for whom the formula runs, in short form.",
+        examples: &[("@V3UserName", r#""Ann Smith/Sales/Acme""#)],
         flags: flags::USER,
         body: Body::Native(v3_user_name),
     },
@@ -155,11 +158,13 @@ impl<'n> Name<'n> {
     fn canonical(&self) -> String {
         match self.parts.as_slice() {
             [(Label::Common, value)] => (*value).to_owned(),
-            parts => {
-                let shown = parts.iter().map(|(label, value)| format!("{}={value}", label.shown()));
-                shown.collect::<Vec<_>>().join("/")
-            }
+            _ => self.labelled(),
         }
+    }
+
+    fn labelled(&self) -> String {
+        let shown = self.parts.iter().map(|(label, value)| format!("{}={value}", label.shown()));
+        shown.collect::<Vec<_>>().join("/")
     }
 
     fn hierarchy(&self) -> impl DoubleEndedIterator<Item = &(Label, &'n str)> {
@@ -218,12 +223,15 @@ fn part_of(part: &str, text: &Text) -> Option<Text> {
         }
         _ => {}
     }
-    // An Internet address has no hierarchy: its common name is the phrase, or else the address.
+    // An Internet address has no hierarchy: its common name is the phrase, or else what stands before the @.
     if let Some((phrase, address)) = address
         && !text.contains('=')
     {
         return Some(match part {
-            "CN" => Text::new(if phrase.is_empty() { address } else { phrase }),
+            "CN" if phrase.is_empty() => {
+                Text::new(address.rsplit_once('@').map_or(address, |(local, _)| local))
+            }
+            "CN" => Text::new(phrase),
             "ABBREVIATE" | "CANONICALIZE" => text.clone(),
             _ if is_part(part) => Text::default(),
             _ => return None,
@@ -235,8 +243,8 @@ fn part_of(part: &str, text: &Text) -> Option<Text> {
         "ABBREVIATE" => Text::new(name.abbreviated()),
         "CANONICALIZE" => Text::new(name.canonical()),
         "HIERARCHYONLY" => {
-            let parts = name.hierarchy().map(|(label, value)| format!("{}={value}", label.shown()));
-            Text::new(parts.collect::<Vec<_>>().join("/"))
+            let above = Name { parts: name.hierarchy().copied().collect() };
+            Text::new(if text.contains('=') { above.labelled() } else { above.abbreviated() })
         }
         "TOKEYWORD" => {
             Text::new(name.hierarchy().rev().map(|(_, value)| *value).collect::<Vec<_>>().join("\\"))
@@ -270,15 +278,47 @@ fn is_part(part: &str) -> bool {
 }
 
 fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
-    let document = machine.document()?;
-    Ok(document.field("$UpdatedBy").or_else(|| document.field("From")).unwrap_or_else(Value::empty))
+    let names = match (machine.field_named("From")?, machine.field_named("FromDomain")?) {
+        (Some(Value::Text(from)), Some(Value::Text(domain)))
+            if domain.iter().any(|domain| !domain.is_empty()) =>
+        {
+            let domain = domain.first().cloned().unwrap_or_default();
+            let names: Vec<Text> = from.iter().map(|name| Text::new(format!("{name}@{domain}"))).collect();
+            return Ok(Value::texts(names));
+        }
+        (Some(from), _) => from,
+        (None, _) => machine.field_named("$UpdatedBy")?.unwrap_or_else(Value::empty),
+    };
+    let Value::Text(names) = names else { return Ok(names) };
+    machine.charge(names.len())?;
+    Ok(Value::texts(names.iter().map(|name| part_of("ABBREVIATE", name).unwrap_or_default()).collect()))
 }
 
 fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let Some(user) = &machine.environment()?.user_name else {
-        return Err(arguments.message("the formula does not run for a user").into());
-    };
-    Ok(Value::text(part_of("CN", &Text::new(user)).unwrap_or_default()))
+    match &machine.environment()?.user_name {
+        Some(user) => Ok(Value::text(Name::read(user).abbreviated())),
+        None => told(arguments, None, "a user"),
+    }
+}
+
+/// `@UserNamesList`
+pub(super) fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let environment = machine.environment()?;
+    let Some(user) = &environment.user_name else { return told(arguments, None, "a user") };
+    let name = Name::read(user);
+    let mut names = Vec::new();
+    if name.parts.len() > 1 {
+        names.push(Text::new(name.part(Label::Common)));
+    }
+    names.push(Text::new(name.canonical()));
+    for first in 1..name.parts.len() {
+        let above = Name { parts: name.parts.get(first..).unwrap_or(&[]).to_vec() };
+        names.push(Text::new(format!("*/{}", above.labelled())));
+    }
+    names.push(Text::new_static("*"));
+    names.extend(environment.user_roles.iter().chain(&environment.user_groups).map(Text::new));
+    machine.charge_list(names.len())?;
+    Ok(Value::texts(names))
 }
 
 fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {

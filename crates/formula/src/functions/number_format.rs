@@ -1,6 +1,6 @@
 //! How `@Text` shows a number.
 
-use crate::number::shown;
+use crate::number::{exponential, shown};
 
 /// Places behind the point that a format may ask for; a number has no more than 17 digits that mean
 /// anything.
@@ -67,13 +67,9 @@ impl NumberFormat {
             Style::Percent => self
                 .places
                 .map_or_else(|| shown(size * 100.0), |places| format!("{:.*}", places, size * 100.0)),
-            Style::Scientific => {
-                let text = format!("{size:.*e}", self.places.unwrap_or(2));
-                text.replacen('e', "E", 1)
-            }
+            Style::Scientific => exponential(&format!("{size:.*e}", self.places.unwrap_or(2))),
         };
-        let mut result =
-            if self.thousands || self.style == Style::Currency { with_thousands(&digits) } else { digits };
+        let mut result = if self.thousands { with_thousands(&digits) } else { digits };
         if self.style == Style::Percent {
             result.push('%');
         }

@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         examples: &[
             (r#"@Matches("ABC"; "a?c")"#, "1"),
             (r#"@Matches("x7"; "{a-z}{0-9}")"#, "1"),
-            (r#"@Matches("report.txt"; "*.doc|*.txt")"#, "1"),
+            (r#"@Matches("report.txt"; "*.doc | *.txt")"#, "1"),
             (r#"@Matches("aaab"; "+ab")"#, "1"),
             (r#"@Matches("abc"; "!*d*")"#, "1"),
             (r#"@Matches("a*"; "a\\*")"#, "1"),
@@ -90,10 +90,21 @@ impl Matcher {
 /// A pattern of `@Matches`: alternatives of conjunctions of pieces that may be negated.
 type Alternatives = Vec<Vec<(bool, Vec<Piece>)>>;
 
+/// Blanks beside `|` and `&` mean nothing.
 fn read_pattern(pattern: &str) -> Alternatives {
     let mut alternatives: Alternatives = vec![vec![(false, Vec::new())]];
     let mut characters = pattern.chars();
+    let mut after_operator = false;
     while let Some(character) = characters.next() {
+        if after_operator && character == ' ' {
+            continue;
+        }
+        after_operator = matches!(character, '|' | '&');
+        if after_operator && let Some((_, pieces)) = alternatives.last_mut().and_then(|all| all.last_mut()) {
+            while pieces.last() == Some(&Piece::One(Matcher::Letter(' '))) {
+                pieces.pop();
+            }
+        }
         match character {
             '|' => alternatives.push(vec![(false, Vec::new())]),
             '&' => {

@@ -4,7 +4,7 @@ use smol_str::StrExt;
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags};
 use crate::machine::{Machine, Outcome};
-use crate::number::from_count;
+use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::{Text, Value};
 
@@ -70,7 +70,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[(r#"@Repeat("ab"; 3)"#, r#""ababab""#), (r#"@Repeat("ab"; 3; 5)"#, r#""ababa""#)],
     ),
     text("@NewLine", |_, _| Ok(Value::text("\n")), "", "The end of a line.", &[("@Length(@NewLine)", "1")]),
-    text("@Char", char_of, "number", "The character of this number in Unicode.", &[("@Char(65)", r#""A""#)]),
+    text(
+        "@Char",
+        char_of,
+        "number",
+        "The character of this number in Unicode.",
+        &[("@Char(65:97)", r#""A":"a""#)],
+    ),
     text(
         "@Contains",
         |machine, arguments| any_within(machine, arguments, |text, part| text.contains(part)),
@@ -97,6 +103,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[(r#"@Ends("photo.png"; ".png":".jpg")"#, "1")],
     ),
     text(
+        "@FileDir",
+        |machine, arguments| each_text(machine, arguments.texts(0)?, directory),
+        "path",
+        "The path of a file without its name.",
+        &[(r#"@FileDir("c:\\data\\mail.nsf":"a/b.txt":"c.txt")"#, r#""c:\\data\\":"a/":"""#)],
+    ),
+    text(
         "@ReplaceSubstring",
         replace_substring,
         "text; from; to",
@@ -120,6 +133,10 @@ fn proper_case(text: &str) -> Text {
         inside = character.is_alphanumeric() || matches!(character, '\'' | '’');
     }
     Text::new(result)
+}
+
+fn directory(path: &str) -> Text {
+    Text::new(path.rfind(['/', '\\']).and_then(|place| path.get(..=place)).unwrap_or(""))
 }
 
 fn trim(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -173,13 +190,17 @@ fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok(Value::texts(results))
 }
 
-fn char_of(_: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let number = arguments.whole(0)?;
-    let character = u32::try_from(number).ok().and_then(char::from_u32);
-    match character {
-        Some(character) => Ok(Value::text(character.encode_utf8(&mut [0; 4]) as &str)),
-        None => Err(arguments.message(format!("{number} is not the number of a character")).into()),
+fn char_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let numbers = arguments.numbers(0)?;
+    machine.charge(numbers.len())?;
+    let mut results = Vec::with_capacity(numbers.len());
+    for number in numbers.iter() {
+        let Some(character) = u32::try_from(whole(*number)).ok().and_then(char::from_u32) else {
+            return Err(arguments.message(format!("{number} is not the number of a character")).into());
+        };
+        results.push(Text::new(character.encode_utf8(&mut [0; 4])));
     }
+    Ok(Value::texts(results))
 }
 
 fn any_within(

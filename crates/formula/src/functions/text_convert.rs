@@ -55,13 +55,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@TextToTime",
         to_time,
         "text",
-        "The date-time that a text tells, in any form that a date constant may have.",
+        "The date-time that a text tells, in any form that a date constant may have. The constants \"Today\", \
+         \"Tomorrow\" and \"Yesterday\" mean @Today and so on.",
         &[
             (r#"@TextToTime("11/21/2026")"#, "[2026-11-21]"),
+            (r#"@TextToTime("Today") = @Today"#, "1"),
             (r#"@TextToTime("2026-11-21 5:30 PM")"#, "[2026-11-21 17:30]"),
             (r#"@IsError(@TextToTime("soon"))"#, "1"),
         ],
-        flags::PURE,
+        flags::DAY_WORDS,
     ),
     text(
         "@ToTime",
@@ -69,7 +71,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "value",
         "The same as @TextToTime; a date-time stays as it is.",
         &[("@ToTime([10:00])", "[10:00]")],
-        flags::PURE,
+        flags::DAY_WORDS,
     ),
     text(
         "@Soundex",

@@ -38,6 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             (r#"@Left("Lennard Wallace"; 3)"#, r#""Len""#),
             (r#"@Left("Lennard Wallace"; " ")"#, r#""Lennard""#),
             (r#"@Left("abc"; "x")"#, r#""""#),
+            (r#"@Left("abc"; -1)"#, r#""abc""#),
         ],
     ),
     text(
@@ -83,23 +84,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@Middle",
         |machine, arguments| middle(machine, arguments, false),
         "text; offset or text; count or text",
-        "Characters from the middle: behind an offset or the first occurrence of a text, a number of them \
-         (a negative one counts to the left) or up to another text.",
+        "Characters from the middle, behind an offset or the first occurrence of a text: a number of them \
+         (a negative one counts to the left) or all up to another text.",
         &[
-            (r#"@Middle("North Carolina"; 6; 3)"#, r#""Car""#),
+            (r#"@Middle("North Carolina"; 4; 3)"#, r#""h C""#),
+            (r#"@Middle("North Carolina"; 4; -3)"#, r#""ort""#),
+            (r#"@Middle("North Carolina"; "th"; -2)"#, r#""or""#),
             (r#"@Middle("to [Ann] and [Ben]"; "["; "]")"#, r#""Ann""#),
-            (r#"@Middle("abcdef"; 4; -2)"#, r#""cd""#),
         ],
     ),
     text(
         "@MiddleBack",
         |machine, arguments| middle(machine, arguments, true),
         "text; offset or text; count or text",
-        "Characters from the middle, looked for from the end: before an offset from the end or the last \
-         occurrence of a text, a number of them or back to another text.",
+        "Characters from the middle, which is looked for from the end (the end of the text counts as one \
+         character): behind an offset or the last occurrence of a text, a number of them (a negative one counts to \
+         the left), or all before it back to another text.",
         &[
-            (r#"@MiddleBack("to [Ann] and [Ben]"; "]"; "[")"#, r#""Ben""#),
-            (r#"@MiddleBack("abcdef"; 1; 2)"#, r#""de""#),
+            (r#"@MiddleBack("Timothy Altman"; " "; 3)"#, r#""Alt""#),
+            (r#"@MiddleBack("This is the text"; 5; "This")"#, r#"" is the ""#),
+            (r#"@MiddleBack("This is the text"; "text"; "is")"#, r#"" the ""#),
+            (r#"@MiddleBack("Hello world":"This is the time"; 0; " ")"#, r#""world":"time""#),
         ],
     ),
     text(
@@ -140,10 +145,11 @@ enum Cut {
     Text(Text),
 }
 
-fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Cut> {
+/// A count or a text. A negative count is none: the whole text is meant.
+fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Option<Cut>> {
     match arguments.value(index)? {
-        Value::Text(_) => Ok(Cut::Text(arguments.text(index)?.clone())),
-        Value::Number(_) => Ok(Cut::Count(arguments.count_of(index)?)),
+        Value::Text(_) => Ok(Some(Cut::Text(arguments.text(index)?.clone()))),
+        Value::Number(_) => Ok(usize::try_from(arguments.whole(index)?).ok().map(Cut::Count)),
         other => Err(arguments.wrong(index, "a number or text", other).into()),
     }
 }
@@ -166,49 +172,57 @@ fn part(
     arguments: &Arguments<'_>,
     take: for<'t> fn(&'t str, &Cut) -> Option<&'t str>,
 ) -> Outcome {
-    let cut = cut_at(arguments, 1)?;
-    each_text(machine, arguments.texts(0)?, |text| Text::new(take(text, &cut).unwrap_or("")))
+    let texts = arguments.texts(0)?;
+    match cut_at(arguments, 1)? {
+        None => Ok(arguments.value(0)?.clone()),
+        Some(Cut::Text(part)) if part.is_empty() => each_text(machine, texts, |_| Text::default()),
+        Some(cut) => each_text(machine, texts, |text| Text::new(take(text, &cut).unwrap_or(""))),
+    }
+}
+
+/// Where the middle of a text begins: the bytes before and behind the offset or the text that marks it.
+fn marked<'t>(text: &'t str, mark: &Cut, back: bool) -> Option<(&'t str, &'t str)> {
+    let (start, end) = match mark {
+        Cut::Count(count) if back => {
+            // As in the original, the end of the text counts as one character.
+            let place = backward(text, count.saturating_sub(1));
+            (place, place)
+        }
+        Cut::Count(count) => {
+            let place = forward(text, *count);
+            (place, place)
+        }
+        Cut::Text(mark) => {
+            let start = if back { text.rfind(mark.as_str()) } else { text.find(mark.as_str()) }?;
+            (start, start + mark.len())
+        }
+    };
+    Some((text.get(..start)?, text.get(end..)?))
 }
 
 fn middle(machine: &mut Machine<'_>, arguments: &Arguments<'_>, back: bool) -> Outcome {
-    let start = cut_at(arguments, 1)?;
-    let length = match arguments.value(2)? {
+    let mark = cut_at(arguments, 1)?.unwrap_or(Cut::Count(0));
+    let end = match arguments.value(2)? {
         Value::Text(_) => Err(arguments.text(2)?.clone()),
         _ => Ok(arguments.whole(2)?),
     };
     each_text(machine, arguments.texts(0)?, |text| {
-        // The place where the part begins or, looking from the end, where it ends.
-        let from = match (&start, back) {
-            (Cut::Count(count), false) => Some(forward(text, *count)),
-            (Cut::Count(count), true) => Some(backward(text, *count)),
-            (Cut::Text(start), false) => text.find(start.as_str()).map(|place| place + start.len()),
-            (Cut::Text(start), true) => text.rfind(start.as_str()),
-        };
-        let Some((before, behind)) = from.and_then(|from| text.split_at_checked(from)) else {
-            return Text::default();
-        };
-        let (count, leftwards) = match &length {
-            Ok(count) => (usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX), (*count < 0) != back),
+        let Some((before, behind)) = marked(text, &mark, back) else { return Text::default() };
+        Text::new(match &end {
+            Ok(count) => {
+                let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+                let found = if *count < 0 {
+                    before.get(backward(before, size)..)
+                } else {
+                    behind.get(..forward(behind, size))
+                };
+                found.unwrap_or("")
+            }
             Err(end) if back => {
-                return Text::new(
-                    before
-                        .rfind(end.as_str())
-                        .and_then(|end_at| before.get(end_at + end.len()..))
-                        .unwrap_or(before),
-                );
+                before.rfind(end.as_str()).and_then(|at| before.get(at + end.len()..)).unwrap_or(before)
             }
-            Err(end) => {
-                return Text::new(
-                    behind.find(end.as_str()).and_then(|end_at| behind.get(..end_at)).unwrap_or(behind),
-                );
-            }
-        };
-        let found = if leftwards {
-            before.get(backward(before, count)..)
-        } else {
-            behind.get(..forward(behind, count))
-        };
-        Text::new(found.unwrap_or(""))
+            Err(end) => behind.find(end.as_str()).and_then(|at| behind.get(..at)).unwrap_or(behind),
+        })
     })
 }
 

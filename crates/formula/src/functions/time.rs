@@ -6,7 +6,8 @@ use jiff::{Timestamp, ToSpan};
 use super::{Arguments, Body, Category, Function, Native, flags};
 use crate::datetime::{Adjustment, DateTime, moment_of};
 use crate::machine::{Machine, Outcome};
-use crate::number::from_count;
+use crate::number::{from_count, whole};
+use crate::operators::pairs;
 use crate::value::Value;
 
 const fn time(
@@ -161,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         time_merge,
         "date; time of day",
         "The moment made of a date and a time of day.",
-        &[("@TimeMerge([2026-11-21]; [10:00])", "[2026-11-21 10:00]")],
+        &[("@TimeMerge([2026-11-21]:[2026-11-22]; [10:00])", "[2026-11-21 10:00]:[2026-11-22 10:00]")],
         flags::PURE,
     ),
     time(
@@ -173,7 +174,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[
             ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7)", "21"),
             ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7; [2026-11-26])", "20"),
-            ("@BusinessDays([2026-11-02]; [2026-11-01])", "-1"),
+            ("@BusinessDays([2026-11-02]:[2026-11-02]; [2026-11-01]:[2026-11-03])", "(-1):2"),
         ],
         flags::PURE,
     ),
@@ -305,59 +306,78 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let (date, clock) = (arguments.time(machine, 0)?, arguments.time(machine, 1)?);
-    let (Some(date), Some(clock)) = (parts(machine, date)?.0, parts(machine, clock)?.1) else {
-        return Err(arguments.message("it takes a date and a time of day").into());
-    };
-    moment_of(date.to_datetime(clock), machine.zone()?)
-        .map(Value::time)
-        .ok_or_else(|| arguments.message("the date is outside the calendar").into())
+    let (dates, clocks) = (arguments.times(machine, 0)?, arguments.times(machine, 1)?);
+    machine.charge_list(dates.len().max(clocks.len()))?;
+    let mut results = Vec::with_capacity(dates.len().max(clocks.len()));
+    for (date, clock) in pairs(&dates, &clocks) {
+        let (Some(date), Some(clock)) = (parts(machine, *date)?.0, parts(machine, *clock)?.1) else {
+            return Err(arguments.message("it takes a date and a time of day").into());
+        };
+        let Some(moment) = moment_of(date.to_datetime(clock), machine.zone()?) else {
+            return Err(arguments.message("the date is outside the calendar").into());
+        };
+        results.push(DateTime::Moment(moment));
+    }
+    Ok(Value::times(results))
 }
 
 fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let (start, end) = (arguments.time(machine, 0)?, arguments.time(machine, 1)?);
-    let (Some(start), Some(end)) = (parts(machine, start)?.0, parts(machine, end)?.0) else {
-        return Err(arguments.message("a time of day is not a day").into());
-    };
-    if end < start {
-        return Ok(Value::number(-1.0));
-    }
-    let mut free = [false; 8];
+    let (starts, ends) = (arguments.times(machine, 0)?, arguments.times(machine, 1)?);
+    let mut free = FreeDays::default();
     if arguments.get(2).is_some_and(|days| !days.is_empty_text()) {
         for number in arguments.numbers(2)?.iter() {
-            let day = usize::try_from(crate::number::whole(*number)).ok().filter(|day| *day > 0);
-            let Some(day) = day.and_then(|day| free.get_mut(day)) else {
-                return Err(arguments
-                    .message(format!("{number} is not a day of the week; 1 is Sunday"))
-                    .into());
-            };
-            *day = true;
+            if let Some(day) =
+                usize::try_from(whole(number.round())).ok().and_then(|day| free.weekdays.get_mut(day))
+            {
+                *day = true;
+            }
         }
     }
-    let is_free = |weekday: Weekday| {
-        let number = usize::try_from(weekday.to_sunday_one_offset()).unwrap_or(0);
-        free.get(number).copied().unwrap_or(false)
-    };
-    let days = i64::from(start.until(end).map_or(0, |span| span.get_days())) + 1;
-    let mut count = days / 7 * i64::try_from(free.iter().skip(1).filter(|free| !**free).count()).unwrap_or(0);
-    let mut weekday = start.weekday();
-    for _ in 0..days % 7 {
-        count += i64::from(!is_free(weekday));
-        weekday = weekday.next();
-    }
-    let mut holidays = Vec::new();
     if arguments.get(3).is_some_and(|dates| !dates.is_empty_text()) {
-        let dates = arguments.times(machine, 3)?;
-        machine.charge(dates.len())?;
-        for date in dates.iter() {
-            holidays.extend(
-                parts(machine, *date)?
-                    .0
-                    .filter(|date| (start..=end).contains(date) && !is_free(date.weekday())),
-            );
+        for date in arguments.times(machine, 3)?.iter() {
+            free.dates.extend(parts(machine, *date)?.0);
         }
-        holidays.sort_unstable();
-        holidays.dedup();
+        free.dates.sort_unstable();
+        free.dates.dedup();
     }
-    Ok(Value::number(from_count(usize::try_from(count).unwrap_or(0)) - from_count(holidays.len())))
+    let length = starts.len().max(ends.len());
+    machine.charge_list(length.saturating_mul(1 + free.dates.len()))?;
+    let mut results = Vec::with_capacity(length);
+    for (start, end) in pairs(&starts, &ends) {
+        results.push(match (parts(machine, *start)?.0, parts(machine, *end)?.0) {
+            (Some(start), Some(end)) if start <= end => free.days_left(start, end),
+            _ => -1.0,
+        });
+    }
+    Ok(Value::numbers(results))
+}
+
+/// Days that are no business days.
+#[derive(Default)]
+struct FreeDays {
+    /// By the number of the day, 1 for Sunday; the first is not used.
+    weekdays: [bool; 8],
+    /// In order, each once.
+    dates: Vec<Date>,
+}
+
+impl FreeDays {
+    fn is_free(&self, weekday: Weekday) -> bool {
+        let number = usize::try_from(weekday.to_sunday_one_offset()).unwrap_or(0);
+        self.weekdays.get(number).copied().unwrap_or(false)
+    }
+
+    fn days_left(&self, start: Date, end: Date) -> f64 {
+        let days = i64::from(start.until(end).map_or(0, |span| span.get_days())) + 1;
+        let in_week = self.weekdays.iter().skip(1).filter(|free| !**free).count();
+        let mut count = days / 7 * i64::try_from(in_week).unwrap_or(0);
+        let mut weekday = start.weekday();
+        for _ in 0..days % 7 {
+            count += i64::from(!self.is_free(weekday));
+            weekday = weekday.next();
+        }
+        let holidays =
+            self.dates.iter().filter(|date| (start..=end).contains(*date) && !self.is_free(date.weekday()));
+        from_count(usize::try_from(count).unwrap_or(0)) - from_count(holidays.count())
+    }
 }

@@ -92,7 +92,7 @@ pub struct HttpDriver {
 /// The connection of one user.
 pub struct HttpSession {
     connection: Connection,
-    mail_box: Arc<HttpOptions>,
+    options: Arc<HttpOptions>,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +190,7 @@ impl Driver for HttpDriver {
             Login::Admin => self.administrator(),
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
-        HttpSession { connection, mail_box: Arc::clone(&self.options) }
+        HttpSession { connection, options: Arc::clone(&self.options) }
     }
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
@@ -373,7 +373,7 @@ impl Session for HttpSession {
 
     async fn send(&mut self, message: &Message) -> Result<(), Failure> {
         let document = body(&MessageDocument::of(message))?;
-        let options = Arc::clone(&self.mail_box);
+        let options = Arc::clone(&self.options);
         self.put(&options.mail_box, &message.id, document, None).await.map(|_| ())
     }
 

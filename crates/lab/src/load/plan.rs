@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::driver::Person;
 use crate::schedule::Model;
 use crate::script::{Command, Estimate, Script, Variables};
-use crate::workload::Workload;
 
 /// What has to happen for a run to be stopped before its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,16 +56,6 @@ const LONGEST_RAMP_UP_ROUNDS: u32 = 5;
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 
 impl Plan {
-    /// Takes the script of a workload.
-    #[must_use]
-    pub fn set_workload(mut self, workload: &Workload) -> Self {
-        workload.name.clone_into(&mut self.workload);
-        workload.origin.clone_into(&mut self.origin);
-        self.script = Arc::new(workload.script.clone());
-        self.variables = workload.variables.clone();
-        self
-    }
-
     /// The users, in the order of their numbers. Their mail databases lie in `[nb_dbdir]`.
     #[must_use]
     pub fn people(&self) -> Vec<Person> {

@@ -78,9 +78,8 @@ fn memory_and_disk(report: &Report) -> Option<String> {
     let summary = &report.summary;
     let resident = summary.resident_bytes?;
     let mut text = format!("The server's memory reached {}", bytes(resident as f64));
-    if let Some(added) = summary.added_memory_per_user_bytes {
-        let added = if added > 0.0 { bytes(added) } else { "nothing".to_owned() };
-        text.push_str(&format!(", of which {added} a user came after the users began"));
+    if let Some(added) = summary.added_memory_per_user_bytes.filter(|added| *added > 0.0) {
+        text.push_str(&format!(", of which {} a user came after the users began", bytes(added)));
     }
     if let Some(written) = summary.disk_bytes_per_transaction {
         text.push_str(&format!("; it wrote {} to disk for each transaction", bytes(written)));

@@ -156,7 +156,7 @@ fn summary_table(report: &Report) -> String {
         ms(summary.latency.p95_ms),
         ms(summary.latency.p99_ms),
         optional(summary.memory_per_user_bytes, bytes),
-        optional(summary.added_memory_per_user_bytes, bytes),
+        optional(summary.added_memory_per_user_bytes, |added| bytes(added.max(0.0))),
         optional(summary.disk_bytes_per_transaction, bytes),
         optional(summary.log_syncs_per_transaction, |syncs| format!("{syncs:.2}")),
     ];

@@ -120,22 +120,15 @@ impl RunningConfiguration {
     }
 
     /// Says what to do when the key called `name` is set. `apply` gets all settings with the new value
-    /// among them; what it answers with an error is not set. A part that reads
-    /// [`RunningConfiguration::settings`] each time registers a hook that does nothing.
+    /// among them; what it answers with an error is not set. A key that is to change while running and that
+    /// no part says anything of cannot be set, so a part that reads [`RunningConfiguration::settings`] each
+    /// time registers a hook that does nothing.
     pub fn on_change(
         &self,
         name: &'static str,
         apply: impl Fn(&Settings) -> Result<(), String> + Send + Sync + 'static,
     ) {
         self.shared.hooks.write().insert(name, Arc::new(apply));
-    }
-
-    /// Keys that the table promises to change while running, and for which no part has a hook.
-    #[must_use]
-    pub fn without_hook(&self) -> Vec<&'static str> {
-        let hooks = self.shared.hooks.read();
-        let changing = keys().filter(|key| key.change == Change::Running);
-        changing.map(|key| key.name).filter(|name| !hooks.contains_key(name)).collect()
     }
 
     /// Sets a key, by its own name or Domino's, and keeps the value in the configuration file.
@@ -160,9 +153,10 @@ impl RunningConfiguration {
         if key.change == Change::Running {
             let settings = changed.settings();
             let hook = self.shared.hooks.read().get(key.name).cloned();
-            if let Some(hook) = hook {
-                hook(&settings).map_err(|what| SetError::Refused { key: key.name, what })?;
-            }
+            let refused = |what| SetError::Refused { key: key.name, what };
+            let hook =
+                hook.ok_or_else(|| refused("no part of this server uses it while running".to_owned()))?;
+            hook(&settings).map_err(refused)?;
             let current = Current { settings: Arc::new(settings), configuration: changed };
             *self.shared.current.write() = current;
         }

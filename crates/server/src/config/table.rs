@@ -134,7 +134,7 @@ configuration! {
     /// People who have logged in by a form (cookie).
     session as SessionSettings {
         /// A session ends when it was not used for this long.
-        timeout: Duration { min: SECOND, max: YEAR } = "10 min", Running,
+        timeout: Duration { min: SECOND, max: YEAR } = "10 min", Restart,
             domino "idle session timeout";
     }
 

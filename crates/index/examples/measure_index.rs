@@ -1,6 +1,6 @@
 //! What an index costs at a thousand and at a million entries, side by side.
 //!
-//! `cargo run --release -p scrinium-index --example measure [FOLDER]` prints one JSON object a line. Keys have
+//! `cargo run --release -p scrinium-index --example measure_index [FOLDER]` prints one JSON object a line. Keys have
 //! 40 bytes, values 60, and each entry two sums; reads are at random places, warm, by one thread.
 
 #![allow(

@@ -1,0 +1,113 @@
+//! Collation keys of ASCII text without the collator.
+//!
+//! In the root locale no ASCII character forms a contraction, all have the common secondary weight, and only capital
+//! letters a tertiary weight of their own. The key is then the characters' primary weights, 01, the compressed run
+//! of common secondary weights, 01, and the compressed runs of tertiary weights (the compression is ICU's, from
+//! `CollationKeys::writeSortKeyUpToQuaternary`). Primary weights are asked of the collator, once.
+
+/// What the collator says of each ASCII character; `None` for one without any weight, as most control characters are.
+pub(crate) struct AsciiWeights {
+    weights: [Option<Weight>; 128],
+}
+
+#[derive(Clone, Copy)]
+struct Weight {
+    primary: [u8; 2],
+    length: u8,
+    capital: bool,
+}
+
+/// How a run of common weights is written: each full `most` of them as `middle`, the rest up from `low`, or down from
+/// `high` if a greater weight follows.
+struct Run {
+    low: u8,
+    middle: u8,
+    high: u8,
+    most: usize,
+}
+
+const SECONDARY: Run = Run { low: 0x05, middle: 0x25, high: 0x45, most: 0x21 };
+const TERTIARY: Run = Run { low: 0x05, middle: 0x65, high: 0xc5, most: 0x61 };
+const CAPITAL: u8 = 0xdc;
+const LEVEL_END: u8 = 1;
+
+impl AsciiWeights {
+    /// Asks for the key of each character by itself and of each twice; `None` if one of them is not as described above,
+    /// so that every text must go through the collator.
+    pub(crate) fn learn(mut key_of: impl FnMut(&str) -> Vec<u8>) -> Option<Self> {
+        let mut weights = [None; 128];
+        for (byte, weight) in (0u8..).zip(&mut weights) {
+            let once = char::from(byte).to_string();
+            let key = key_of(&once);
+            *weight = match key.as_slice() {
+                [LEVEL_END, LEVEL_END] => None,
+                [primary @ .., LEVEL_END, 0x05, LEVEL_END, last @ (0x05 | CAPITAL)] => match primary {
+                    [first] => Some(Weight { primary: [*first, 0], length: 1, capital: *last == CAPITAL }),
+                    [first, second] => {
+                        Some(Weight { primary: [*first, *second], length: 2, capital: *last == CAPITAL })
+                    }
+                    _ => return None,
+                },
+                _ => return None,
+            };
+        }
+        let learned = Self { weights };
+        // Primary weights of some scripts are shortened when they repeat; those of ASCII must not be.
+        let twice = |byte: u8| char::from(byte).to_string().repeat(2);
+        (0..128).all(|byte| learned.key(&twice(byte)) == key_of(&twice(byte))).then_some(learned)
+    }
+
+    fn key(&self, text: &str) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.write(&mut key, text);
+        key
+    }
+
+    fn of(&self, text: &str) -> impl Iterator<Item = Weight> {
+        text.bytes().filter_map(|byte| self.weights.get(usize::from(byte)).copied().flatten())
+    }
+
+    /// Appends the key of `text`, which must be ASCII.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, text: &str) {
+        out.reserve(text.len() * 2 + 8);
+        let (mut count, mut capitals) = (0, 0);
+        for weight in self.of(text) {
+            let [first, second] = weight.primary;
+            out.push(first);
+            if weight.length == 2 {
+                out.push(second);
+            }
+            count += 1;
+            capitals += usize::from(weight.capital);
+        }
+        out.push(LEVEL_END);
+        SECONDARY.write(out, count, false);
+        out.push(LEVEL_END);
+        let mut common = count;
+        if capitals > 0 {
+            common = 0;
+            for weight in self.of(text) {
+                if weight.capital {
+                    TERTIARY.write(out, common, true);
+                    out.push(CAPITAL);
+                    common = 0;
+                } else {
+                    common += 1;
+                }
+            }
+        }
+        TERTIARY.write(out, common, false);
+    }
+}
+
+impl Run {
+    fn write(&self, out: &mut Vec<u8>, count: usize, before_greater: bool) {
+        let Some(mut rest) = count.checked_sub(1) else { return };
+        while rest >= self.most {
+            out.push(self.middle);
+            rest -= self.most;
+        }
+        let rest = u8::try_from(rest).unwrap_or_default();
+        out.push(if before_greater { self.high - rest } else { self.low + rest });
+    }
+}

@@ -1,0 +1,145 @@
+//! The server's promise across kills: what was acknowledged is there, no memo comes twice, and views equal
+//! what is built anew.
+//!
+//! Sixteen clients write documents and deposit memos into a server that is killed at random moments, while
+//! starting too, again and again. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-server --test
+//! crash` repeats a run, as far as the moments of kills can be repeated, or makes it longer.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod check;
+#[path = "../common/mod.rs"]
+mod common;
+mod state;
+mod writer;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::{Client, SMALL, Server, environment};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::json;
+use writer::Writer;
+
+pub(crate) const DATABASES: [&str; 3] = ["notes", "papers", "projects"];
+pub(crate) const PEOPLE: [&str; 6] = ["p0", "p1", "p2", "p3", "p4", "p5"];
+/// Groups with their members, as places in [`PEOPLE`].
+pub(crate) const GROUPS: [(&str, &[usize]); 2] = [("everybody", &[0, 1, 2, 3, 4, 5]), ("few", &[1, 2])];
+
+const CLIENTS: u64 = 16;
+const KILLS: u64 = 50;
+
+/// All is checked after so many kills, and at the end; what was written last after each.
+const CHECK_EVERY: u64 = 10;
+
+const ROUTED_WITHIN: Duration = Duration::from_secs(60);
+
+#[test]
+fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
+    let seed = environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
+    let kills = environment("SCRINIUM_KILLS").unwrap_or(KILLS);
+    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut writers: Vec<Writer> = (0..CLIENTS).map(|number| Writer::new(number, random.random())).collect();
+    // The very first start is killed too, before there is anything.
+    for _ in 0..2 {
+        die_while_starting(folder, &mut random);
+    }
+    let mut server = Server::start(folder, &SMALL);
+    prepare(&mut server.client());
+    for kill in 2..kills {
+        if random.random_ratio(1, 8) {
+            server.kill();
+            die_while_starting(folder, &mut random);
+        } else {
+            write_until_killed(&mut server, &mut writers, &mut random);
+        }
+        server = Server::start(folder, &SMALL);
+        settle(&server, &mut writers);
+        if kill % CHECK_EVERY == 0 {
+            println!("kill {kill}: {}", check::all(&mut server.client(), &writers, kill));
+        }
+    }
+    check_in_the_end(server, folder, &mut writers, kills);
+}
+
+fn check_in_the_end(mut server: Server, folder: &Path, writers: &mut [Writer], kills: u64) {
+    settle(&server, writers);
+    let mut client = server.client();
+    wait_until_routed(&mut client);
+    println!("in the end: {}", check::all(&mut client, writers, kills));
+    check::mail_is_complete(&mut client, writers);
+    assert_eq!(server.terminate(Duration::from_secs(60)).code(), Some(0));
+    let server = Server::start(folder, &SMALL);
+    println!("after an orderly end: {}", check::all(&mut server.client(), writers, kills + 1));
+    check::mail_is_complete(&mut server.client(), writers);
+}
+
+fn prepare(client: &mut Client) {
+    for name in PEOPLE {
+        let person = json!({"Form": "Person", "FullName": [format!("{name}/Acme")], "ShortName": name,
+            "MailFile": format!("mail/{name}"), "password": "secret"});
+        client.json("PUT", &format!("/directory/person:{name}"), &person).unwrap().expect(201);
+    }
+    for (name, members) in GROUPS {
+        let members: Vec<&str> = members.iter().map(|place| PEOPLE[*place]).collect();
+        let group = json!({"Form": "Group", "ListName": name, "Members": members});
+        client.json("PUT", &format!("/directory/group:{name}"), &group).unwrap().expect(201);
+    }
+    for database in DATABASES {
+        client.ask("PUT", &format!("/{database}"), "application/json", &[]).unwrap().expect(201);
+        let path = format!("/{database}/_design/views");
+        client.json("PUT", &path, &check::design(check::TITLES)).unwrap().expect(201);
+    }
+}
+
+fn die_while_starting(folder: &Path, random: &mut StdRng) {
+    let mut server = Server::spawn(folder, &SMALL);
+    std::thread::sleep(Duration::from_millis(random.random_range(0..400)));
+    server.kill();
+}
+
+/// Every client makes sure of what it knows, side by side.
+fn settle(server: &Server, writers: &mut [Writer]) {
+    std::thread::scope(|scope| {
+        for writer in writers {
+            let mut client = server.client();
+            scope.spawn(move || writer.settle(&mut client));
+        }
+    });
+}
+
+fn write_until_killed(server: &mut Server, writers: &mut [Writer], random: &mut StdRng) {
+    // Seldom long enough for a checkpoint to be made in peace.
+    let longest_ms = if random.random_ratio(1, 8) { 2_000 } else { 400 };
+    let life = Duration::from_millis(random.random_range(50..longest_ms));
+    std::thread::scope(|scope| {
+        for writer in writers {
+            let mut client = server.client();
+            // It ends when the server does.
+            scope.spawn(move || while writer.write(&mut client).is_ok() {});
+        }
+        let mut reader = server.client();
+        scope.spawn(move || while check::read_a_page(&mut reader).is_ok() {});
+        std::thread::sleep(life);
+        server.kill();
+    });
+}
+
+fn wait_until_routed(client: &mut Client) {
+    let began = Instant::now();
+    loop {
+        let waiting: u64 = check::mailboxes(client)
+            .iter()
+            .map(|name| client.get(&format!("/{name}")).unwrap().value()["doc_count"].as_u64().unwrap())
+            .sum();
+        if waiting == 0 {
+            return;
+        }
+        assert!(began.elapsed() < ROUTED_WITHIN, "{waiting} memos still wait for the router");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
