@@ -253,7 +253,9 @@ fn main() {
         .into();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let address = runtime.block_on(async { serve(&served, &served_statistics) });
-    for clients in CLIENTS {
+    // `cargo bench --bench http_update -- 64` measures 64 clients only.
+    let only = std::env::args().skip(1).find_map(|argument| argument.parse::<u64>().ok());
+    for clients in CLIENTS.into_iter().filter(|clients| only.is_none_or(|only| only == *clients)) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let name = format!("{clients}-{round}");

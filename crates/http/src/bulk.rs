@@ -21,10 +21,10 @@ use crate::response::{self, Body, push_error_members, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::write;
 
-/// A request's documents are stored in batches of at most so many, and about so many bytes, so that one
-/// large request neither fills the log's queue nor keeps the database's lock.
-const BATCH_EDITS: usize = 500;
-const BATCH_BYTES: usize = 4 << 20;
+/// A request's documents are stored as one atomic batch up to so many, and about so many bytes; a larger
+/// request in several, so that it neither fills the log's queue nor keeps the database's lock.
+const BATCH_EDITS: usize = 10_000;
+const BATCH_BYTES: usize = 8 << 20;
 
 /// A document may be nested as deep as by itself, within an object and an array.
 const NESTING_MAX: usize = json::NESTING_MAX + 2;

@@ -93,13 +93,14 @@ pub(crate) fn allow(port: &PortOptions, origin: Option<&HeaderValue>, answer: &m
     if !everyone && !port.cors_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
         return false;
     }
-    if port.cors_credentials {
-        answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
-    } else if everyone {
+    if everyone {
+        // Never with credentials: any page could act as whoever looks at it.
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     } else {
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        if port.cors_credentials {
+            answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        }
     }
     answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     true

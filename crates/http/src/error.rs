@@ -83,6 +83,13 @@ impl HttpError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the request entity is too large")
     }
 
+    /// What storing an attachment's content refused.
+    pub(crate) fn of_attachment(error: DatabaseError) -> Self {
+        let too_large = matches!(error, DatabaseError::TooLarge { .. });
+        let error = Self::from(error);
+        if too_large { Self { error: "attachment_too_large".into(), ..error } } else { error }
+    }
+
     pub(crate) fn unavailable(reason: impl Into<Words>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
     }
@@ -124,7 +131,11 @@ impl HttpError {
 impl From<DatabaseError> for HttpError {
     fn from(error: DatabaseError) -> Self {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self::new(status, error.error(), error.reason())
+        let name = match &error {
+            DatabaseError::TooLarge { .. } => "document_too_large",
+            error => error.error(),
+        };
+        Self::new(status, name, error.reason())
     }
 }
 

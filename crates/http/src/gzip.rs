@@ -94,13 +94,13 @@ impl GzipUpload {
             return Err(self.0.get_mut().failure());
         }
         let sink = self.0.finish().map_err(|_| malformed())?;
-        Ok(sink.upload.finish()?)
+        sink.upload.finish().map_err(HttpError::of_attachment)
     }
 }
 
 impl Sink {
     fn failure(&mut self) -> HttpError {
-        self.failure.take().map_or_else(malformed, HttpError::from)
+        self.failure.take().map_or_else(malformed, HttpError::of_attachment)
     }
 }
 

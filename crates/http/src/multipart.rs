@@ -232,3 +232,79 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes that often look like the beginning of a boundary.
+    fn content() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(b"\r\n--one".to_vec()),
+            Just(b"\r\n--".to_vec()),
+            Just(b"--one--".to_vec()),
+            Just(b"\r".to_vec()),
+            Just(b"\r\n\r\n".to_vec()),
+            proptest::collection::vec(any::<u8>(), 0..40),
+        ];
+        proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    fn parse(whole: &[u8], cuts: &[usize]) -> Result<Vec<Vec<u8>>> {
+        let mut parser = Parser::new("one two");
+        let mut pieces = whole.to_vec();
+        let mut lengths = cuts.iter().cycle();
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        loop {
+            match parser.next()? {
+                Event::Part(_) => parts.push(Vec::new()),
+                Event::Data(bytes) => parts.last_mut().unwrap().extend_from_slice(&bytes),
+                Event::PartEnd => {}
+                Event::End => return Ok(parts),
+                Event::Starved if pieces.is_empty() => return Err(malformed()),
+                Event::Starved => {
+                    let length = (*lengths.next().unwrap()).clamp(1, pieces.len());
+                    parser.push(&pieces.drain(..length).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_in_comes_out_however_it_is_cut(
+            parts in proptest::collection::vec(content(), 0..5),
+            cuts in proptest::collection::vec(1_usize..50, 1..8),
+        ) {
+            let mut whole = b"preamble".to_vec();
+            for part in &parts {
+                whole.extend_from_slice(b"\r\n--one two\r\nContent-Type: text/plain\r\n\r\n");
+                whole.extend_from_slice(part);
+            }
+            whole.extend_from_slice(b"\r\n--one two--");
+            prop_assert_eq!(parse(&whole, &cuts).unwrap(), parts);
+            // Cut short, it is an error and not half of the parts.
+            let short = &whole[..whole.len() - 3];
+            prop_assert!(parse(short, &cuts).is_err());
+        }
+
+        #[test]
+        fn nothing_makes_it_fail_but_with_an_error(
+            whole in proptest::collection::vec(content(), 0..10),
+            cuts in proptest::collection::vec(1_usize..50, 1..4),
+        ) {
+            drop(parse(&whole.concat(), &cuts));
+        }
+    }
+
+    #[test]
+    fn parameters_are_unquoted() {
+        assert_eq!(parameter("a/b; x=1; boundary=\"q \\\"r\\\";s\"; y=2", "boundary").unwrap(), "q \"r\";s");
+        assert_eq!(parameter("a/b;BOUNDARY=abc ; y", "boundary").unwrap(), "abc");
+        assert_eq!(parameter("a/b; boundary=\"open", "boundary"), None);
+        assert_eq!(parameter("a/b", "boundary"), None);
+        assert_eq!(parameter("attachment; filename=\"\"", "filename").unwrap(), "");
+    }
+}

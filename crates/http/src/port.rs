@@ -29,7 +29,7 @@ pub struct PortOptions {
     pub compression: bool,
     /// Origins whose pages may ask (`https://app.example`); `*` is everyone. Empty: CORS is off.
     pub cors_origins: Vec<String>,
-    /// Whether pages of those origins may send cookies and passwords.
+    /// Whether pages of those origins may send cookies and passwords; never those of `*`.
     pub cors_credentials: bool,
     /// The longest body held in memory; attachments are streamed and have the database's limit.
     pub max_request_bytes: usize,

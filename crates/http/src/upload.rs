@@ -55,7 +55,8 @@ impl Inlet {
     /// Blocks: the content, for an edit to refer to. To be called on the worker pool.
     pub(crate) fn finish(mut self) -> Result<Content> {
         if self.sink.is_none() && self.encoding == Encoding::Identity {
-            return Ok(self.database.store_content(&self.gathered, &self.content_type)?);
+            let content = self.database.store_content(&self.gathered, &self.content_type);
+            return content.map_err(HttpError::of_attachment);
         }
         let mut sink = self.take_sink();
         sink.write(&self.gathered)?;
@@ -76,14 +77,14 @@ impl Inlet {
 impl Sink {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match self {
-            Self::Plain(upload) => Ok(upload.write(bytes)?),
+            Self::Plain(upload) => upload.write(bytes).map_err(HttpError::of_attachment),
             Self::Gzip(upload) => upload.write(bytes),
         }
     }
 
     fn finish(self) -> Result<Content> {
         match self {
-            Self::Plain(upload) => Ok(upload.finish()?),
+            Self::Plain(upload) => upload.finish().map_err(HttpError::of_attachment),
             Self::Gzip(upload) => upload.finish(),
         }
     }

@@ -107,6 +107,35 @@ async fn a_body_that_is_too_long_or_too_slow_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_takes_is_given_up() {
+    let port = scrinium_http::PortOptions { write_timeout_ms: 300, ..local_port() };
+    let server = Server::with(port, DatabaseOptions::default()).await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    server.ask("PUT", "/db/x/large", (&[][..], vec![7; 30 << 20])).await.expect(201);
+    let mut stream = server.connect().await;
+    let authorization = basic("admin", crate::common::PASSWORD);
+    let request = format!("GET /db/x/large HTTP/1.1\r\nHost: x\r\nAuthorization: {authorization}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(read_all(&mut stream).await.len() < 30 << 20);
+    is_well(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_documents_and_attachments_are_told() {
+    let options = DatabaseOptions { document_max_bytes: 1000, attachment_max_bytes: 400_000 };
+    let server = Server::with(local_port(), options).await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let refused = server.ask("PUT", "/db/x", json!({"x": "y".repeat(2000)})).await.expect(413).json();
+    assert_eq!(refused["error"], "document_too_large");
+    for length in [400_001, 5_000_000] {
+        let refused = server.ask("PUT", "/db/x/a", (&[][..], vec![1; length])).await.expect(413).json();
+        assert_eq!(refused["error"], "attachment_too_large");
+    }
+    server.ask("PUT", "/db/x/a", (&[][..], vec![1; 400_000])).await.expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn deep_json_and_strange_names_harm_nothing() {
     let server = Server::start().await;
     server.ask("PUT", "/db", ()).await.expect(201);
