@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::{Client, SMALL, Server};
+use common::{Answer, Client, SMALL, Server};
 use rand::RngCore;
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn fill(server: &Server, disk: &Disk) -> BTreeMap<String, String> {
             let name = format!("n{number}-{document}");
             let answer = client.json("PUT", &format!("/db/{name}"), &note(&name, BODY_BYTES)).unwrap();
             if answer.status != 201 {
-                answer.expect_error(507, "insufficient_storage");
+                expect_full(&answer);
                 return written;
             }
             written.insert(name, answer.value()["rev"].as_str().unwrap().to_owned());
@@ -169,6 +169,17 @@ fn refuses_writes(client: &mut Client) {
     attached.expect_error(507, "insufficient_storage");
 }
 
+/// The refusal of a write. One that was in the log already and found no space in the tree for half a minute
+/// may be there after the next start, so that it is told apart.
+fn expect_full(answer: &Answer) {
+    if answer.status == 503 {
+        answer.expect_error(503, "service_unavailable");
+        assert!(answer.text().contains("until it is opened again"), "{}", answer.text());
+    } else {
+        answer.expect_error(507, "insufficient_storage");
+    }
+}
+
 /// Writes until that is taken again.
 fn goes_on(client: &mut Client, name: &str) -> (String, String) {
     let began = Instant::now();
@@ -177,7 +188,7 @@ fn goes_on(client: &mut Client, name: &str) -> (String, String) {
         if answer.status == 201 {
             return (name.to_owned(), answer.value()["rev"].as_str().unwrap().to_owned());
         }
-        answer.expect_error(507, "insufficient_storage");
+        expect_full(&answer);
         assert!(began.elapsed() < SPACE_SEEN_WITHIN, "there is space, and it is not used");
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -230,15 +241,21 @@ fn a_full_disk_is_read_and_then_freed() {
 }
 
 /// Without a reserve the disk is written to the last byte. What is in the log may wait for space then; its
-/// writer waits too, and others are refused.
+/// writer waits too, and others are refused. Writes go on at the latest after the next start.
 #[test]
 fn a_disk_that_is_full_to_the_last_byte_is_freed() {
     let Some(disk) = Disk::mount() else { return };
     disk.load();
-    let server = Server::start(disk.folder.path(), &small_store("0"));
+    let mut server = Server::start(disk.folder.path(), &small_store("0"));
     prepare(&mut server.client());
     let written = fill(&server, &disk);
     println!("{} documents were acknowledged", written.len());
     drop(fs::remove_file(disk.ballast()));
+    check(&mut server.client(), &written);
+    if server.messages().contains("takes no more writes until it is opened again") {
+        println!("the store must be opened again");
+        server.kill();
+        server = Server::start(disk.folder.path(), &small_store("0"));
+    }
     check_restarts(server, &disk, "0", written);
 }
