@@ -1,6 +1,6 @@
 //! From what is asked for, and the method, to the one who answers.
 
-use http::{Method, Response, StatusCode};
+use http::{Method, Response};
 
 use crate::body::RequestBody;
 use crate::context::Context;
