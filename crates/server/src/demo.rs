@@ -91,6 +91,7 @@ struct ServerProcess {
 impl ServerProcess {
     fn start(folder: &Path, credentials: &Credentials, terminal: &Terminal) -> Result<Self, Failure> {
         let port = free_port().map_err(Failure::work)?;
+        let encrypted_port = free_port().map_err(Failure::work)?;
         let messages = std::fs::File::create(folder.join("server.messages")).map_err(Failure::work)?;
         let program = std::env::current_exe().map_err(Failure::work)?;
         let child = Command::new(program)
@@ -98,6 +99,8 @@ impl ServerProcess {
             .arg("--data-dir")
             .arg(folder.join("data"))
             .env("SCRINIUM_HTTP__LISTEN", format!("127.0.0.1:{port}"))
+            // With a certificate made for the demonstration.
+            .env("SCRINIUM_HTTPS__LISTEN", format!("127.0.0.1:{encrypted_port}"))
             .env(crate::credentials::PASSWORD_VARIABLE, &credentials.password)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -105,8 +108,10 @@ impl ServerProcess {
             .spawn()
             .map_err(|error| Failure::Work(format!("the server cannot be started: {error}")))?;
         let url = format!("http://127.0.0.1:{port}");
-        terminal
-            .say(&format!("A server answers at {url}; its data is in {}.", folder.join("data").display()));
+        terminal.say(&format!(
+            "A server answers at {url}, and encrypted at port {encrypted_port}; its data is in {}.",
+            folder.join("data").display()
+        ));
         Ok(Self { child, url })
     }
 

@@ -149,32 +149,23 @@ impl Ground {
         self.ports.write().extend(urls);
     }
 
-    /// What encrypts the HTTP port, if its configuration says so. The certificate in its usual place is
-    /// made if it is missing; one that was named must be there.
+    /// What encrypts ports. The certificate in its usual place is made if it is missing; one that was named
+    /// must be there.
     ///
     /// # Errors
     /// [`tls::TlsError`] names the file.
-    pub fn http_encryption(&self) -> Result<Option<Arc<rustls::ServerConfig>>, tls::TlsError> {
+    pub fn encryption(&self) -> Result<Arc<rustls::ServerConfig>, tls::TlsError> {
         let settings = self.configuration.settings();
-        if !settings.http.tls {
-            if settings.listens_beyond_itself() {
-                tracing::warn!(
-                    "the HTTP port can be reached by other machines and http.tls is off: passwords are readable on their way"
-                );
-            }
-            return Ok(None);
-        }
         let place = |path: &Path| settings.in_data_dir(path);
         let (certificate, key) = (place(&settings.http.tls_certificate), place(&settings.http.tls_key));
         let usual = Settings::default().http;
         let in_usual_place =
             usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key;
-        let config = if in_usual_place {
+        if in_usual_place {
             tls::load_or_make(&certificate, &key, &self.name)
         } else {
             tls::load(&certificate, &key)
-        };
-        config.map(Some)
+        }
     }
 
     /// Lets what was begun end.

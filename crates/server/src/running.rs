@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::administration::Administrated;
 use crate::cli::{Failure, Terminal};
-use crate::config::Settings;
+use crate::config::{Address, Settings};
 use crate::credentials::PASSWORD_VARIABLE;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
@@ -60,7 +60,9 @@ impl Running {
             },
         });
         let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
-        ground.listening(if settings.http.tls { "https" } else { "http" }, server.addresses());
+        let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
+        ground.listening(if settings.http.tls { "https" } else { "http" }, plain);
+        ground.listening("https", encrypted);
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
@@ -101,31 +103,44 @@ fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Termin
     Ok(())
 }
 
+/// First the ports of `http.listen`, then those of `https.listen`.
 fn ports(ground: &Ground, settings: &Settings) -> Result<Vec<PortOptions>, Failure> {
-    let http = &settings.http;
-    let tls = ground.http_encryption().map_err(Failure::work)?;
-    let mut ports = Vec::new();
-    for address in &http.listen {
-        let found = (address.host.as_str(), address.port).to_socket_addrs();
-        let listen: SocketAddr = found
-            .ok()
-            .and_then(|mut found| found.next())
-            .ok_or_else(|| Failure::Use(format!("http.listen: this machine does not know {address}")))?;
-        ports.push(PortOptions {
-            listen,
-            tls: tls.clone(),
-            compression: http.compression,
-            cors_origins: http.cors_origins.clone(),
-            cors_credentials: http.cors_credentials,
-            max_request_bytes: bounded(http.max_request_bytes),
-            max_header_bytes: bounded(http.max_header_bytes),
-            max_connections: http.max_connections,
-            read_timeout_ms: milliseconds(http.read_timeout),
-            write_timeout_ms: milliseconds(http.write_timeout),
-            idle_timeout_ms: milliseconds(http.idle_timeout),
-        });
+    let (http, https) = (&settings.http, &settings.https);
+    let encrypted = http.tls || !https.listen.is_empty();
+    let encryption = if encrypted { Some(ground.encryption().map_err(Failure::work)?) } else { None };
+    if !http.tls && settings.listens_beyond_itself() {
+        tracing::warn!(
+            "the HTTP port can be reached by other machines and http.tls is off: passwords are readable on their way"
+        );
     }
-    Ok(ports)
+    let plain = http.listen.iter().map(|address| ("http.listen", address, http.tls, http.compression));
+    let safe = https.listen.iter().map(|address| ("https.listen", address, true, https.compression));
+    plain
+        .chain(safe)
+        .map(|(key, address, tls, compression)| {
+            Ok(PortOptions {
+                listen: resolve(key, address)?,
+                tls: encryption.clone().filter(|_| tls),
+                compression,
+                cors_origins: http.cors_origins.clone(),
+                cors_credentials: http.cors_credentials,
+                max_request_bytes: bounded(http.max_request_bytes),
+                max_header_bytes: bounded(http.max_header_bytes),
+                max_connections: http.max_connections,
+                read_timeout_ms: milliseconds(http.read_timeout),
+                write_timeout_ms: milliseconds(http.write_timeout),
+                idle_timeout_ms: milliseconds(http.idle_timeout),
+            })
+        })
+        .collect()
+}
+
+fn resolve(key: &str, address: &Address) -> Result<SocketAddr, Failure> {
+    let found = (address.host.as_str(), address.port).to_socket_addrs();
+    found
+        .ok()
+        .and_then(|mut found| found.next())
+        .ok_or_else(|| Failure::Use(format!("{key}: this machine does not know {address}")))
 }
 
 fn bounded(bytes: u64) -> usize {

@@ -27,6 +27,10 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path, tls: bool) -> Self {
+        Self::start_with(folder, tls, &[])
+    }
+
+    fn start_with(folder: &Path, tls: bool, environment: &[(&str, &str)]) -> Self {
         std::fs::write(folder.join("scrinium.toml"), "[memory]\nbudget = \"32 MB\"\n").unwrap();
         let mut process = scrinium(folder)
             .arg("serve")
@@ -35,6 +39,7 @@ impl Server {
             .env("SCRINIUM_DISK__RESERVE_BYTES", "0")
             .env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0")
             .env("SCRINIUM_HTTP__TLS", tls.to_string())
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -108,5 +113,18 @@ fn every_key_that_is_said_to_change_while_running_does() {
         let value = if matches!(key.kind, Kind::Memory { .. }) { "48 MB" } else { key.default };
         let answer = server.data(folder.path(), &format!("set config {}={value}", key.name));
         assert_eq!(answer["used"], "now", "{}", key.name);
+    }
+}
+
+#[test]
+fn a_plain_and_an_encrypted_port_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_with(folder.path(), false, &[("SCRINIUM_HTTPS__LISTEN", "127.0.0.1:0")]);
+    let plain = server.url.clone();
+    let encrypted = server.line_that_says("listening")["url"].as_str().unwrap().to_owned();
+    assert!(plain.starts_with("http://") && encrypted.starts_with("https://"), "{plain} {encrypted}");
+    for url in [&plain, &encrypted] {
+        server.url.clone_from(url);
+        assert_eq!(server.data(folder.path(), "show server")["ports"], json!([plain, encrypted]));
     }
 }

@@ -97,7 +97,7 @@ configuration! {
     /// The HTTP port: documents, views, statistics and the console.
     http as HttpSettings {
         /// Where the port listens. Addresses other than this machine's own are best used with TLS.
-        listen: Addresses = "127.0.0.1:5984", Restart, domino "HTTP port number";
+        listen: Addresses { at_least: 1 } = "127.0.0.1:5984", Restart, domino "HTTP port number";
         /// Whether the port is encrypted.
         tls: Boolean = "false", Restart, domino "port encryption";
         /// The certificate, with those that lead to its issuer, as PEM.
@@ -129,6 +129,14 @@ configuration! {
         idle_timeout: Duration { min: SECOND, max: DAY } = "5 min", Restart;
         /// How long `_changes` waits for a change where the client does not say.
         changes_timeout: Duration { min: SECOND, max: DAY } = "60 s", Restart;
+    }
+
+    /// The encrypted HTTP port, beside the other one: the same limits, with switches of its own.
+    https as HttpsSettings {
+        /// Where the encrypted port listens, such as `0.0.0.0:6984`. Empty: there is none.
+        listen: Addresses { at_least: 0 } = "", Restart, domino "SSL port number";
+        /// Whether answers of this port are compressed for clients that ask for it.
+        compression: Boolean = "false", Restart;
     }
 
     /// People who have logged in by a form (cookie).

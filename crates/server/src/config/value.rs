@@ -28,7 +28,7 @@ pub enum Kind {
     /// A time with its unit.
     Duration { min: Duration, max: Duration },
     /// `HOST:PORT` of where to listen, several where wished.
-    Addresses,
+    Addresses { at_least: usize },
     /// A file or folder.
     Path,
     /// One of a few words.
@@ -117,7 +117,7 @@ impl Kind {
             Self::Bytes { .. } => self.bounded(Value::Bytes(parse_bytes(text)?)),
             Self::Memory { .. } => self.bounded(Value::Memory(Share::parse(text)?)),
             Self::Duration { .. } => self.bounded(Value::Duration(parse_duration(text)?)),
-            Self::Addresses | Self::TextList { .. } => {
+            Self::Addresses { .. } | Self::TextList { .. } => {
                 self.parse_list(text.split(',').map(str::trim).filter(|item| !item.is_empty()))
             }
             Self::Path | Self::Choice { .. } | Self::Text { .. } => self.checked_text(text),
@@ -145,10 +145,10 @@ impl Kind {
             (Self::Path | Self::Choice { .. } | Self::Text { .. }, Toml::String(value)) => {
                 self.checked_text(value.value())
             }
-            (Self::Addresses | Self::TextList { .. }, Toml::String(value)) => {
+            (Self::Addresses { .. } | Self::TextList { .. }, Toml::String(value)) => {
                 self.parse_list(std::iter::once(value.value().as_str()))
             }
-            (Self::Addresses | Self::TextList { .. }, Toml::Array(array)) => {
+            (Self::Addresses { .. } | Self::TextList { .. }, Toml::Array(array)) => {
                 let items: Option<Vec<&str>> = array.iter().map(Toml::as_str).collect();
                 self.parse_list(items.ok_or("each item of the list must be a text in quotes")?.into_iter())
             }
@@ -162,8 +162,10 @@ impl Kind {
             return Err(format!("the list has more than {LIST_LIMIT} items"));
         }
         match self {
-            Self::Addresses if items.is_empty() => Err("at least one address is needed".to_owned()),
-            Self::Addresses => {
+            Self::Addresses { at_least } if items.len() < *at_least => {
+                Err("at least one address is needed".to_owned())
+            }
+            Self::Addresses { .. } => {
                 items.into_iter().map(Address::parse).collect::<Result<_, _>>().map(Value::Addresses)
             }
             Self::TextList { check, .. } => {
@@ -217,7 +219,7 @@ impl fmt::Display for Kind {
             Self::Duration { min, max } => {
                 write!(formatter, "a time, {} to {}", print_duration(*min), print_duration(*max))
             }
-            Self::Addresses => formatter.write_str("a list of addresses, HOST:PORT"),
+            Self::Addresses { .. } => formatter.write_str("a list of addresses, HOST:PORT"),
             Self::Path => formatter.write_str("a path"),
             Self::Choice { options } => write!(formatter, "one of {}", options.join(", ")),
             Self::Text { form, .. } => formatter.write_str(form),
