@@ -1,6 +1,6 @@
 //! From what is asked for, and the method, to the one who answers.
 
-use http::{Method, Response, StatusCode};
+use http::{Method, Response};
 
 use crate::body::RequestBody;
 use crate::context::Context;
@@ -74,12 +74,15 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: &mut Reques
             _ => Err(HttpError::method_not_allowed("GET")),
         },
         Target::DesignFunction(name) => design::unknown_function(&name),
-        Target::UnknownSpecial(_) if context.method == Method::PUT => Err(HttpError::new(
-            StatusCode::BAD_REQUEST,
-            "illegal_docid",
-            "Only reserved document ids may start with underscore.",
-        )),
-        Target::UnknownSpecial(_) => Err(HttpError::not_found("missing")),
+        Target::UnknownSpecial(name) => Err(unknown_special(context, &name)),
+    }
+}
+
+/// CouchDB tells a writer that the id is reserved, and a reader only that nothing is there.
+fn unknown_special(context: &Context, name: &str) -> HttpError {
+    match scrinium_document::validate_id(name) {
+        Err(error) if context.method == Method::PUT => error.into(),
+        _ => HttpError::not_found("missing"),
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Health {
     reserve_bytes: u64,
     /// Less than the reserve is free.
     full: AtomicBool,
+    /// Less than half of the reserve is free.
+    half_used: AtomicBool,
     /// The tree was refused space.
     waiting: AtomicBool,
     since_measured: AtomicU64,
@@ -25,6 +27,7 @@ impl Health {
         Self {
             reserve_bytes,
             full: AtomicBool::new(false),
+            half_used: AtomicBool::new(false),
             waiting: AtomicBool::new(false),
             since_measured: AtomicU64::new(0),
             failure: OnceLock::new(),
@@ -38,8 +41,18 @@ impl Health {
         }
     }
 
-    /// Whether `bytes` more may be written.
+    /// Whether a commit of `bytes` may be taken.
     pub(crate) fn admit(&self, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
+        self.admit_unless(&self.full, folder, bytes)
+    }
+
+    /// Whether `bytes` that are derived from commits may be written. They have half of the reserve to
+    /// themselves: on a full disk indexes can still follow what was accepted last, so that they are read.
+    pub(crate) fn admit_derived(&self, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
+        self.admit_unless(&self.half_used, folder, bytes)
+    }
+
+    fn admit_unless(&self, refused: &AtomicBool, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
         if let Some(reason) = self.failure.get() {
             return Err(StoreError::Failed { reason: reason.clone() });
         }
@@ -47,7 +60,7 @@ impl Health {
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
             self.measure(folder);
         }
-        let full = self.full.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
+        let full = refused.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
         if full { Err(StoreError::Full) } else { Ok(()) }
     }
 
@@ -63,6 +76,7 @@ impl Health {
         self.since_measured.store(0, Ordering::Relaxed);
         // A file system that cannot tell how much is free is written to until it refuses.
         let Ok(free_bytes) = folder.free_bytes() else { return };
+        self.half_used.store(free_bytes < self.reserve_bytes / 2, Ordering::Relaxed);
         self.set_full(free_bytes < self.reserve_bytes, free_bytes);
     }
 

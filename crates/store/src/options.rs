@@ -17,7 +17,7 @@ pub struct StoreOptions {
     /// A checkpoint is made when so many bytes of log would have to be read again after a crash.
     pub checkpoint_log_bytes: u64,
     /// Writes are refused as [`Full`](crate::StoreError::Full) when the disk has less than this free, so
-    /// that there is room left to flush and compact what was accepted.
+    /// that there is room left to flush and compact what was accepted, and for what is derived from it.
     pub reserve_bytes: u64,
     /// Size of one file of the log.
     pub log_extent_bytes: u64,

@@ -133,6 +133,8 @@ impl Store {
     /// After a crash, the derived families stand as they stood after one of their changes, with all
     /// before it and none after. What a change is derived from must have been committed before.
     ///
+    /// On a full disk it goes on longer than commits do, for half of the reserve.
+    ///
     /// # Errors
     /// [`StoreError::WrongFamily`] for a logged family, [`StoreError::Full`], [`StoreError::Failed`],
     /// [`StoreError::Closed`].
@@ -144,7 +146,9 @@ impl Store {
         if batch.is_empty() {
             return Ok(());
         }
-        self.admit_derived(batch.len_bytes())?;
+        let core = &self.inner.core;
+        core.health.admit_derived(&core.tree.folder, batch.len_bytes())?;
+        self.check_committer()?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
         let _order = self.inner.derived.read();
@@ -167,7 +171,7 @@ impl Store {
         if !family.is_derived() {
             return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
         }
-        self.admit_derived(0)?;
+        self.check_writable()?;
         let core = &self.inner.core;
         let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
         if files.entries() == 0 {
@@ -231,7 +235,9 @@ impl Store {
     /// # Errors
     /// Why not: [`StoreError::Full`], [`StoreError::Failed`] or [`StoreError::Closed`].
     pub fn check_writable(&self) -> Result<(), StoreError> {
-        self.admit_derived(0)
+        let core = &self.inner.core;
+        core.health.admit(&core.tree.folder, 0)?;
+        self.check_committer()
     }
 
     /// Sets the memory for blocks, memtables and iterators, at least 16 MB, at once.
@@ -272,10 +278,9 @@ impl Store {
         core.health.admit(&core.tree.folder, batch.len_bytes())
     }
 
-    fn admit_derived(&self, bytes: usize) -> Result<(), StoreError> {
-        let core = &self.inner.core;
-        core.health.admit(&core.tree.folder, bytes)?;
-        match core.committer.read().as_ref() {
+    /// What is derived from commits must not go on when they do not.
+    fn check_committer(&self) -> Result<(), StoreError> {
+        match self.inner.core.committer.read().as_ref() {
             None => Err(StoreError::Closed),
             Some(committer) => {
                 committer.failure().map_or(Ok(()), |failure| Err(StoreError::of_commit(failure)))

@@ -101,8 +101,11 @@ fn with_a_reserve_writes_are_refused_in_time_and_taken_again() {
     let (acknowledged, error) = fill(&store, || false);
     assert!(matches!(error, Some(StoreError::Full)), "{error:?}");
     check(&store, acknowledged);
-    // What was accepted can be flushed although the disk is called full.
+    // What was accepted can be flushed, and indexes follow it, although the disk is called full.
     store.checkpoint().unwrap();
+    let mut derived = Batch::new();
+    derived.put(Family::DerivedScan, b"index", b"entry");
+    store.write_derived(derived).unwrap();
     assert!(matches!(put(&store, acknowledged), Err(StoreError::Full)));
 
     fs::remove_file(disk.ballast()).unwrap();

@@ -167,6 +167,12 @@ async fn deep_json_and_strange_names_harm_nothing() {
     server.ask("GET", &format!("/db/_changes?limit={huge}"), ()).await.expect(200);
     let many = "a=b&".repeat(10_000);
     server.ask("GET", &format!("/db/_all_docs?{many}"), ()).await.expect(400);
+    server.ask("PUT", "/db/_mine", json!({})).await.expect_error(
+        400,
+        "illegal_docid",
+        "Only reserved document ids may start with underscore.",
+    );
+    server.ask("GET", "/db/_mine", ()).await.expect_error(404, "not_found", "missing");
     server.ask("BREW", "/db/x", ()).await.expect(405);
     server.ask("BREW", "/", ()).await.expect_error(405, "method_not_allowed", "Only GET,HEAD allowed");
     server.ask("GET", "/db", ()).await.expect(200);

@@ -83,6 +83,11 @@ impl Server {
         self.address.unwrap()
     }
 
+    /// The session of all clients.
+    pub fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
     pub fn client(&self) -> Client {
         Client { address: self.address(), cookie: self.cookie.clone(), connection: None }
     }

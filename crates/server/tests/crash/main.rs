@@ -33,6 +33,8 @@ const KILLS: u64 = 50;
 /// All is checked after so many kills, and at the end; what was written last after each.
 const CHECK_EVERY: u64 = 10;
 
+const FIRST_STARTS: u64 = 12;
+
 const ROUTED_WITHIN: Duration = Duration::from_secs(60);
 
 #[test]
@@ -64,6 +66,22 @@ fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
         }
     }
     check_in_the_end(server, folder, &mut writers, kills);
+}
+
+/// Whatever of a new folder is there when the server dies, the next start makes the rest.
+#[test]
+fn a_first_start_may_be_killed_at_any_moment() {
+    let seed = environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
+    println!("SCRINIUM_SEED={seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    for _ in 0..FIRST_STARTS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Server::spawn(folder.path(), &SMALL);
+        std::thread::sleep(Duration::from_millis(random.random_range(5..150)));
+        server.kill();
+        let server = Server::start(folder.path(), &SMALL);
+        prepare(&mut server.client());
+    }
 }
 
 fn check_in_the_end(mut server: Server, folder: &Path, writers: &mut [Writer], kills: u64) {
