@@ -105,7 +105,7 @@ impl RequestBody {
     /// 413 where it is longer, 503 where the budget of all bodies is used up, and those of [`Self::next`].
     pub(crate) async fn collect(&mut self, headers: &HeaderMap) -> Result<Collected> {
         let encoding = Encoding::of(headers)?;
-        let mut share = Share::new(Arc::clone(&self.state.body_budget), self.port.max_request_bytes);
+        let mut share = self.share();
         let bytes = self.gather(&mut share).await?;
         match encoding {
             Encoding::Identity => Ok(share.collected(bytes)),
@@ -117,6 +117,11 @@ impl RequestBody {
                 inflated.await
             }
         }
+    }
+
+    /// A share of what all bodies may hold in memory, for this one.
+    pub(crate) fn share(&self) -> Share {
+        Share::new(Arc::clone(&self.state.body_budget), self.port.max_request_bytes)
     }
 
     async fn gather(&mut self, share: &mut Share) -> Result<Bytes> {
@@ -166,8 +171,8 @@ pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| HttpError::invalid_json())
 }
 
-/// A growing share of the budget.
-struct Share {
+/// A growing share of the budget, given back when it is dropped.
+pub(crate) struct Share {
     budget: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
     covered: usize,
@@ -179,9 +184,9 @@ impl Share {
         Self { budget, permit: None, covered: UNCOUNTED_BYTES, most }
     }
 
-    /// Makes the share large enough for `bytes`. It never waits: two half-read bodies that wait for each
+    /// Makes the share large enough for `bytes`, or refuses them (413, 503). It never waits: two half-read bodies that wait for each
     /// other's share would wait for ever.
-    fn cover(&mut self, bytes: usize) -> Result<()> {
+    pub(crate) fn cover(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.most {
             return Err(HttpError::too_large());
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::access::Need;
 use crate::attachment::AttachmentPart;
-use crate::body::{RequestBody, parse_json};
+use crate::body::{RequestBody, Share, parse_json};
 use crate::context::Context;
 use crate::document;
 use crate::error::{HttpError, Result};
@@ -37,30 +37,26 @@ pub(crate) async fn put(
     let need = write::need_for(id);
     let opened = context.with_database(database, need, Ok).await?;
     let mut parts = Parts { parser: Parser::new(&boundary), body };
-    let json = parts.document(context.port.max_request_bytes).await?;
+    let mut share = parts.body.share();
+    let json = parts.document(&mut share).await?;
     let mut expected = following(&json)?;
-    let mut inlets = Vec::new();
+    let mut attachments = Vec::new();
     while let Some(head) = parts.next_part().await? {
         let Expected { name, content_type, encoding } = take_expected(&mut expected, &head)?;
         let mut inlet = Inlet::new(Arc::clone(&opened), &content_type, encoding);
         while let Some(bytes) = parts.data().await? {
             inlet.push(context, &bytes).await?;
         }
-        inlets.push((name, content_type, inlet));
+        // Stored at once, so that many attachments do not wait in memory for each other.
+        let content = context.state.run(move || inlet.finish()).await?;
+        attachments.push(NewAttachment { name, content_type, content });
     }
     if let Some(Expected { name, .. }) = expected.first() {
         return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
     }
     drop(opened);
-    let wanted = id.to_owned();
-    let updated = write::store(context, database, need, write::mode(context), move |_| {
-        let mut attachments = Vec::with_capacity(inlets.len());
-        for (name, content_type, inlet) in inlets {
-            attachments.push(NewAttachment { name, content_type, content: inlet.finish()? });
-        }
-        Ok(Edit { id: Some(wanted), json, revision, attachments, ..Edit::default() })
-    })
-    .await?;
+    let edit = Edit { id: Some(id.to_owned()), json, revision, attachments, ..Edit::default() };
+    let updated = write::store(context, database, need, write::mode(context), move |_| Ok(edit)).await?;
     Ok(write::created(context, database, &updated))
 }
 
@@ -84,15 +80,13 @@ impl Parts<'_> {
     }
 
     /// The first part: the document's JSON.
-    async fn document(&mut self, most: usize) -> Result<Bytes> {
+    async fn document(&mut self, share: &mut Share) -> Result<Bytes> {
         if self.next_part().await?.is_none() {
             return Err(HttpError::bad_request("The multipart body has no parts."));
         }
         let mut json = Vec::new();
         while let Some(bytes) = self.data().await? {
-            if json.len() + bytes.len() > most {
-                return Err(HttpError::too_large());
-            }
+            share.cover(json.len() + bytes.len())?;
             json.extend_from_slice(&bytes);
         }
         Ok(Bytes::from(json))
