@@ -9,7 +9,7 @@
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
 //! - [`report`] says what came of it.
 //!
-//! [`run`] is the command `lab`; a program mounts it by [`LabArguments`].
+//! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
 mod arguments;
 mod content;

@@ -15,7 +15,7 @@ use crate::keys::{self, Digest};
 /// How many contents one call looks at, so that a caller can stop in between.
 const AT_ONCE: usize = 1000;
 
-/// What one call of [`Contents::collect`] did.
+/// What one call of [`Databases::collect_contents`](crate::Databases::collect_contents) did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Contents looked at.

@@ -141,7 +141,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The next word as a number of bytes, or [NormalMessageSize], or 1,000.
+    /// The next word as a number of bytes, or `[NormalMessageSize]`, or 1,000.
     pub(super) fn bytes_or_normal(&mut self) -> Result<usize, ScriptError> {
         let normal = self.variables.get("NormalMessageSize").and_then(|value| value.parse().ok());
         let bytes = self.number_or(0, normal.unwrap_or(1000))?;
