@@ -6,26 +6,24 @@
 //! collector leaves it alone until the document that refers to it is stored.
 
 pub(crate) mod collector;
+mod pins;
 pub(crate) mod record;
 pub(crate) mod upload;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use md5::{Digest as _, Md5};
-use parking_lot::{Mutex, MutexGuard};
 use scrinium_store::{Batch, Family, Store};
 
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
+use pins::Pins;
 use record::{Placement, Record};
 
 /// Contents are read and written in pieces of at most this many bytes.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
-
-const PIN_SHARDS: usize = 64;
 
 /// All contents of a server.
 #[derive(Clone)]
@@ -35,7 +33,7 @@ pub(crate) struct Contents {
 }
 
 struct Shared {
-    pins: Vec<Mutex<HashMap<Digest, usize>>>,
+    pins: Pins,
     next_upload: AtomicU64,
 }
 
@@ -65,7 +63,7 @@ pub(crate) struct Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.contents.unpin(&self.digest);
+        self.contents.shared.pins.unpin(&self.digest);
     }
 }
 
@@ -96,8 +94,10 @@ impl Contents {
             store.commit(batch)?;
         }
         let next_upload = next_upload.max(Self::last_upload(&store)? + 1);
-        let pins = (0..PIN_SHARDS).map(|_| Mutex::default()).collect();
-        Ok(Self { store, shared: Arc::new(Shared { pins, next_upload: AtomicU64::new(next_upload) }) })
+        Ok(Self {
+            store,
+            shared: Arc::new(Shared { pins: Pins::new(), next_upload: AtomicU64::new(next_upload) }),
+        })
     }
 
     fn last_upload(store: &Store) -> Result<u64> {
@@ -115,28 +115,10 @@ impl Contents {
         self.shared.next_upload.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn shard(&self, digest: &Digest) -> Option<MutexGuard<'_, HashMap<Digest, usize>>> {
-        let first = digest.first().copied().unwrap_or_default();
-        self.shared.pins.get(usize::from(first) % PIN_SHARDS).map(Mutex::lock)
-    }
-
     /// Waits while the collector is busy with this content.
     pub(crate) fn pin(&self, digest: &Digest) -> Pin {
-        if let Some(mut shard) = self.shard(digest) {
-            *shard.entry(*digest).or_default() += 1;
-        }
+        self.shared.pins.pin(digest);
         Pin { contents: self.clone(), digest: *digest }
-    }
-
-    fn unpin(&self, digest: &Digest) {
-        if let Some(mut shard) = self.shard(digest)
-            && let Some(count) = shard.get_mut(digest)
-        {
-            *count -= 1;
-            if *count == 0 {
-                shard.remove(digest);
-            }
-        }
     }
 
     /// A content of bytes at hand; at most [`PIECE_BYTES`] of them, else use an upload.

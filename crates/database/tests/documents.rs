@@ -4,6 +4,10 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
 use common::{Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
     ChangesQuery, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions, ReadOptions,
@@ -282,4 +286,43 @@ fn databases_come_and_go() {
     drop((a, anew));
     let server = server.reopen();
     assert_eq!(server.databases.get("a").unwrap().info().unwrap().document_count, 0);
+}
+
+/// The collector once held a lock while its removal was committed, which the committing thread needed to
+/// give back the pins of others: nobody was answered any more.
+#[test]
+fn collecting_contents_and_updates_do_not_wait_for_each_other() {
+    let server = Server::new();
+    let database = server.databases.create("db").unwrap();
+    let (ended, waiting) = mpsc::channel();
+    let databases = server.databases.clone();
+    // Not in a scope: if they wait for each other the test must end all the same.
+    let done = Arc::new(AtomicBool::new(false));
+    let collecting = Arc::clone(&done);
+    std::thread::spawn(move || {
+        while !collecting.load(Ordering::Relaxed) {
+            databases.collect_contents().unwrap();
+        }
+    });
+    for writer in 0..4 {
+        let (database, ended) = (Arc::clone(&database), ended.clone());
+        std::thread::spawn(move || {
+            let mut revision = None;
+            for version in 0..150 {
+                let text = "text".repeat(1_000);
+                let mut json =
+                    json!({"_id": format!("d{writer}"), "Body": format!("{version} {writer} {text}")});
+                if let Some(revision) = revision {
+                    json["_rev"] = revision;
+                }
+                revision = Some(json!(put(&database, &json).unwrap().revision));
+            }
+            ended.send(()).unwrap();
+        });
+    }
+    for _ in 0..4 {
+        let answered = waiting.recv_timeout(Duration::from_secs(60));
+        assert!(answered.is_ok(), "updates and the collector wait for each other");
+    }
+    done.store(true, Ordering::Relaxed);
 }

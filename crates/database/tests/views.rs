@@ -4,11 +4,13 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use common::{Server, get, put};
+use common::{Server, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Database, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
 fn design() -> Value {
@@ -194,6 +196,31 @@ fn a_bulk_build_is_what_following_the_changes_gives() {
     }
     assert_eq!(built.len(), 6000);
     assert_eq!(built, read(&followed, "by category", RowQuery::default()));
+}
+
+/// The reader of a bulk build once waited for ever for evaluators that had all stopped.
+#[test]
+fn a_bulk_build_of_damaged_documents_ends_with_an_error() {
+    let server = Server::new();
+    let database = server.databases.create("mail/damaged").unwrap();
+    for _ in 0..6 {
+        let edits = (0..1000).map(|_| edit(&json!({"Form": "Memo"}))).collect();
+        drop(database.update(edits, EditMode::Interactive).unwrap().wait().unwrap());
+    }
+    put(&database, &design()).unwrap();
+    let store = server.store.as_ref().unwrap();
+    let snapshot = store.snapshot();
+    let mut cursor = snapshot.cursor(Family::Scan, KeyRange::ALL, Direction::Forward);
+    let mut batch = Batch::new();
+    while let Some((key, _)) = cursor.next().unwrap() {
+        if !key.windows(7).any(|part| part == b"_design") {
+            batch.put(Family::Scan, key, b"\xff");
+        }
+    }
+    store.commit(batch).unwrap();
+    let (ended, waiting) = mpsc::channel();
+    std::thread::spawn(move || ended.send(database.view("mail", "inbox", RowQuery::default()).is_err()));
+    assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(true));
 }
 
 fn read_documents(database: &Arc<Database>) -> Vec<Value> {

@@ -59,10 +59,7 @@ impl Contents {
         collected: &mut Collected,
     ) -> Result<()> {
         // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
-        let Some(pins) = self.shard(digest) else { return Ok(()) };
-        if pins.contains_key(digest) {
-            return Ok(());
-        }
+        let Some(_collecting) = self.shared.pins.collect(digest) else { return Ok(()) };
         let mut batch = Batch::new();
         let referenced = self.is_referenced(digest, databases, &mut batch)?;
         batch.delete(Family::Point, &keys::collectable(digest));

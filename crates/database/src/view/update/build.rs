@@ -89,10 +89,12 @@ impl Evaluation<'_> {
     fn run(&self, snapshot: &Snapshot) -> Result<()> {
         let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
         let (sender, receiver) = mpsc::sync_channel::<Load>(WAITING);
-        let receiver = Mutex::new(receiver);
+        let receiver = Arc::new(Mutex::new(receiver));
         std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..evaluators).map(|_| scope.spawn(|| self.evaluate_all(&receiver))).collect();
+            let start = |receiver: Arc<_>| scope.spawn(move || self.evaluate_all(&receiver));
+            let threads: Vec<_> = (0..evaluators).map(|_| start(Arc::clone(&receiver))).collect();
+            // The last evaluator that stops closes the channel, which the reader then does not wait for.
+            drop(receiver);
             let read = self.read(snapshot, &sender);
             drop(sender);
             let evaluated = threads.into_iter().try_for_each(|thread| {
