@@ -295,7 +295,7 @@ fn collecting_contents_and_updates_do_not_wait_for_each_other() {
     let server = Server::new();
     let database = server.databases.create("db").unwrap();
     let (ended, waiting) = mpsc::channel();
-    let databases = server.databases.clone();
+    let databases = server.databases;
     // Not in a scope: if they wait for each other the test must end all the same.
     let done = Arc::new(AtomicBool::new(false));
     let collecting = Arc::clone(&done);
