@@ -1,11 +1,12 @@
 //! One database: its header in memory, and what updates are on their way.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use scrinium_document::Revision;
 use scrinium_store::{Batch, Family, Store};
 use tokio::sync::watch;
 
@@ -48,8 +49,8 @@ pub(crate) struct Writer {
 #[derive(Clone)]
 pub(crate) struct Pending {
     pub(crate) head: Head,
-    /// The records of those leaves that were written since, by revision.
-    pub(crate) leaves: HashMap<String, Bytes>,
+    /// The records of those leaves that were written since.
+    pub(crate) leaves: BTreeMap<Revision, Bytes>,
 }
 
 /// What is known of a database as a whole.

@@ -1,6 +1,6 @@
 //! One edit held against its document: revisions, attachments, and the keys that change.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision};
@@ -18,7 +18,7 @@ use crate::leaf::{Leaf, LeafParts, StoredAttachment};
 struct Before {
     head: Head,
     /// Leaves that were written since what the store shows, by revision.
-    leaves: HashMap<String, Bytes>,
+    leaves: BTreeMap<Revision, Bytes>,
     is_new: bool,
 }
 
@@ -26,7 +26,7 @@ struct Before {
 #[derive(PartialEq, Eq)]
 struct Leaves {
     winner: Option<(Revision, bool)>,
-    all: BTreeSet<String>,
+    all: BTreeSet<Revision>,
 }
 
 /// What an edit added to its document's revisions.
@@ -42,12 +42,12 @@ impl Leaves {
     fn of(tree: &RevisionTree) -> Self {
         Self {
             winner: tree.winner().map(|leaf| (leaf.revision.clone(), leaf.deleted)),
-            all: tree.leaves().map(|leaf| leaf.revision.to_string()).collect(),
+            all: tree.leaves().map(|leaf| leaf.revision.clone()).collect(),
         }
     }
 
-    fn is_winner(&self, revision: &str) -> bool {
-        self.winner.as_ref().is_some_and(|(winner, _)| winner.to_string() == revision)
+    fn is_winner(&self, revision: &Revision) -> bool {
+        self.winner.as_ref().is_some_and(|(winner, _)| winner == revision)
     }
 
     fn alive(&self) -> bool {
@@ -90,7 +90,7 @@ impl Transaction<'_> {
                 attachments: &attachments,
                 fields: &fields,
             };
-            leaves.insert(revision.to_string(), parts.encode().into());
+            leaves.insert(revision.clone(), parts.encode().into());
             self.keep_contents(edit.outside, edit.attachments);
         }
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
@@ -107,7 +107,7 @@ impl Transaction<'_> {
         match stored {
             Some(bytes) => {
                 let head = Head::decode(&bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id))?;
-                Ok(Before { head, leaves: HashMap::new(), is_new: false })
+                Ok(Before { head, leaves: BTreeMap::new(), is_new: false })
             }
             None => {
                 let head = Head {
@@ -117,7 +117,7 @@ impl Transaction<'_> {
                     contents: Vec::new(),
                     tree: RevisionTree::new(),
                 };
-                Ok(Before { head, leaves: HashMap::new(), is_new: true })
+                Ok(Before { head, leaves: BTreeMap::new(), is_new: true })
             }
         }
     }
@@ -229,16 +229,15 @@ impl Transaction<'_> {
 
     /// The record of a leaf; `None` if the revision is no leaf.
     fn leaf(&self, id: &str, before: &Before, revision: &Revision) -> Result<Option<Bytes>> {
-        let text = revision.to_string();
-        if let Some(bytes) = before.leaves.get(&text) {
+        if let Some(bytes) = before.leaves.get(revision) {
             return Ok(Some(bytes.clone()));
         }
-        let leaves = Leaves::of(&before.head.tree);
-        if !leaves.all.contains(&text) {
+        let tree = &before.head.tree;
+        if tree.leaf(revision).is_none() {
             return Ok(None);
         }
         let number = self.database.number();
-        let key = if leaves.is_winner(&text) {
+        let key = if tree.winner().is_some_and(|winner| winner.revision == revision) {
             keys::winner(number, id)
         } else {
             keys::loser(number, id, revision)
@@ -266,7 +265,7 @@ impl Transaction<'_> {
         before: &Before,
         tree: RevisionTree,
         created_ms: u64,
-        mut leaves: HashMap<String, Bytes>,
+        mut leaves: BTreeMap<Revision, Bytes>,
     ) -> Result<()> {
         let number = self.database.number();
         let old = Leaves::of(&before.head.tree);
@@ -304,37 +303,34 @@ impl Transaction<'_> {
         before: &Before,
         old: &Leaves,
         new: &Leaves,
-        leaves: &mut HashMap<String, Bytes>,
+        leaves: &mut BTreeMap<Revision, Bytes>,
     ) -> Result<()> {
         let number = self.database.number();
-        for text in old.all.difference(&new.all) {
-            leaves.remove(text);
-            if !old.is_winner(text) {
-                self.batch.delete(Family::Scan, &keys::loser(number, id, &Revision::parse(text)?));
+        for revision in old.all.difference(&new.all) {
+            leaves.remove(revision);
+            if !old.is_winner(revision) {
+                self.batch.delete(Family::Scan, &keys::loser(number, id, revision));
             }
         }
-        for text in &new.all {
-            let was_there = old.all.contains(text);
-            let is_winner = new.is_winner(text);
-            if was_there && old.is_winner(text) == is_winner {
+        for revision in &new.all {
+            let was_there = old.all.contains(revision);
+            let is_winner = new.is_winner(revision);
+            if was_there && old.is_winner(revision) == is_winner {
                 continue;
             }
-            let revision = Revision::parse(text)?;
-            let record = match leaves.get(text) {
+            let record = match leaves.get(revision) {
                 Some(record) => record.clone(),
-                None => {
-                    self.leaf(id, before, &revision)?.ok_or_else(|| DatabaseError::damaged("leaf", id))?
-                }
+                None => self.leaf(id, before, revision)?.ok_or_else(|| DatabaseError::damaged("leaf", id))?,
             };
             if is_winner {
                 self.batch.put(Family::Scan, &keys::winner(number, id), &record);
                 if was_there {
-                    self.batch.delete(Family::Scan, &keys::loser(number, id, &revision));
+                    self.batch.delete(Family::Scan, &keys::loser(number, id, revision));
                 }
             } else {
-                self.batch.put(Family::Scan, &keys::loser(number, id, &revision), &record);
+                self.batch.put(Family::Scan, &keys::loser(number, id, revision), &record);
             }
-            leaves.insert(text.clone(), record);
+            leaves.insert(revision.clone(), record);
         }
         Ok(())
     }
@@ -345,12 +341,12 @@ impl Transaction<'_> {
         id: &str,
         before: &Before,
         tree: &RevisionTree,
-        leaves: &HashMap<String, Bytes>,
+        leaves: &BTreeMap<Revision, Bytes>,
     ) -> Result<(Vec<Digest>, u64)> {
         let mut contents = BTreeSet::new();
         let mut external_bytes = 0;
         for leaf in tree.leaves() {
-            let record = match leaves.get(&leaf.revision.to_string()) {
+            let record = match leaves.get(leaf.revision) {
                 Some(record) => Some(record.clone()),
                 None => self.leaf(id, before, leaf.revision)?,
             };
