@@ -223,7 +223,7 @@ fn check_restarts(
 
 #[test]
 fn a_full_disk_is_read_and_then_freed() {
-    const RESERVE: &str = "16 MB";
+    const RESERVE: &str = "32 MB";
     let Some(disk) = Disk::mount() else { return };
     disk.load();
     let mut server = Server::start(disk.folder.path(), &small_store(RESERVE));

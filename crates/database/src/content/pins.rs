@@ -69,8 +69,11 @@ impl Pins {
     pub(super) fn collect(&self, digest: &Digest) -> Option<Collecting<'_>> {
         let shard = self.shard(digest)?;
         let mut state = shard.state.lock();
-        let free = !state.pins.contains_key(digest) && state.collecting.insert(*digest);
-        free.then_some(Collecting { shard, digest: *digest })
+        if state.pins.contains_key(digest) || !state.collecting.insert(*digest) {
+            return None;
+        }
+        // Made only now: dropping one takes the lock and ends the collecting.
+        Some(Collecting { shard, digest: *digest })
     }
 }
 
