@@ -13,6 +13,8 @@ mod database;
 mod databases;
 mod edit;
 mod error;
+#[cfg(test)]
+mod formats;
 mod head;
 mod header;
 mod keys;
