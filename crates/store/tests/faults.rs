@@ -187,7 +187,7 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     let statistics = Registry::new();
     let store = Store::open(options, &statistics).unwrap();
     assert_eq!(store.budget(), 16 << 20);
-    for number in 0..300_u32 {
+    for number in 0..900_u32 {
         store.commit(put(Family::Scan, &number.to_be_bytes(), &[7; 60_000])).unwrap();
     }
     store.set_budget(64 << 20);
@@ -207,5 +207,10 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     assert!(figures.counters["Log.Checkpoints"] > 0);
     assert!(store.size_of(Family::Scan, &[0], &[0xff]) > 10_000);
     store.set_budget(16 << 20);
-    assert!(statistics.snapshot().gauges["Database.BufferPool.Used"] <= f64::from(20 << 20));
+    // The pool gives back what it holds too much as other blocks come into it.
+    let shrunk = (300..900_u32).cycle().take(6000).any(|number| {
+        drop(store.get(Family::Scan, &number.to_be_bytes()).unwrap());
+        statistics.snapshot().gauges["Database.BufferPool.Used"] <= f64::from(20 << 20)
+    });
+    assert!(shrunk, "{}", statistics.snapshot().gauges["Database.BufferPool.Used"]);
 }
