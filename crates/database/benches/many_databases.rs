@@ -67,10 +67,10 @@ fn main() {
     for part in 0..10 {
         let median = many.make(part * step, (part + 1) * step);
         eprintln!("databases {} to {}: {median:.0} us each", part * step, (part + 1) * step);
-        if part < 3 {
-            first.push(median)
-        } else if part > 6 {
-            last.push(median)
+        match part {
+            0..3 => first.push(median),
+            7.. => last.push(median),
+            _ => {}
         }
     }
     report(&Line {

@@ -10,7 +10,7 @@ use crate::database::Database;
 use crate::edit::content_of;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, StoredAttachment};
 
 /// A stored attachment, readable at any offset.
 pub struct AttachmentReader {
@@ -37,6 +37,12 @@ impl AttachmentReader {
     }
 }
 
+/// What a leaf says of one of its attachments.
+fn named(leaf: &Leaf<'_>, id: &str, name: &str) -> Result<StoredAttachment> {
+    let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
+    found.ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })
+}
+
 impl Database {
     /// An attachment of a document, or of one of its leaves by revision.
     ///
@@ -59,9 +65,7 @@ impl Database {
         if leaf.deleted && revision.is_none() {
             return Err(DatabaseError::deleted());
         }
-        let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
-        let attachment = found
-            .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
+        let attachment = named(&leaf, id, name)?;
         let content = self.common.contents.reader(&attachment.digest)?;
         Ok(AttachmentReader {
             digest: attachment.digest_text(),
@@ -95,9 +99,7 @@ impl Database {
         let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(DatabaseError::missing)?;
         let leaf = Leaf::decode(id, &stored)?;
-        let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
-        let attachment = found
-            .ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })?;
+        let attachment = named(&leaf, id, name)?;
         let content = self.common.contents.share(&attachment)?;
         Ok(crate::edit::NewAttachment {
             name: attachment.name,

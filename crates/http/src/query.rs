@@ -101,32 +101,9 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A query that names nothing: all rows, up to date.
-pub(crate) fn all_rows() -> RowQuery {
-    RowQuery {
-        start_key: None,
-        start_id: None,
-        end_key: None,
-        end_id: None,
-        inclusive_end: true,
-        keys: None,
-        descending: false,
-        skip: 0,
-        limit: None,
-        include_documents: false,
-        conflicts: false,
-        attachments: false,
-        update_sequence: false,
-        reduce: None,
-        group: false,
-        group_level: None,
-        freshness: Freshness::UpToDate,
-    }
-}
-
 /// What to read of `_all_docs` or a view: from the address first, then from the body's members, which win.
 pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Result<RowQuery> {
-    let mut rows = all_rows();
+    let mut rows = RowQuery::default();
     let mut range_given = false;
     let members = body.into_iter().flatten().map(|(name, value)| (name.as_str(), Given::Json(value)));
     for (name, value) in query.iter().chain(members) {
