@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{
-    Database, DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, Update, Updated,
+    Database, DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference,
+    Update, Updated,
 };
 use scrinium_document::json;
 use serde::Deserialize;
@@ -284,17 +285,26 @@ fn push_missing(text: &mut String, id: &str, revision: &str, error: &DatabaseErr
     text.push_str("}}");
 }
 
+/// Which of the revisions that a request names are not known, by document.
+async fn differences(
+    context: &Context,
+    database: &str,
+    body: &mut RequestBody,
+) -> Result<Vec<(String, RevisionsDifference)>> {
+    context.require_json()?;
+    let wanted = parse_revisions(body.object(&context.headers).await?)?;
+    context
+        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
+        .await
+}
+
 /// `POST /{db}/_revs_diff`.
 pub(crate) async fn revisions_difference(
     context: &Context,
     database: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    context.require_json()?;
-    let wanted = parse_revisions(body.object(&context.headers).await?)?;
-    let differences = context
-        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
-        .await?;
+    let differences = differences(context, database, body).await?;
     let mut text = String::from("{");
     for (number, (id, difference)) in differences.iter().enumerate() {
         text.push_str(if number > 0 { "," } else { "" });
@@ -317,11 +327,7 @@ pub(crate) async fn missing_revisions(
     database: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    context.require_json()?;
-    let wanted = parse_revisions(body.object(&context.headers).await?)?;
-    let differences = context
-        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
-        .await?;
+    let differences = differences(context, database, body).await?;
     let mut text = String::from("{\"missing_revs\":{");
     for (number, (id, difference)) in differences.iter().enumerate() {
         text.push_str(if number > 0 { "," } else { "" });

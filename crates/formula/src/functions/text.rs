@@ -8,7 +8,8 @@ use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::{Text, Value};
 
-const fn text(
+/// A row of the table: a function of texts.
+pub(super) const fn text(
     name: &'static str,
     native: Native,
     arguments: &'static str,

@@ -1,27 +1,10 @@
 //! Parts of texts, and taking texts apart and together.
 
-use super::{Arguments, Body, Category, Function, Native, each_text, flags};
+use super::text::text;
+use super::{Arguments, Function, each_text};
 use crate::machine::{Machine, Outcome};
 use crate::number::whole;
 use crate::value::{Text, Value};
-
-const fn text(
-    name: &'static str,
-    native: Native,
-    arguments: &'static str,
-    help: &'static str,
-    examples: &'static [(&'static str, &'static str)],
-) -> Function {
-    Function {
-        name,
-        category: Category::Text,
-        arguments,
-        help,
-        examples,
-        flags: flags::PURE,
-        body: Body::Native(native),
-    }
-}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     text(
