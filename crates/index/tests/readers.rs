@@ -11,7 +11,7 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Model, collect, compare, open_index, open_store, toggle};
@@ -111,15 +111,38 @@ fn a_crash_leaves_a_whole_earlier_state() {
     assert!(collect(index.reader().unwrap().cursor(&[], None, Direction::Forward, 0).unwrap(), 1).len() == 1);
 }
 
-/// Copies a folder that nobody writes to at the moment; a compaction may still remove files under way.
+/// Copies a folder as a crash at one moment would leave it: again, if files came or went meanwhile.
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            let _ = fs::copy(entry.path(), target);
+    for _ in 0..100 {
+        let before = listing(from);
+        let _ = fs::remove_dir_all(to);
+        let copied = before.iter().try_for_each(|(name, _)| {
+            let target = to.join(name);
+            fs::create_dir_all(target.parent().unwrap())?;
+            fs::copy(from.join(name), target).map(drop)
+        });
+        if copied.is_ok() && listing(from) == before {
+            return;
         }
     }
+    panic!("{} does not come to rest", from.display());
+}
+
+/// All files below a folder with their lengths, by name.
+fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => {
+                    files.push((entry.path().strip_prefix(folder).unwrap().to_path_buf(), metadata.len()));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    files.sort();
+    files
 }
