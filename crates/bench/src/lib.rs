@@ -3,6 +3,8 @@
 //! A benchmark prints one JSON object a line on standard output and nothing else; talk goes to standard
 //! error. Values of both sides come from alternating rounds of one run, since these machines are noisy.
 
+pub mod discussion;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

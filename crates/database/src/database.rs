@@ -1,22 +1,19 @@
 //! One database: its header in memory, and what updates are on their way.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use scrinium_document::Revision;
 use scrinium_store::{Batch, Family, Store};
 use tokio::sync::watch;
 
 use crate::content::hex;
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
-use crate::head::Head;
 use crate::header::Header;
 use crate::keys;
 use crate::view::Views;
+use crate::writer::{Writer, kept_for};
 
 /// A database of documents.
 pub struct Database {
@@ -25,32 +22,14 @@ pub struct Database {
     name: String,
     pub(crate) common: Arc<Common>,
     writer: Mutex<Writer>,
+    /// Updates that have begun to read what they change and have not given back the writer's lock.
+    pub(crate) ahead: AtomicUsize,
     /// The last change that a reader finds.
     visible: watch::Sender<u64>,
     security: RwLock<Option<Arc<serde_json::Value>>>,
     pub(crate) views: Views,
     /// Set when the database is dropped, so that those who still hold it stop.
     dropped: AtomicBool,
-}
-
-/// What the next update builds on. It may be ahead of what readers find: updates are put into the log
-/// in the order of this lock, and wait for it to be synced outside of it.
-pub(crate) struct Writer {
-    pub(crate) header: Header,
-    /// Documents whose last update may not be visible yet.
-    pub(crate) pending: HashMap<String, Pending>,
-    /// The documents of `pending`, in the order of their change numbers.
-    order: VecDeque<(u64, String)>,
-    /// How many writes of the store had failed when `header` was read from it.
-    failures: u64,
-}
-
-/// A document as an update left it that may not be visible yet.
-#[derive(Clone)]
-pub(crate) struct Pending {
-    pub(crate) head: Head,
-    /// The records of those leaves that were written since.
-    pub(crate) leaves: BTreeMap<Revision, Bytes>,
 }
 
 /// What is known of a database as a whole.
@@ -89,7 +68,8 @@ impl Database {
             name: header.name.clone(),
             common: Arc::clone(common),
             visible: watch::Sender::new(header.change_number),
-            writer: Mutex::new(Writer { header, pending: HashMap::new(), order: VecDeque::new(), failures }),
+            writer: Mutex::new(Writer::new(header, failures)),
+            ahead: AtomicUsize::new(0),
             security: RwLock::default(),
             views: Views::default(),
             dropped: AtomicBool::new(false),
@@ -172,18 +152,16 @@ impl Database {
         *self.visible.borrow()
     }
 
-    /// The writer, after what is visible was taken from its list and a failed write was noticed.
-    pub(crate) fn lock_writer(&self) -> Result<MutexGuard<'_, Writer>> {
+    /// The writer, after what is visible was taken from its list and a failed write was noticed; `others` is how
+    /// many other updates are on their way.
+    pub(crate) fn lock_writer(&self, others: usize) -> Result<MutexGuard<'_, Writer>> {
         let mut writer = self.writer.lock();
         self.check_there()?;
         let failures = self.store().failures();
         if writer.failures != failures {
-            writer.header = read_header(self.store(), self.number)?;
-            writer.pending.clear();
-            writer.order.clear();
-            writer.failures = failures;
+            *writer = Writer::new(read_header(self.store(), self.number)?, failures);
         }
-        writer.forget_visible(self.visible_change_number());
+        writer.forget_visible(self.visible_change_number(), kept_for(others));
         Ok(writer)
     }
 
@@ -271,7 +249,7 @@ impl Database {
         if limit == 0 {
             return Err(DatabaseError::bad_request("`rev_limit` must be a positive integer"));
         }
-        let mut writer = self.lock_writer()?;
+        let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
         let before = std::mem::replace(&mut writer.header.revision_limit, limit);
         let mut batch = Batch::new();
         batch.put(Family::Meta, &keys::header(self.number), &writer.header.encode());
@@ -281,23 +259,6 @@ impl Database {
         }
         drop(writer);
         Ok(submitted?.wait()?)
-    }
-}
-
-impl Writer {
-    pub(crate) fn add_pending(&mut self, id: &str, pending: Pending) {
-        self.order.push_back((pending.head.change_number, id.to_owned()));
-        self.pending.insert(id.to_owned(), pending);
-    }
-
-    fn forget_visible(&mut self, visible: u64) {
-        while self.order.front().is_some_and(|(change_number, _)| *change_number <= visible) {
-            let Some((change_number, id)) = self.order.pop_front() else { return };
-            // A later update of the same document has put a later entry in its place.
-            if self.pending.get(&id).is_some_and(|pending| pending.head.change_number == change_number) {
-                self.pending.remove(&id);
-            }
-        }
     }
 }
 

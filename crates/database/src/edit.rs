@@ -146,6 +146,22 @@ impl Edit {
     }
 }
 
+impl Prepared {
+    /// About what the edit adds to a batch, without its contents.
+    pub(crate) fn room_bytes(&self) -> usize {
+        const KEYS_AND_RECORDS: usize = 512;
+        self.fields.as_ref().map_or(0, |fields| fields.as_bytes().len())
+            + self.id.len() * 4
+            + KEYS_AND_RECORDS
+    }
+
+    /// Whether the new leaf takes anything over from the leaf that it replaces.
+    pub(crate) fn builds_on_leaf(&self) -> bool {
+        let is_stub = |attachment: &PreparedAttachment| matches!(attachment, PreparedAttachment::Stub { .. });
+        self.fields.is_none() || self.attachments.iter().any(is_stub)
+    }
+}
+
 impl PreparedAttachment {
     fn beside(attachment: NewAttachment) -> Self {
         Self::New {

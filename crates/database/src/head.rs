@@ -10,7 +10,7 @@ const DELETED: u8 = 1;
 const SEVERAL_LEAVES: u8 = 2;
 
 /// What is known of a document beside its content.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     pub(crate) change_number: u64,
     pub(crate) created_ms: u64,

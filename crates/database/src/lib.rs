@@ -26,6 +26,7 @@ mod rows;
 mod update;
 mod view;
 mod wire;
+mod writer;
 
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};

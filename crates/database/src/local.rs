@@ -1,6 +1,7 @@
 //! `_local` documents: kept on this server, without history, never replicated, in no view.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use scrinium_document::{Fields, FieldsBuf, Limits, is_local, parse_document};
 use scrinium_store::{Batch, Family};
@@ -71,7 +72,7 @@ impl Database {
         // A local revision ("0-1") is of no generation that documents have, so it is taken out first.
         let (named, fields) = if delete { (None, FieldsBuf::default()) } else { self.parse_local(json)? };
         let named = revision.map(str::to_owned).or(named);
-        let writer = self.lock_writer()?;
+        let writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
         let key = keys::local(self.number(), id);
         let stored = self.store().get(Family::Point, &key)?;
         let present = match &stored {

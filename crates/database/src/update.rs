@@ -13,11 +13,12 @@ use std::sync::Arc;
 use scrinium_store::{Batch, Commit, Family};
 
 use crate::content::{Content, Pin};
-use crate::database::{Database, Pending, Writer};
+use crate::database::Database;
 use crate::edit::{Edit, EditMode, Prepared};
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
+use crate::writer::{Foreseen, Pending, Writer};
 
 /// An update may have at most so many edits; a client splits more.
 pub const MAX_EDITS: usize = 100_000;
@@ -71,10 +72,10 @@ impl Update {
 pub(crate) struct Transaction<'a> {
     pub(crate) database: &'a Arc<Database>,
     writer: &'a Writer,
+    foreseen: Foreseen,
     mode: EditMode,
     now_ms: u64,
     header: Header,
-    /// What the edit at hand adds; it joins the update only as a whole.
     batch: Batch,
     changed: HashMap<String, Pending>,
     design_changed: bool,
@@ -98,10 +99,6 @@ impl Database {
         }
         let prepared: Vec<Result<Prepared>> =
             edits.into_iter().map(|edit| edit.prepare(mode, self)).collect();
-        // Read once outside of the lock, so that under it the documents come from memory.
-        if let [Ok(only)] = prepared.as_slice() {
-            self.store().get(Family::Point, &keys::head(self.number(), &only.id))?;
-        }
         self.store_prepared(prepared, mode)
     }
 
@@ -110,33 +107,37 @@ impl Database {
         prepared: Vec<Result<Prepared>>,
         mode: EditMode,
     ) -> Result<Update> {
-        let mut writer = self.lock_writer()?;
+        let foreseen = Foreseen::read(self, &prepared)?;
+        let room_bytes = prepared.iter().flatten().map(Prepared::room_bytes).sum();
+        let mut writer = self.lock_writer(foreseen.others())?;
         let mut transaction = Transaction {
             database: self,
             writer: &writer,
+            foreseen,
             mode,
             now_ms: crate::databases::now_ms(),
             header: writer.header.clone(),
-            batch: Batch::new(),
+            batch: Batch::with_capacity(room_bytes),
             changed: HashMap::new(),
             design_changed: false,
             contents: Vec::new(),
             pins: Vec::new(),
         };
-        let mut batch = Batch::new();
         let mut results = Vec::with_capacity(prepared.len());
         for edit in prepared {
+            let kept_bytes = transaction.batch.len_bytes();
             let result = edit.and_then(|edit| transaction.apply(edit));
-            let added = std::mem::take(&mut transaction.batch);
-            if result.is_ok() {
-                batch.append(&added);
+            if result.is_err() {
+                transaction.batch.take_back_to(kept_bytes);
             }
             results.push(result);
         }
-        if batch.is_empty() {
+        if transaction.batch.is_empty() {
             return Ok(Update::new(results, None));
         }
-        let Transaction { header, changed, design_changed, contents, pins, .. } = transaction;
+        let Transaction { header, mut batch, changed, design_changed, contents, pins, foreseen, .. } =
+            transaction;
+        drop(foreseen);
         batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
         let before = std::mem::replace(&mut writer.header, header);
         let database = Arc::clone(self);

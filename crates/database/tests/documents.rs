@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use common::{Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
-    ChangesQuery, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions, ReadOptions,
-    RowQuery, Since,
+    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions,
+    ReadOptions, RowQuery, Since,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_document_lives_and_dies() {
@@ -325,4 +325,42 @@ fn collecting_contents_and_updates_do_not_wait_for_each_other() {
         assert!(answered.is_ok(), "updates and the collector wait for each other");
     }
     done.store(true, Ordering::Relaxed);
+}
+
+/// An update reads its documents before it has the database's lock; what others stored meanwhile must count.
+#[test]
+fn edits_at_the_same_time_leave_one_chain_of_revisions() {
+    const EDITORS: u64 = 8;
+    const EDITS: u64 = 150;
+    let server = Server::new();
+    let database = server.databases.create("crowd").unwrap();
+    let ids = ["a", "b", "c"];
+    let edit_often = |editor: u64| {
+        let (mut stored, mut random) = (0_u64, editor + 1);
+        while stored < EDITS {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let id = ids[usize::try_from(random >> 33).unwrap() % ids.len()];
+            let before = database.read(id, &ReadOptions::default()).ok();
+            let mut next = before
+                .map_or(json!({"_id": id, "Count": 0}), |read| serde_json::from_str(&read.json).unwrap());
+            next["Count"] = json!(next["Count"].as_u64().unwrap() + 1);
+            match put(&database, &next) {
+                Ok(_) => stored += 1,
+                Err(DatabaseError::Conflict) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..EDITORS).for_each(|editor| drop(scope.spawn(move || edit_often(editor)))));
+    let counts = ids.iter().map(|id| {
+        let document: Value =
+            serde_json::from_str(&database.read(id, &ReadOptions::default()).unwrap().json).unwrap();
+        let (count, revision) = (document["Count"].as_u64().unwrap(), document["_rev"].as_str().unwrap());
+        // Each edit that was acknowledged built on the one before it.
+        assert!(revision.starts_with(&format!("{count}-")), "{document}");
+        count
+    });
+    assert_eq!(counts.sum::<u64>(), EDITORS * EDITS);
+    let info = database.info().unwrap();
+    assert_eq!((info.change_number, info.document_count), (EDITORS * EDITS, 3));
 }

@@ -13,6 +13,8 @@
     reason = "a benchmark stops at the first error"
 )]
 
+mod support;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,14 +24,8 @@ use std::time::{Duration, Instant};
 
 use scrinium_bench::{Against, Line, folder, report, scatter};
 use scrinium_database::{DatabaseOptions, Databases};
-use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Parts, PortOptions,
-    Server, Session, SessionToken,
-};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, Store, StoreOptions};
-use scrinium_worker::{WorkerOptions, WorkerPool};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -42,72 +38,10 @@ const DOCUMENT_BYTES: usize = 1024;
 const INDEXES: u8 = 4;
 const BUDGET_BYTES: u64 = 1 << 30;
 
-/// Everybody is an administrator, from memory: passwords are not what is measured.
-struct Anybody;
-
-impl Authenticator for Anybody {
-    fn recall(&self, name: &str, _password: &str) -> Option<Identity> {
-        Some(Identity::new(name, vec!["_admin".to_owned()]))
-    }
-
-    fn verify(&self, _name: &str, _password: &str) -> Result<Option<Identity>, String> {
-        Ok(None)
-    }
-
-    fn open_session(&self, _identity: &Identity) -> SessionToken {
-        SessionToken { token: String::new(), max_age_seconds: 0 }
-    }
-
-    fn session(&self, _token: &str) -> Option<Session> {
-        None
-    }
-
-    fn close_session(&self, _token: &str) {}
-}
-
-struct Nothing;
-
-impl Administration for Nothing {
-    fn console(&self, _command: &str, _by: &Identity) -> Result<ConsoleAnswer, String> {
-        Err(String::new())
-    }
-
-    fn statistics(&self) -> Value {
-        Value::Null
-    }
-
-    fn prometheus(&self) -> String {
-        String::new()
-    }
-
-    fn active_tasks(&self) -> Value {
-        Value::Null
-    }
-}
-
 fn open_store(dir: &Path, statistics: &Registry) -> Store {
     let mut options = StoreOptions::new(dir);
     options.budget_bytes = Some(BUDGET_BYTES);
     Store::open(options, statistics).unwrap()
-}
-
-/// A server on a free port that runs until the process ends.
-fn serve(store: &Store, statistics: &Registry) -> SocketAddr {
-    let databases = Databases::open(store, DatabaseOptions::default()).unwrap();
-    databases.create("updates").unwrap();
-    let state = HttpState::new(Parts {
-        databases,
-        authenticator: Arc::new(Anybody),
-        administration: Arc::new(Nothing),
-        workers: WorkerPool::new(&WorkerOptions::default(), statistics),
-        statistics: statistics.clone(),
-        options: HttpOptions::default(),
-    });
-    let port = PortOptions { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..PortOptions::default() };
-    let server = Server::bind(vec![port], state).unwrap();
-    let address = server.addresses()[0];
-    tokio::spawn(server.run(std::future::pending(), Duration::ZERO));
-    address
 }
 
 /// One client: its connection, and the revisions of its documents.
@@ -252,7 +186,9 @@ fn main() {
         .collect::<String>()
         .into();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let address = runtime.block_on(async { serve(&served, &served_statistics) });
+    let databases = Databases::open(&served, DatabaseOptions::default()).unwrap();
+    databases.create("updates").unwrap();
+    let address = runtime.block_on(async { support::serve(databases, &served_statistics) });
     // `cargo bench --bench http_update -- 64` measures 64 clients only.
     let only = std::env::args().skip(1).find_map(|argument| argument.parse::<u64>().ok());
     for clients in CLIENTS.into_iter().filter(|clients| only.is_none_or(|only| only == *clients)) {

@@ -123,6 +123,11 @@ impl Batch {
         self.families.add_all(other.families);
     }
 
+    /// Takes back the changes that were added since [`len_bytes`](Self::len_bytes) was `len_bytes`.
+    pub fn take_back_to(&mut self, len_bytes: usize) {
+        self.bytes.truncate(len_bytes.max(1));
+    }
+
     /// Whether there is nothing to change.
     #[must_use]
     pub fn is_empty(&self) -> bool {

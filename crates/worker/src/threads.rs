@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// An idle thread ends after this time.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -42,6 +42,9 @@ struct State {
     running_peak: usize,
     /// Threads that wait for a job.
     idle: usize,
+    /// A thread was woken and has not taken a job yet. It wakes the next one if jobs are left then: so a burst of
+    /// jobs wakes as many threads as there are cores to run them, and not all at once.
+    waking: bool,
     closed: bool,
 }
 
@@ -66,10 +69,7 @@ impl Threads {
             return false;
         }
         state.queue.push_back(job);
-        if state.idle > 0 {
-            drop(state);
-            self.shared.work.notify_one();
-        }
+        self.shared.wake_one(state);
         true
     }
 
@@ -118,6 +118,16 @@ impl Drop for Threads {
 }
 
 impl Shared {
+    /// Wakes a thread, unless one is on its way already.
+    fn wake_one(&self, mut state: MutexGuard<'_, State>) {
+        let wake = state.idle > 0 && !state.waking;
+        state.waking |= wake;
+        drop(state);
+        if wake {
+            self.work.notify_one();
+        }
+    }
+
     fn work(&self) {
         let mut state = self.state.lock();
         loop {
@@ -127,7 +137,11 @@ impl Shared {
             if let Some(job) = state.queue.pop_front() {
                 state.running += 1;
                 state.running_peak = state.running_peak.max(state.running);
-                drop(state);
+                if state.queue.is_empty() {
+                    drop(state);
+                } else {
+                    self.wake_one(state);
+                }
                 job();
                 state = self.state.lock();
                 state.running -= 1;
@@ -139,10 +153,14 @@ impl Shared {
             state.idle += 1;
             let timed_out = self.work.wait_for(&mut state, KEEP_ALIVE).timed_out();
             state.idle -= 1;
+            state.waking = false;
             if timed_out && state.queue.is_empty() {
                 break;
             }
         }
         state.threads -= 1;
+        if !state.queue.is_empty() {
+            self.wake_one(state);
+        }
     }
 }

@@ -7,12 +7,12 @@ use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision}
 use scrinium_store::Family;
 
 use super::{Transaction, Updated};
-use crate::database::Pending;
 use crate::edit::{EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
+use crate::writer::Pending;
 
 /// A document as it stands before an edit.
 struct Before {
@@ -60,12 +60,15 @@ impl Transaction<'_> {
     pub(super) fn apply(&mut self, edit: Prepared) -> Result<Updated> {
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
-        let parent_leaf =
-            parent.as_ref().map(|parent| self.leaf(&edit.id, &before, parent)).transpose()?.flatten();
+        let parent_leaf = match &parent {
+            Some(parent) if edit.builds_on_leaf() => self.leaf(&edit.id, &before, parent)?,
+            _ => None,
+        };
+        let no_fields = scrinium_document::FieldsBuf::default();
         let fields = match (&edit.fields, &parent_leaf) {
-            (Some(fields), _) => fields.as_bytes().to_vec(),
-            (None, Some(bytes)) => Leaf::decode(&edit.id, bytes)?.field_bytes().to_vec(),
-            (None, None) => scrinium_document::FieldsBuf::default().into_bytes(),
+            (Some(fields), _) => fields.as_bytes(),
+            (None, Some(bytes)) => Leaf::decode(&edit.id, bytes)?.field_bytes(),
+            (None, None) => no_fields.as_bytes(),
         };
         let generation = match self.mode {
             EditMode::Interactive => parent.as_ref().map_or(1, |parent| parent.generation() + 1),
@@ -73,7 +76,7 @@ impl Transaction<'_> {
         };
         let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
         let mut tree = before.head.tree.clone();
-        let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), &fields, &attachments)?;
+        let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), fields, &attachments)?;
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
         if grown == Grown::Nothing {
             return Ok(updated);
@@ -88,7 +91,7 @@ impl Transaction<'_> {
                 created_ms,
                 modified_ms: self.now_ms,
                 attachments: &attachments,
-                fields: &fields,
+                fields,
             };
             leaves.insert(revision.clone(), parts.encode().into());
             self.keep_contents(edit.outside, edit.attachments);
@@ -98,28 +101,14 @@ impl Transaction<'_> {
     }
 
     /// The document as the edits before this one leave it.
-    fn before(&self, id: &str) -> Result<Before> {
-        if let Some(pending) = self.changed.get(id).or_else(|| self.writer.pending.get(id)) {
+    fn before(&mut self, id: &str) -> Result<Before> {
+        if let Some(pending) = self.changed.get(id).or_else(|| self.writer.pending(id)) {
             let Pending { head, leaves } = pending.clone();
             return Ok(Before { head, leaves, is_new: false });
         }
-        let stored = self.database.store().get(Family::Point, &keys::head(self.database.number(), id))?;
-        match stored {
-            Some(bytes) => {
-                let head = Head::decode(&bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id))?;
-                Ok(Before { head, leaves: BTreeMap::new(), is_new: false })
-            }
-            None => {
-                let head = Head {
-                    change_number: 0,
-                    created_ms: 0,
-                    external_bytes: 0,
-                    contents: Vec::new(),
-                    tree: RevisionTree::new(),
-                };
-                Ok(Before { head, leaves: BTreeMap::new(), is_new: true })
-            }
-        }
+        let head = self.foreseen.head(self.writer, id)?;
+        let is_new = head.is_none();
+        Ok(Before { head: head.unwrap_or_default(), leaves: BTreeMap::new(), is_new })
     }
 
     /// The revision that an edit builds on: the one it names, or else the tombstone that it replaces.

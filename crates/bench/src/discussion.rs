@@ -1,0 +1,84 @@
+//! The discussion database of the seeds' Test Case #3: documents of some 600 bytes, and seven views.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
+
+use serde_json::{Value, json};
+
+use crate::scatter;
+
+const WORDS: [&str; 24] = [
+    "agenda", "budget", "client", "delivery", "engine", "forecast", "goal", "holiday", "index", "journey",
+    "kitchen", "ledger", "meeting", "network", "office", "project", "question", "report", "schedule",
+    "travel", "update", "vendor", "window", "year",
+];
+
+fn words(seed: u64, count: u64) -> String {
+    let word = |at: u64| WORDS[usize::try_from(scatter(seed ^ at) % WORDS.len() as u64).unwrap()];
+    (0..count).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The id of document number `number`.
+#[must_use]
+pub fn id(number: u64) -> String {
+    format!("{:016x}", scatter(number ^ 0xabcd))
+}
+
+/// The date of document number `number`.
+#[must_use]
+pub fn date(number: u64) -> String {
+    let random = scatter(number);
+    let (year, month, day) = (random % 10, random / 7 % 12 + 1, random / 11 % 28 + 1);
+    format!("199{year}-{month:02}-{day:02}T{:02}:{:02}:00Z", random / 13 % 24, random / 17 % 60)
+}
+
+/// Document number `number`; of some 600 bytes.
+#[must_use]
+pub fn document(number: u64) -> Value {
+    let random = scatter(number);
+    let is_response = random % 10 < 6 && number > 0;
+    let status = ["Open", "Closed", "Pending"][usize::try_from(random % 3).unwrap()];
+    let mut document = json!({
+        "_id": id(number),
+        "Form": if is_response { "Response" } else { "MainTopic" },
+        "Subject": words(random, 4 + random % 5),
+        "From": format!("CN={} {}/O=Acme", words(random % 97, 1), words(random % 389, 1)),
+        "Categories": format!("{} {}", words(random % 13, 1), random % 13),
+        "Date": date(number),
+        "Size": random % 20_000,
+        "Status": status,
+        "Body": words(random ^ 1, 40),
+    });
+    if is_response {
+        document["$REF"] = json!(id(number / 2));
+    }
+    document
+}
+
+/// The design document with seven views.
+#[must_use]
+pub fn design() -> Value {
+    let column = |title: &str, formula: &str| json!({"title": title, "formula": formula});
+    let sorted =
+        |title: &str, formula: &str, sort: &str| json!({"title": title, "formula": formula, "sort": sort});
+    let category = |formula: &str| json!({"title": "Category", "formula": formula, "category": true});
+    let size = json!({"title": "Size", "formula": "Size", "total": true});
+    let name = "@Name([CN]; From)";
+    json!({"_id": "_design/discussion", "language": "formula", "views": {
+        "all documents": {"selection": "SELECT @All",
+            "columns": [sorted("Date", "Date", "desc"), column("Subject", "Subject"), size]},
+        "by author": {"selection": "SELECT @All",
+            "columns": [{"title": "Author", "formula": name, "category": true}, sorted("Date", "Date", "desc"),
+                column("Subject", "Subject")]},
+        "by category": {"selection": "SELECT Form = \"MainTopic\" | Form = \"Response\"",
+            "columns": [category("Categories"), sorted("Date", "Date", "asc"), column("Subject", "Subject"), size]},
+        "topics": {"selection": "SELECT Form = \"MainTopic\"",
+            "columns": [sorted("Subject", "@LowerCase(Subject)", "asc"), column("Author", name)]},
+        "responses": {"selection": "SELECT @IsAvailable($REF)",
+            "columns": [sorted("Parent", "$REF", "asc"), sorted("Date", "Date", "asc"), column("Author", name)]},
+        "open": {"selection": "SELECT Status != \"Closed\"",
+            "columns": [sorted("Status", "Status", "asc"), sorted("Date", "Date", "desc"), column("Subject", "Subject")]},
+        "by month": {"selection": "SELECT @All",
+            "columns": [category("@Text(@Year(Date)) + \"-\" + @Right(\"0\" + @Text(@Month(Date)); 2)"),
+                column("Subject", "Subject"), size]},
+    }})
+}

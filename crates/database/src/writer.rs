@@ -1,0 +1,151 @@
+//! What the next update of a database builds on, and what was read ahead for it.
+//!
+//! Updates are put into the log in the order of the writer's lock and synced outside of it, so a document's
+//! last update may not be in the store yet: it is *pending* and kept here. To keep the lock short, the heads
+//! of the documents that an update changes are read before it takes the lock. What was read then still
+//! holds if every change since then is known here; so the heads of changes that have just become visible
+//! stay a while when other updates are on their way.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use scrinium_document::Revision;
+use scrinium_store::Family;
+
+use crate::database::Database;
+use crate::edit::Prepared;
+use crate::error::{DatabaseError, Result};
+use crate::head::Head;
+use crate::header::Header;
+use crate::keys;
+
+/// So many documents stay known after they became visible, as long as other updates are on their way.
+const RECENT_MAX: usize = 128;
+
+/// What the next update builds on. It may be ahead of what readers find.
+pub(crate) struct Writer {
+    pub(crate) header: Header,
+    /// How many writes of the store had failed when `header` was read from it.
+    pub(crate) failures: u64,
+    /// Documents whose last update may not be visible yet, and some of those visible since lately.
+    pending: HashMap<String, Pending>,
+    /// Changes of `pending` that may not be visible yet, in their order.
+    waiting: VecDeque<(u64, String)>,
+    /// Changes of `pending` that are visible, in their order; the store has their leaves.
+    recent: VecDeque<(u64, String)>,
+    /// No change after this one is unknown here.
+    forgotten: u64,
+}
+
+/// A document as an update left it.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    pub(crate) head: Head,
+    /// The records of those leaves that were written since what the store shows.
+    pub(crate) leaves: BTreeMap<Revision, Bytes>,
+}
+
+impl Writer {
+    /// `failures` must have been read before `header`.
+    pub(crate) fn new(header: Header, failures: u64) -> Self {
+        Self {
+            forgotten: header.change_number,
+            header,
+            failures,
+            pending: HashMap::new(),
+            waiting: VecDeque::new(),
+            recent: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn pending(&self, id: &str) -> Option<&Pending> {
+        self.pending.get(id)
+    }
+
+    pub(crate) fn add_pending(&mut self, id: &str, pending: Pending) {
+        self.waiting.push_back((pending.head.change_number, id.to_owned()));
+        self.pending.insert(id.to_owned(), pending);
+    }
+
+    /// Whether what was read of a document when change `seen` was visible is what the store shows of it, if it
+    /// is not pending.
+    pub(crate) const fn knows_all_since(&self, seen: u64) -> bool {
+        self.forgotten <= seen
+    }
+
+    /// Forgets what the store shows, but for `keep` documents.
+    pub(crate) fn forget_visible(&mut self, visible: u64, keep: usize) {
+        while let Some((number, id)) = self.waiting.pop_front_if(|(number, _)| *number <= visible) {
+            if let Some(pending) = self.pending.get_mut(&id)
+                && pending.head.change_number == number
+            {
+                pending.leaves = BTreeMap::new();
+            }
+            self.recent.push_back((number, id));
+        }
+        while self.recent.len() > keep {
+            let Some((number, id)) = self.recent.pop_front() else { return };
+            self.forgotten = number;
+            // A later update of the same document has put a later entry in its place.
+            if self.pending.get(&id).is_some_and(|pending| pending.head.change_number == number) {
+                self.pending.remove(&id);
+            }
+        }
+    }
+}
+
+/// How many documents stay known for the sake of `ahead` other updates on their way.
+pub(crate) const fn kept_for(ahead: usize) -> usize {
+    if ahead == 0 { 0 } else { RECENT_MAX }
+}
+
+/// The heads of the documents that an update changes, as read before its lock.
+pub(crate) struct Foreseen {
+    database: Arc<Database>,
+    /// The last change visible before the heads were read.
+    seen: u64,
+    /// `None`: there is no such document.
+    heads: HashMap<String, Option<Head>>,
+}
+
+impl Foreseen {
+    pub(crate) fn read(database: &Arc<Database>, edits: &[Result<Prepared>]) -> Result<Self> {
+        database.ahead.fetch_add(1, Ordering::AcqRel);
+        let seen = database.visible_change_number();
+        let mut foreseen = Self { database: Arc::clone(database), seen, heads: HashMap::new() };
+        for edit in edits.iter().flatten() {
+            if !foreseen.heads.contains_key(&edit.id) {
+                foreseen.heads.insert(edit.id.clone(), stored_head(database, &edit.id)?);
+            }
+        }
+        Ok(foreseen)
+    }
+
+    /// Other updates of the database on their way.
+    pub(crate) fn others(&self) -> usize {
+        self.database.ahead.load(Ordering::Acquire).saturating_sub(1)
+    }
+
+    /// The head of a document that is not pending with `writer`, whose lock is held.
+    pub(crate) fn head(&mut self, writer: &Writer, id: &str) -> Result<Option<Head>> {
+        match self.heads.remove(id) {
+            Some(head) if writer.knows_all_since(self.seen) => Ok(head),
+            _ => stored_head(&self.database, id),
+        }
+    }
+}
+
+impl Drop for Foreseen {
+    fn drop(&mut self) {
+        self.database.ahead.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn stored_head(database: &Database, id: &str) -> Result<Option<Head>> {
+    let stored = database.store().get(Family::Point, &keys::head(database.number(), id))?;
+    let decode =
+        |bytes: &[u8]| Head::decode(bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id));
+    stored.as_deref().map(decode).transpose()
+}
