@@ -27,6 +27,7 @@ use registry::ViewIndex;
 
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
+pub(crate) use update::default_rebuild_dir;
 
 /// What a database keeps in memory of its views.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub(crate) struct Group {
 
 /// A view and its index.
 pub(crate) struct View {
-    pub(crate) definition: Definition,
+    pub(crate) definition: Arc<Definition>,
     pub(crate) index: Arc<ViewIndex>,
 }
 
@@ -178,7 +179,7 @@ impl Database {
             .into_iter()
             .map(|definition| {
                 let index = registry::index(self, &definition)?;
-                Ok(View { definition, index })
+                Ok(View { definition: Arc::new(definition), index })
             })
             .collect::<Result<Vec<View>>>()?;
         let group = Arc::new(Group { views });

@@ -33,6 +33,7 @@ impl Running {
         let settings = ground.settings();
         let storage = Storage::open(&settings, ground.statistics())?;
         storage.follow(ground.configuration());
+        storage.databases.set_tasks(ground.tasks());
         storage.databases.set_guard(Arc::new(OwnDatabases));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
         prepare_directory(&storage, &directory, terminal)?;

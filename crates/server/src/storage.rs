@@ -38,6 +38,7 @@ impl Storage {
         })?;
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
+        databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         Ok(Self { store, databases })
     }
 
@@ -46,6 +47,11 @@ impl Storage {
         let store = self.store.clone();
         configuration.on_change("memory.budget", move |settings| {
             store.set_budget(budget_bytes(settings));
+            Ok(())
+        });
+        let databases = self.databases.clone();
+        configuration.on_change("view.rebuild_dir", move |settings| {
+            databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
         for key in ["document.max_bytes", "attachment.max_bytes"] {

@@ -9,6 +9,9 @@
 //!                  { "title": "Size", "formula": "Size", "total": true } ] } } }
 //! ```
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Formula;
 use serde_json::Value;
@@ -16,7 +19,7 @@ use serde_json::Value;
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
-const ENTRY_VERSION: u8 = 1;
+const ENTRY_VERSION: u8 = 2;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
@@ -37,6 +40,8 @@ pub(crate) enum Sort {
 /// A column of a view.
 pub(crate) struct Column {
     pub(crate) title: String,
+    /// The title as a JSON string.
+    title_json: String,
     pub(crate) formula: Formula,
     pub(crate) sort: Option<Sort>,
     /// Each element of a list is an entry of its own.
@@ -57,6 +62,26 @@ impl Definition {
     /// The columns that sort, in the order of the view's columns.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = (&Column, Sort)> {
         self.columns.iter().filter_map(|column| column.sort.map(|sort| (column, sort)))
+    }
+
+    /// The key of an entry, from the JSON of its columns: a list of the sorted ones.
+    pub(crate) fn key_json(&self, columns: &[Cow<'_, str>]) -> String {
+        let sorted = self.columns.iter().zip(columns).filter(|(column, _)| column.sort.is_some());
+        let sorted: Vec<&str> = sorted.map(|(_, json)| json.as_ref()).collect();
+        format!("[{}]", sorted.join(","))
+    }
+
+    /// The value of an entry, from the JSON of its columns: an object of all of them.
+    pub(crate) fn value_json(&self, columns: &[Cow<'_, str>]) -> String {
+        let mut out = String::with_capacity(64 + columns.iter().map(|json| json.len() + 16).sum::<usize>());
+        for (column, json) in self.columns.iter().zip(columns) {
+            out.push(if out.is_empty() { '{' } else { ',' });
+            out.push_str(&column.title_json);
+            out.push(':');
+            out.push_str(json);
+        }
+        out.push_str(if out.is_empty() { "{}" } else { "}" });
+        out
     }
 
     /// The columns with totals.
@@ -103,6 +128,10 @@ fn parse_view(name: &str, view: &Value) -> Result<Definition> {
         columns,
         identity: identity(view),
     };
+    let mut titles = HashSet::new();
+    if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
+        return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
+    }
     if definition.totals().count() > MAX_TOTALS {
         return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
     }
@@ -126,8 +155,10 @@ fn parse_column(view: &str, index: usize, column: &Value) -> Result<Column> {
         Some(Value::String(sort)) if sort == "desc" => Some(Sort::Descending),
         Some(_) => return Err(wrong(format!("{place}: `sort` must be \"asc\" or \"desc\""))),
     };
+    let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
     Ok(Column {
-        title: text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned),
+        title_json: Value::from(title.as_str()).to_string(),
+        title,
         formula: compile(formula, &place)?,
         sort,
         category,

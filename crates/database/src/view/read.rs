@@ -7,7 +7,7 @@ use scrinium_store::{Direction, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::View;
-use super::definition::Sort;
+use super::definition::{Definition, Sort};
 use super::entries::{END_OF_KEY, StoredEntry, write_component};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -21,6 +21,7 @@ type Range = (Vec<u8>, Vec<u8>);
 /// Entries of a view, or totals of its categories, on their way to a reader.
 pub(crate) struct ViewRows {
     database: Arc<Database>,
+    definition: Arc<Definition>,
     reader: Reader,
     /// What is left to read, in this order.
     ranges: std::collections::VecDeque<Range>,
@@ -56,6 +57,7 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     let reduced = totals.is_some();
     let rows = ViewRows {
         database: Arc::clone(database),
+        definition: Arc::clone(&view.definition),
         reader,
         ranges: ranges.into(),
         direction,
@@ -191,8 +193,9 @@ impl ViewRows {
         let mut cursor = reader.cursor(&from, Some(&to), self.direction, self.skip)?;
         self.skip = 0;
         while self.left > 0 && rows.len() < max_rows {
-            let Some(Entry { key, value, .. }) = cursor.next()? else { return Ok(()) };
-            rows.push(self.row(key, value)?);
+            let Some(entry) = cursor.next()? else { return Ok(()) };
+            let key = entry.key;
+            rows.push(self.row(&entry)?);
             self.left -= 1;
             if rows.len() == max_rows {
                 let rest = match self.direction {
@@ -206,9 +209,9 @@ impl ViewRows {
         Ok(())
     }
 
-    fn row(&self, key: &[u8], value: &[u8]) -> Result<Row> {
+    fn row(&self, entry: &Entry<'_>) -> Result<Row> {
         let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
-        let entry = StoredEntry::decode(key, value).ok_or_else(damaged)?;
+        let entry = StoredEntry::decode(&self.definition, entry).ok_or_else(damaged)?;
         let id = entry.id().ok_or_else(damaged)?;
         let document = match &self.documents {
             None => None,
@@ -219,8 +222,8 @@ impl ViewRows {
         };
         Ok(Row {
             id: Some(id.to_owned()),
-            key: entry.key_json.to_owned(),
-            value: Some(entry.value_json.to_owned()),
+            key: self.definition.key_json(&entry.columns),
+            value: Some(self.definition.value_json(&entry.columns)),
             document,
             error: None,
         })
@@ -231,9 +234,9 @@ impl ViewRows {
         let Some(totals) = &self.totals else { return Ok(()) };
         let reader = self.reader.clone();
         let mut cursor = reader.cursor(&from, Some(&to), self.direction, 0)?;
-        let Some(Entry { key, value, .. }) = cursor.next()? else { return Ok(()) };
+        let Some(entry) = cursor.next()? else { return Ok(()) };
         let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
-        let entry = StoredEntry::decode(key, value).ok_or_else(damaged)?;
+        let entry = StoredEntry::decode(&self.definition, &entry).ok_or_else(damaged)?;
         let category = entry.category(totals.level).ok_or_else(damaged)?.to_vec();
         let (first, last) = if totals.level == 0 {
             (from.clone(), to.clone())
@@ -241,7 +244,7 @@ impl ViewRows {
             (category.clone().max(from.clone()), keys::successor(&category).min(to.clone()))
         };
         let row = Row {
-            key: category_key(entry.key_json, totals.level).ok_or_else(damaged)?,
+            key: category_key(&self.definition.key_json(&entry.columns), totals.level).ok_or_else(damaged)?,
             value: Some(totals_of(&reader, &totals.titles, &first, &last)?),
             ..Row::default()
         };

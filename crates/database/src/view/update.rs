@@ -12,15 +12,16 @@ use scrinium_formula::Environment;
 use scrinium_index::Change;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
-use super::entries::{Entry, entries};
-use super::registry::entries_key;
+use super::entries::{Entry, decode_list, encode_list, entries};
+use super::registry::{clear_leftovers, list_key};
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
-use crate::wire::{Input, put_bytes, put_number};
+
+pub(crate) use build::default_rebuild_dir;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
@@ -53,11 +54,16 @@ impl Database {
         let last = self.visible_change_number();
         let snapshot = self.store().snapshot();
         let environment = environment(self);
-        let (new, old): (Vec<&View>, Vec<&View>) =
-            views.iter().partition(|view| view.index.reached() == 0 && last > BUILD_FROM_CHANGES);
-        let built = new.is_empty() || build::build(self, &snapshot, &new, &environment, last)?;
-        let rest = if built { old.as_slice() } else { views };
-        if rest.is_empty() { Ok(()) } else { self.follow_changes(&snapshot, rest, &environment, last) }
+        for view in views.iter().filter(|view| view.index.reached() == 0) {
+            clear_leftovers(self.store(), view.index.id)?;
+        }
+        let is_new = |view: &&View| view.index.reached() == 0;
+        let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
+        if !new.is_empty() && last > BUILD_FROM_CHANGES {
+            build::build(self, &snapshot, &new, &environment, last)?;
+        }
+        let rest: Vec<&View> = views.iter().copied().filter(|view| view.index.reached() < last).collect();
+        if rest.is_empty() { Ok(()) } else { self.follow_changes(&snapshot, &rest, &environment, last) }
     }
 
     fn follow_changes(
@@ -146,12 +152,14 @@ impl<'a> ViewUpdate<'a> {
 
     /// The document's entries become `new`.
     fn replace(&mut self, database: &Database, id: &str, new: Vec<Entry>) -> Result<()> {
-        let key = entries_key(self.view.index.id, id);
+        let key = list_key(self.view.index.id, id);
         let stored = database.store().get(Family::DerivedPoint, &key)?;
         let old = match &stored {
             None => Vec::new(),
             Some(stored) => {
-                decode_list(stored).ok_or_else(|| DatabaseError::damaged("list of entries", id))?
+                let totals = self.view.definition.totals().count();
+                decode_list(id, totals, stored)
+                    .ok_or_else(|| DatabaseError::damaged("list of entries", id))?
             }
         };
         if old.is_empty() && new.is_empty() {
@@ -160,7 +168,7 @@ impl<'a> ViewUpdate<'a> {
         if new.is_empty() {
             self.lists.delete(Family::DerivedPoint, &key);
         } else {
-            self.lists.put(Family::DerivedPoint, &key, &encode_list(&new));
+            self.lists.put(Family::DerivedPoint, &key, &encode_list(id, &new));
         }
         self.changes.extend(old.into_iter().map(|(key, sums)| Change::Remove { key, sums }));
         self.changes.extend(new.into_iter().map(|entry| Change::Insert {
@@ -177,30 +185,4 @@ impl<'a> ViewUpdate<'a> {
         }
         Ok(())
     }
-}
-
-/// Keys and totals of a document's entries, so that they can be taken out again.
-pub(super) fn encode_list(entries: &[Entry]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.key.len() + 12).sum());
-    for entry in entries {
-        put_bytes(&mut out, &entry.key);
-        put_number(&mut out, entry.totals.len() as u64);
-        entry.totals.iter().for_each(|total| out.extend_from_slice(&total.to_be_bytes()));
-    }
-    out
-}
-
-fn decode_list(bytes: &[u8]) -> Option<Vec<(Vec<u8>, Vec<f64>)>> {
-    let mut input = Input::new(bytes);
-    let mut entries = Vec::new();
-    while !input.rest().is_empty() {
-        let key = input.bytes()?.to_vec();
-        let count = input.number()?;
-        let mut totals = Vec::new();
-        for _ in 0..count {
-            totals.push(f64::from_be_bytes(input.array()?));
-        }
-        entries.push((key, totals));
-    }
-    Some(entries)
 }

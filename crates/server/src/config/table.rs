@@ -82,6 +82,13 @@ configuration! {
         reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
     }
 
+    /// Views and their indexes.
+    view as ViewSettings {
+        /// The folder for sorted files while views are built whose entries do not fit into memory; put on
+        /// a fast device of its own, or on a RAM disk that is large enough, it relieves the databases'.
+        rebuild_dir: Path = "rebuild", Running, domino "View_Rebuild_Dir";
+    }
+
     /// Limits of documents.
     document as DocumentSettings {
         /// The largest document, attachments not counted. A larger one is answered with 413.
