@@ -41,6 +41,22 @@ impl<T> List<T> {
         elements.pop().map(Self::one)
     }
 
+    /// The list of what a function makes of each element.
+    pub(crate) fn map<U>(&self, apply: impl FnMut(&T) -> U) -> List<U> {
+        List(match &self.0 {
+            Elements::One(element) => Elements::One({ apply }(element)),
+            Elements::Many(elements) => Elements::Many(elements.iter().map(apply).collect()),
+        })
+    }
+
+    /// The list of what a function makes of each element; or the first error.
+    pub(crate) fn try_map<U, E>(&self, mut apply: impl FnMut(&T) -> Result<U, E>) -> Result<List<U>, E> {
+        Ok(List(match &self.0 {
+            Elements::One(element) => Elements::One(apply(element)?),
+            Elements::Many(elements) => Elements::Many(elements.iter().map(apply).collect::<Result<_, E>>()?),
+        }))
+    }
+
     /// The only element of a list of one.
     #[must_use]
     pub const fn single(&self) -> Option<&T> {

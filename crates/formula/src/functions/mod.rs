@@ -25,8 +25,8 @@ use std::sync::LazyLock;
 
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
-use crate::machine::{Machine, Outcome};
-use crate::number::whole;
+use crate::machine::{Fault, Machine, Operand, Outcome};
+use crate::number::{finite, shown, whole};
 use crate::operators::times_of;
 use crate::program::Node;
 use crate::value::{List, Text, Value};
@@ -273,7 +273,7 @@ pub(crate) fn day_word(arguments: &[Node]) -> Option<(&'static Function, Native)
 /// The evaluated arguments of a call; none of them is an error.
 pub(crate) struct Arguments<'v> {
     pub(crate) function: &'static Function,
-    pub(crate) values: &'v [Value],
+    pub(crate) values: &'v [Operand<'v>],
 }
 
 impl<'v> Arguments<'v> {
@@ -282,7 +282,7 @@ impl<'v> Arguments<'v> {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&'v Value> {
-        self.values.get(index)
+        self.values.get(index).map(|value| &**value)
     }
 
     /// An argument that must be given.
@@ -375,16 +375,13 @@ pub(crate) fn each_text(
     texts: &List<Text>,
     mut apply: impl FnMut(&str) -> Text,
 ) -> Outcome {
-    let mut checked = |text: &Text| {
+    let results = texts.try_map(|text| {
         machine.charge(1 + text.len() / 64)?;
         let result = apply(text);
         machine.charge_text(result.len())?;
-        Ok(result)
-    };
-    match texts.single() {
-        Some(text) => checked(text).map(Value::text),
-        None => texts.iter().map(checked).collect::<Outcome<Vec<_>>>().map(Value::texts),
-    }
+        Ok::<_, Fault>(result)
+    })?;
+    Ok(Value::Text(results))
 }
 
 /// Applies a function to each number of a list.
@@ -395,17 +392,9 @@ pub(crate) fn each_number(
 ) -> Outcome {
     let numbers = arguments.numbers(0)?;
     machine.charge(numbers.len())?;
-    let checked = |number: f64| {
-        let result = apply(number);
-        if result.is_finite() {
-            return Ok(result);
-        }
-        Err(arguments.message(format!("there is no result for {}", crate::number::shown(number))).into())
-    };
-    match numbers.single() {
-        Some(number) => checked(*number).map(Value::number),
-        None => {
-            numbers.iter().map(|number| checked(*number)).collect::<Outcome<Vec<_>>>().map(Value::numbers)
-        }
-    }
+    let results = numbers.try_map(|number| {
+        finite(apply(*number))
+            .ok_or_else(|| arguments.message(format!("there is no result for {}", shown(*number))))
+    })?;
+    Ok(Value::Number(results))
 }

@@ -4,9 +4,11 @@
 //! without, `Ann Smith/Sales/Acme/US`. Without labels the first component is the common name, a last one of
 //! two letters the country if something stands between, the one before it the organisation.
 
+use smol_str::format_smolstr;
+
 use super::document::told;
 use super::{Arguments, Body, Category, Function, flags, keyword};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -87,15 +89,9 @@ enum Label {
 
 impl Label {
     fn read(label: &str) -> Self {
-        match label.to_ascii_uppercase().as_str() {
-            "CN" => Self::Common,
-            "OU" | "OU1" | "OU2" | "OU3" | "OU4" => Self::Unit,
-            "O" => Self::Organisation,
-            "C" => Self::Country,
-            "G" => Self::Given,
-            "S" => Self::Surname,
-            "I" => Self::Initials,
-            "Q" => Self::Generation,
+        match Part::read(label) {
+            Some(Part::Labelled(label)) => label,
+            Some(Part::Unit(_)) => Self::Unit,
             _ => Self::Other,
         }
     }
@@ -174,6 +170,50 @@ impl<'n> Name<'n> {
     }
 }
 
+/// What `@Name` can be asked for.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Labelled(Label),
+    /// Counted from 0.
+    Unit(usize),
+    Abbreviated,
+    Canonical,
+    Hierarchy,
+    Keyword,
+    Address,
+    Mailbox,
+    Phrase,
+}
+
+impl Part {
+    const WORDS: [(&str, Self); 20] = [
+        ("CN", Self::Labelled(Label::Common)),
+        ("O", Self::Labelled(Label::Organisation)),
+        ("OU", Self::Unit(0)),
+        ("OU1", Self::Unit(0)),
+        ("OU2", Self::Unit(1)),
+        ("OU3", Self::Unit(2)),
+        ("OU4", Self::Unit(3)),
+        ("C", Self::Labelled(Label::Country)),
+        ("G", Self::Labelled(Label::Given)),
+        ("S", Self::Labelled(Label::Surname)),
+        ("I", Self::Labelled(Label::Initials)),
+        ("Q", Self::Labelled(Label::Generation)),
+        ("ABBREVIATE", Self::Abbreviated),
+        ("CANONICALIZE", Self::Canonical),
+        ("HIERARCHYONLY", Self::Hierarchy),
+        ("TOKEYWORD", Self::Keyword),
+        ("ADDRESS821", Self::Address),
+        ("LP", Self::Mailbox),
+        ("LOCALPART", Self::Mailbox),
+        ("PHRASE", Self::Phrase),
+    ];
+
+    fn read(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, part)| *part)
+    }
+}
+
 /// The parts of `"Ann Smith" <ann@acme.com>` or `ann@acme.com`: the phrase and the address.
 fn address(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
@@ -187,94 +227,66 @@ fn address(text: &str) -> Option<(&str, &str)> {
 }
 
 fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let part = keyword(arguments.text(0)?).to_ascii_uppercase();
-    let names = match arguments.value(1)? {
-        Value::Text(names) => names,
-        other => return Err(arguments.wrong(1, "text", other).into()),
-    };
-    let mut results = Vec::with_capacity(names.len());
-    for text in names.iter() {
-        machine.charge_text(text.len())?;
-        let Some(result) = part_of(&part, text) else {
-            return Err(arguments
-                .message(format!("[{part}] is not a part of a name; use for example [CN]"))
-                .into());
-        };
-        results.push(result);
-    }
-    Ok(Value::texts(results))
+    let word = keyword(arguments.text(0)?);
+    let part = Part::read(word).ok_or_else(|| {
+        let word = word.to_ascii_uppercase();
+        arguments.message(format!("[{word}] is not a part of a name; use for example [CN]"))
+    })?;
+    let names = arguments.texts(1)?.try_map(|name| {
+        machine.charge_text(name.len())?;
+        Ok::<_, Fault>(part_of(part, name))
+    })?;
+    Ok(Value::Text(names))
 }
 
-fn part_of(part: &str, text: &Text) -> Option<Text> {
+fn part_of(part: Part, text: &Text) -> Text {
     // By far the most frequent question, answered without taking the name apart.
-    if part == "CN"
-        && let Some(("CN=", rest)) = text.split_at_checked(3)
-    {
-        return Some(Text::new(rest.split('/').next().unwrap_or(rest).trim()));
+    if let (Part::Labelled(Label::Common), Some(("CN=", rest))) = (part, text.split_at_checked(3)) {
+        return Text::new(rest.split('/').next().unwrap_or(rest).trim());
     }
     let address = address(text);
-    match part {
-        "ADDRESS821" => return Some(Text::new(address.map_or("", |(_, address)| address))),
-        "PHRASE" => return Some(Text::new(address.map_or("", |(phrase, _)| phrase))),
-        "LP" | "LOCALPART" => {
-            let local =
-                address.and_then(|(_, address)| address.rsplit_once('@')).map_or("", |(local, _)| local);
-            return Some(Text::new(local));
+    let local_part = |address: &'_ str| address.rsplit_once('@').map(|(local, _)| Text::new(local));
+    match (part, address) {
+        (Part::Address, _) => return Text::new(address.map_or("", |(_, address)| address)),
+        (Part::Phrase, _) => return Text::new(address.map_or("", |(phrase, _)| phrase)),
+        (Part::Mailbox, _) => {
+            return address.and_then(|(_, address)| local_part(address)).unwrap_or_default();
+        }
+        // An Internet address has no hierarchy: its common name is the phrase, or else what stands before
+        // the @.
+        (_, Some((phrase, address))) if !text.contains('=') => {
+            return match part {
+                Part::Labelled(Label::Common) if phrase.is_empty() => {
+                    local_part(address).unwrap_or_else(|| Text::new(address))
+                }
+                Part::Labelled(Label::Common) => Text::new(phrase),
+                Part::Abbreviated | Part::Canonical => text.clone(),
+                _ => Text::default(),
+            };
         }
         _ => {}
     }
-    // An Internet address has no hierarchy: its common name is the phrase, or else what stands before the @.
-    if let Some((phrase, address)) = address
-        && !text.contains('=')
-    {
-        return Some(match part {
-            "CN" if phrase.is_empty() => {
-                Text::new(address.rsplit_once('@').map_or(address, |(local, _)| local))
-            }
-            "CN" => Text::new(phrase),
-            "ABBREVIATE" | "CANONICALIZE" => text.clone(),
-            _ if is_part(part) => Text::default(),
-            _ => return None,
-        });
-    }
+    part_of_hierarchy(part, text)
+}
+
+fn part_of_hierarchy(part: Part, text: &Text) -> Text {
     let name = Name::read(text);
-    Some(match part {
-        "CN" if name.parts.len() == 1 => Text::new(name.parts.first().map_or("", |(_, value)| value)),
-        "ABBREVIATE" => Text::new(name.abbreviated()),
-        "CANONICALIZE" => Text::new(name.canonical()),
-        "HIERARCHYONLY" => {
+    match part {
+        Part::Labelled(Label::Common) if name.parts.len() == 1 => {
+            Text::new(name.parts.first().map_or("", |(_, value)| value))
+        }
+        Part::Labelled(label) => Text::new(name.part(label)),
+        Part::Unit(number) => Text::new(name.unit(number)),
+        Part::Canonical => Text::new(name.canonical()),
+        Part::Hierarchy => {
             let above = Name { parts: name.hierarchy().copied().collect() };
             Text::new(if text.contains('=') { above.labelled() } else { above.abbreviated() })
         }
-        "TOKEYWORD" => {
+        Part::Keyword => {
             Text::new(name.hierarchy().rev().map(|(_, value)| *value).collect::<Vec<_>>().join("\\"))
         }
-        "OU1" | "OU" => Text::new(name.unit(0)),
-        "OU2" => Text::new(name.unit(1)),
-        "OU3" => Text::new(name.unit(2)),
-        "OU4" => Text::new(name.unit(3)),
-        _ if is_part(part) => Text::new(name.part(Label::read(part))),
-        _ => return None,
-    })
-}
-
-fn is_part(part: &str) -> bool {
-    matches!(
-        part,
-        "CN" | "O"
-            | "C"
-            | "G"
-            | "S"
-            | "I"
-            | "Q"
-            | "OU"
-            | "OU1"
-            | "OU2"
-            | "OU3"
-            | "OU4"
-            | "HIERARCHYONLY"
-            | "TOKEYWORD"
-    )
+        Part::Abbreviated | Part::Address | Part::Mailbox | Part::Phrase => Text::new(name.abbreviated()),
+    }
 }
 
 fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
@@ -283,15 +295,14 @@ fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
             if domain.iter().any(|domain| !domain.is_empty()) =>
         {
             let domain = domain.first().cloned().unwrap_or_default();
-            let names: Vec<Text> = from.iter().map(|name| Text::new(format!("{name}@{domain}"))).collect();
-            return Ok(Value::texts(names));
+            return Ok(Value::Text(from.map(|name| format_smolstr!("{name}@{domain}"))));
         }
         (Some(from), _) => from,
         (None, _) => machine.field_named("$UpdatedBy")?.unwrap_or_else(Value::empty),
     };
     let Value::Text(names) = names else { return Ok(names) };
     machine.charge(names.len())?;
-    Ok(Value::texts(names.iter().map(|name| part_of("ABBREVIATE", name).unwrap_or_default()).collect()))
+    Ok(Value::Text(names.map(|name| part_of(Part::Abbreviated, name))))
 }
 
 fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -326,14 +337,13 @@ fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     if !with_phrase && !arguments.has_keyword(0, "ADDRESS821") {
         return Err(arguments.message("its form is [Address821] or [Address822]").into());
     }
-    let mut results = Vec::new();
-    for text in arguments.texts(1)?.iter() {
+    let faults = arguments.texts(1)?.try_map(|text| {
         machine.charge_text(text.len())?;
         let plain =
             if with_phrase { address(text).map_or(text.as_str(), |(_, address)| address) } else { text };
-        results.push(Text::new(fault_of(plain)));
-    }
-    Ok(Value::texts(results))
+        Ok::<_, Fault>(Text::new(fault_of(plain)))
+    })?;
+    Ok(Value::Text(faults))
 }
 
 /// What is wrong with an address; empty if nothing is.

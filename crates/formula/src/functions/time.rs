@@ -5,7 +5,7 @@ use jiff::{Timestamp, ToSpan};
 
 use super::{Arguments, Body, Category, Function, Native, flags};
 use crate::datetime::{Adjustment, DateTime, moment_of};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::Value;
@@ -204,14 +204,11 @@ fn part(
 ) -> Outcome {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
-    let number = |time: DateTime| {
-        let (date, time) = parts(machine, time)?;
-        Ok(f64::from(take(date, time).unwrap_or(-1)))
-    };
-    match times.single() {
-        Some(time) => number(*time).map(Value::number),
-        None => times.iter().map(|time| number(*time)).collect::<Outcome<Vec<f64>>>().map(Value::numbers),
-    }
+    let numbers = times.try_map(|time| {
+        let (date, time) = parts(machine, *time)?;
+        Ok::<_, Fault>(f64::from(take(date, time).unwrap_or(-1)))
+    })?;
+    Ok(Value::Number(numbers))
 }
 
 fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -219,14 +216,11 @@ fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let mut dates = Vec::with_capacity(times.len());
-            for time in times.iter() {
-                let Some(date) = parts(machine, *time)?.0 else {
-                    return Err(arguments.message("a time of day has no date").into());
-                };
-                dates.push(DateTime::Date(date));
-            }
-            Ok(Value::times(dates))
+            let dates = times.try_map(|time| match parts(machine, *time)?.0 {
+                Some(date) => Ok(DateTime::Date(date)),
+                None => Err(Fault::from(arguments.message("a time of day has no date"))),
+            })?;
+            Ok(Value::Time(dates))
         }
         3 => Ok(Value::time(date_of(arguments)?)),
         6 => moment(machine, arguments).map(Value::time),
@@ -239,14 +233,11 @@ fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome 
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let mut results = Vec::with_capacity(times.len());
-            for time in times.iter() {
-                let Some(time) = parts(machine, *time)?.1 else {
-                    return Err(arguments.message("a date has no time of day").into());
-                };
-                results.push(DateTime::Time(time));
-            }
-            Ok(Value::times(results))
+            let clocks = times.try_map(|time| match parts(machine, *time)?.1 {
+                Some(time) => Ok(DateTime::Time(time)),
+                None => Err(Fault::from(arguments.message("a date has no time of day"))),
+            })?;
+            Ok(Value::Time(clocks))
         }
         3 => Ok(Value::time(clock_of(arguments, 0)?)),
         6 => moment(machine, arguments).map(Value::time),
@@ -291,8 +282,7 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         minutes: arguments.whole(5)?,
         seconds: arguments.whole(6)?,
     };
-    let mut results = Vec::with_capacity(times.len());
-    for time in times.iter() {
+    let results = times.try_map(|time| {
         let moved = match *time {
             // Needs no zone, and can therefore be reckoned when the formula is compiled.
             DateTime::Date(_) if adjustment.is_whole_days() => {
@@ -300,9 +290,9 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
             }
             _ => adjustment.apply(*time, machine.zone()?),
         };
-        results.push(moved.ok_or_else(|| arguments.message("the result is outside the calendar"))?);
-    }
-    Ok(Value::times(results))
+        moved.ok_or_else(|| Fault::from(arguments.message("the result is outside the calendar")))
+    })?;
+    Ok(Value::Time(results))
 }
 
 fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {

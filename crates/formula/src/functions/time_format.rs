@@ -4,6 +4,7 @@ use jiff::civil::{Date, Time};
 
 use crate::datetime::DateTime;
 use crate::machine::{Machine, Outcome};
+use crate::value::Text;
 
 /// The format of a date-time, in the original's letters: D for the date, T for the time of day, Z for
 /// the zone, S for which of them.
@@ -44,7 +45,7 @@ impl TimeFormat {
         Ok(format)
     }
 
-    pub(super) fn show(self, machine: &Machine<'_>, value: DateTime) -> Outcome<String> {
+    pub(super) fn show(self, machine: &Machine<'_>, value: DateTime) -> Outcome<Text> {
         let (date, time, offset) = match value {
             DateTime::Date(date) => (Some(date), None, None),
             DateTime::Time(time) => (None, Some(time), None),
@@ -69,7 +70,7 @@ impl TimeFormat {
                 result.push_str(&shown_offset(offset.seconds()));
             }
         }
-        Ok(result)
+        Ok(Text::new(result))
     }
 
     fn show_date(self, machine: &Machine<'_>, date: Date) -> Outcome<String> {
