@@ -23,6 +23,17 @@ pub struct FormulaError {
     pub advice: String,
 }
 
+impl FormulaError {
+    /// The byte of the source that it is about.
+    pub(crate) fn offset(&self, source: &str) -> usize {
+        let counted_from_0 =
+            |number: u32| usize::try_from(number).map_or(0, |number| number.saturating_sub(1));
+        let start = source.split_inclusive('\n').take(counted_from_0(self.line)).map(str::len).sum();
+        let line = source.get(start..).unwrap_or("");
+        start + line.char_indices().nth(counted_from_0(self.column)).map_or(line.len(), |(place, _)| place)
+    }
+}
+
 /// The sorts of mistakes in a formula.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FormulaErrorKind {

@@ -66,8 +66,14 @@ impl Formula {
         Ok(machine.selected.unwrap_or_else(|| value.is_true()))
     }
 
-    /// Whether its value depends on the time, because it uses `@Now`, `@Today` or the like: a view made with
-    /// it is out of date as soon as it is built.
+    /// Whether it has a `SELECT` statement, which decides what [`Formula::selects`]; without one its value does.
+    #[must_use]
+    pub const fn has_selection(&self) -> bool {
+        self.traits.has_selection
+    }
+
+    /// Whether its value depends on the time, because `@Now`, `@Today` or the like stands anywhere in it: a view
+    /// made with it is out of date as soon as it is built.
     #[must_use]
     pub const fn is_time_variant(&self) -> bool {
         self.has(flags::TIME_VARIANT)

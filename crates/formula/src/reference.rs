@@ -56,6 +56,7 @@ fn notes(of: u16) -> impl Iterator<Item = &'static str> {
             "Depends on the time: a view that uses it is out of date as soon as it is built.",
         ),
         (flags::FORMAT, "With the formats D1 and S3 it depends on the time, as @Today does."),
+        (flags::NOW_IF_NOT_GIVEN, "Without a date-time it depends on the time, as @Now does."),
         (flags::USER, "Depends on who asks: not for views, which are the same for everybody."),
     ];
     notes.into_iter().filter(move |(flag, _)| of & flag != 0).map(|(_, note)| note)

@@ -3,6 +3,9 @@
 //! Each function is one entry: its name, its arguments, what it does, examples that are also tests, and
 //! on what its answer depends. The compiler, the reference page and the tests all read this table.
 
+mod address;
+mod characters;
+mod check;
 mod document;
 mod list;
 mod list_search;
@@ -12,6 +15,7 @@ mod number;
 mod number_format;
 mod pattern;
 mod refused;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -19,6 +23,7 @@ mod text_convert;
 mod text_parts;
 mod time;
 mod time_format;
+mod zone;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -71,18 +76,22 @@ pub(crate) mod flags {
     pub(crate) const PARENT: u16 = 1 << 6;
     /// On the fields that hold the author.
     pub(crate) const AUTHOR: u16 = 1 << 7;
-    /// On the day, where a constant argument is "Today" or the like.
-    pub(crate) const DAY_WORDS: u16 = 1 << 10;
-    /// On whether it stands inside `@Transform`.
-    pub(crate) const PLACE: u16 = 1 << 11;
     /// It adds the direct responses to a selection.
     pub(crate) const CHILDREN: u16 = 1 << 8;
     /// It adds all responses, and theirs, to a selection.
     pub(crate) const DESCENDANTS: u16 = 1 << 9;
+    /// On the day, where a constant argument is "Today" or the like.
+    pub(crate) const DAY_WORDS: u16 = 1 << 10;
+    /// On whether it stands inside `@Transform`.
+    pub(crate) const PLACE: u16 = 1 << 11;
+    /// On the time, unless it is given one.
+    pub(crate) const NOW_IF_NOT_GIVEN: u16 = 1 << 12;
+    /// On the fields that its last argument names.
+    pub(crate) const NAMES_FIELDS: u16 = 1 << 13;
 
     /// Any of these, and the answer is not a constant.
     pub(crate) const VARYING: u16 =
-        TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR | PLACE;
+        TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR | PLACE | NAMES_FIELDS;
 }
 
 /// The part of the reference in which a function stands.
@@ -185,15 +194,20 @@ impl Function {
 pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     [
         logic::FUNCTIONS,
+        check::FUNCTIONS,
         text::FUNCTIONS,
         text_parts::FUNCTIONS,
         text_convert::FUNCTIONS,
+        characters::FUNCTIONS,
+        summary::FUNCTIONS,
         pattern::FUNCTIONS,
         list::FUNCTIONS,
         list_search::FUNCTIONS,
         number::FUNCTIONS,
         time::FUNCTIONS,
+        zone::FUNCTIONS,
         name::FUNCTIONS,
+        address::FUNCTIONS,
         document::FUNCTIONS,
     ]
     .into_iter()
@@ -244,9 +258,10 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(usize::MAX)
 }
 
-/// Whether the format given to `@Text` shows a day as it relates to today, or may.
-pub(crate) fn format_needs_today(arguments: &[Node]) -> bool {
-    match arguments.get(1) {
+/// Whether the format given to a function shows a day as it relates to today, or may.
+pub(crate) fn format_needs_today(function: &Function, arguments: &[Node]) -> bool {
+    let place = function.arguments.split("; ").position(|name| name == "[format]");
+    match place.and_then(|place| arguments.get(place)) {
         None => false,
         Some(Node::Constant(Value::Text(format))) => {
             format.iter().any(|format| time_format::needs_today(format))

@@ -1,4 +1,4 @@
-//! Names of people and servers, and Internet addresses.
+//! Names of people and servers.
 //!
 //! A hierarchical name is written with its components' labels, `CN=Ann Smith/OU=Sales/O=Acme/C=US`, or
 //! without, `Ann Smith/Sales/Acme/US`. Without labels the first component is the common name, a last one of
@@ -6,6 +6,7 @@
 
 use smol_str::format_smolstr;
 
+use super::address::address;
 use super::document::told;
 use super::{Arguments, Body, Category, Function, flags, keyword};
 use crate::machine::{Fault, Machine, Outcome};
@@ -50,20 +51,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         examples: &[("@V3UserName", r#""Ann Smith/Sales/Acme""#)],
         flags: flags::USER,
         body: Body::Native(v3_user_name),
-    },
-    Function {
-        name: "@ValidateInternetAddress",
-        category: Category::Name,
-        arguments: "form; address",
-        help: "Empty if an Internet address is well formed, else what is wrong: as [Address821] ann@acme.com, as \
-               [Address822] also \"Ann Smith\" <ann@acme.com>.",
-        examples: &[
-            (r#"@ValidateInternetAddress([Address821]; "ann@acme.com")"#, r#""""#),
-            (r#"@ValidateInternetAddress([Address822]; "Ann Smith <ann@acme.com>")"#, r#""""#),
-            (r#"@ValidateInternetAddress([Address821]; "ann acme.com") = """#, "0"),
-        ],
-        flags: flags::PURE,
-        body: Body::Native(validate),
     },
 ];
 
@@ -214,18 +201,6 @@ impl Part {
     }
 }
 
-/// The parts of `"Ann Smith" <ann@acme.com>` or `ann@acme.com`: the phrase and the address.
-fn address(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim();
-    if let Some((phrase, rest)) = text.rsplit_once('<') {
-        let address = rest.split_once('>')?.0.trim();
-        let phrase = phrase.trim();
-        let quoted = phrase.strip_prefix('"').and_then(|phrase| phrase.strip_suffix('"'));
-        return Some((quoted.unwrap_or(phrase), address));
-    }
-    (text.contains('@') && !text.contains(char::is_whitespace)).then_some(("", text))
-}
-
 fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let word = keyword(arguments.text(0)?);
     let part = Part::read(word).ok_or_else(|| {
@@ -330,37 +305,4 @@ pub(super) fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -
     names.extend(environment.user_roles.iter().chain(&environment.user_groups).map(Text::new));
     machine.charge_list(names.len())?;
     Ok(Value::texts(names))
-}
-
-fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let with_phrase = arguments.has_keyword(0, "ADDRESS822");
-    if !with_phrase && !arguments.has_keyword(0, "ADDRESS821") {
-        return Err(arguments.message("its form is [Address821] or [Address822]").into());
-    }
-    let faults = arguments.texts(1)?.try_map(|text| {
-        machine.charge_text(text.len())?;
-        let plain =
-            if with_phrase { address(text).map_or(text.as_str(), |(_, address)| address) } else { text };
-        Ok::<_, Fault>(Text::new(fault_of(plain)))
-    })?;
-    Ok(Value::Text(faults))
-}
-
-/// What is wrong with an address; empty if nothing is.
-fn fault_of(address: &str) -> &'static str {
-    let Some((local, domain)) = address.rsplit_once('@') else {
-        return "An Internet address has an @ between the person and the domain.";
-    };
-    let dots = |text: &str| text.starts_with('.') || text.ends_with('.') || text.contains("..");
-    let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    let in_local = |character: char| !character.is_control() && !" ()<>[]:;@\\,\"".contains(character);
-    if local.is_empty() || (!quoted && (dots(local) || !local.chars().all(in_local))) {
-        return "What stands before the @ is not the name of a mailbox.";
-    }
-    let in_domain = |character: char| character.is_alphanumeric() || matches!(character, '-' | '.');
-    let literal = domain.starts_with('[') && domain.ends_with(']') && domain.len() > 2;
-    if domain.is_empty() || (!literal && (dots(domain) || !domain.chars().all(in_domain))) {
-        return "What stands behind the @ is not the name of a domain.";
-    }
-    ""
 }

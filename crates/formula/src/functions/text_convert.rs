@@ -119,7 +119,8 @@ fn to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         Value::Time(list) => {
             let format =
                 time_format::TimeFormat::read(format).map_err(|message| arguments.message(message))?;
-            list.try_map(|time| format.show(machine, *time)).map(Value::Text)
+            let clock = time_format::Clock { machine, zone: None };
+            list.try_map(|time| format.show(&clock, *time)).map(Value::Text)
         }
     }
 }
