@@ -49,6 +49,20 @@ pub enum FormulaErrorKind {
     TooLarge,
 }
 
+impl FormulaErrorKind {
+    /// The sort as a word for programs: `unknown_function`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::UnknownFunction => "unknown_function",
+            Self::Arguments => "arguments",
+            Self::NotPermitted => "not_permitted",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
 /// Why an evaluation was stopped. Unlike an error value it cannot be caught by the formula.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum EvaluationError {
