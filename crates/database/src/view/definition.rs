@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
-const ENTRY_VERSION: u8 = 1;
+const ENTRY_VERSION: u8 = 2;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
