@@ -174,6 +174,33 @@ fn a_formula_that_does_not_compile_says_where() {
     assert!(error.reason().starts_with("view `v`, selection: line 1, column "), "{}", error.reason());
 }
 
+/// What a formula can ask of a stored document beside its fields.
+#[test]
+fn columns_know_the_document_itself() {
+    let server = Server::new();
+    let database = server.databases.create("mail/ada").unwrap();
+    put(&database, &json!({"_id": "a", "Form": "Memo", "$REF": "b", "Size": 7})).unwrap();
+    let column = |formula: &str| json!({"title": formula, "formula": formula});
+    let formulas = [
+        ("@DocFields", json!(["Form", "$REF", "Size"])),
+        ("@DocumentUniqueID", json!("a")),
+        ("@Ref", json!("b")),
+        ("@IsResponseDoc", json!(1)),
+        ("@Size = @DocLength & @Size > 0", json!(1)),
+        ("@Created = @AddedToThisFile & @ModifiedInThisFile >= @Created", json!(1)),
+        ("@AbstractSimple({Form})", json!("Memo")),
+        ("@GetCurrentTimeZone", json!("Z=0$DO=0$ZN=GMT")),
+    ];
+    let columns: Vec<Value> = formulas.iter().map(|(formula, _)| column(formula)).collect();
+    let view = json!({"selection": "SELECT @All", "columns": columns});
+    put(&database, &json!({"_id": "_design/mail", "language": "formula", "views": {"v": view}})).unwrap();
+    let rows = read(&database, "v", RowQuery::default());
+    let row: Value = serde_json::from_str(rows[0].value.as_ref().unwrap()).unwrap();
+    for (formula, expected) in formulas {
+        assert_eq!(row[formula], expected, "{formula}");
+    }
+}
+
 #[test]
 fn a_bulk_build_is_what_following_the_changes_gives() {
     let server = Server::new();

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use scrinium_document::{FieldValue, Fields as StoredFields, collation};
-use scrinium_formula::{AttachmentInfo, DateTime, Environment, Fields, Value as FormulaValue};
+use scrinium_formula::{AttachmentInfo, DateTime, Environment, Fields, Text, Value as FormulaValue};
 use serde_json::Value;
 
 use super::definition::{Definition, Sort};
@@ -75,6 +75,10 @@ impl Fields for Document<'_> {
 
     fn id(&self) -> &str {
         self.id
+    }
+
+    fn field_names(&self) -> Option<Vec<Text>> {
+        Some(self.fields.iter().map(|(name, _)| Text::new(name)).collect())
     }
 
     fn created(&self) -> Option<DateTime> {
