@@ -30,11 +30,14 @@ pub struct DatabaseOptions {
     pub document_max_bytes: usize,
     /// An attachment may have so many bytes.
     pub attachment_max_bytes: u64,
+    /// A view that depends on the time (`@Now`, `@Today`) is evaluated anew, whole, when it is read and this old:
+    /// its formulas may say something else of any document at any moment.
+    pub time_variant_seconds: i64,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30 }
+        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30, time_variant_seconds: 15 * 60 }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
@@ -321,4 +321,43 @@ fn check(
         prop_assert_eq!(value["totals"]["Size"].as_f64().unwrap(), f64::from(sizes.iter().sum::<u32>()));
     }
     Ok(())
+}
+
+/// A view with @Now once stood as it was built until a document changed, and then held a mixture.
+#[test]
+fn a_view_that_depends_on_the_time_is_evaluated_anew() {
+    let read_after = |time_variant_seconds: i64| {
+        let server = Server::with(DatabaseOptions { time_variant_seconds, ..DatabaseOptions::default() });
+        let database = server.databases.create("tasks").unwrap();
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(1500);
+        put(&database, &json!({"_id": "soon", "Due": soon.to_string()})).unwrap();
+        put(&database, &json!({"_id": "late", "Due": "2020-01-01T00:00:00Z"})).unwrap();
+        put(&database, &json!({"_id": "_design/mail", "language": "formula", "views": {"due": {
+            "selection": "SELECT Due < @Now", "columns": [{"title": "Due", "formula": "Due", "sort": "asc"}]}}}))
+        .unwrap();
+        assert_eq!(ids(&database, "due", RowQuery::default()), "late");
+        std::thread::sleep(Duration::from_millis(2600));
+        let found = ids(&database, "due", RowQuery::default());
+        // Nothing is in it twice, nor taken out twice, when a document changes afterwards.
+        put(&database, &json!({"_id": "other", "Due": "2021-01-01T00:00:00Z"})).unwrap();
+        let all = read(&database, "due", RowQuery::default());
+        (found, all.len())
+    };
+    assert_eq!(read_after(0), ("late soon".to_owned(), 3));
+    assert_eq!(read_after(900), ("late".to_owned(), 2));
+}
+
+/// What a view cannot do is said when the design document is written.
+#[test]
+fn formulas_that_views_cannot_follow_are_refused() {
+    let (_server, database) = filled();
+    for (selection, word) in [
+        ("SELECT Form = \"Memo\" | @AllDescendants", "@AllDescendants"),
+        ("SELECT From = @UserName", "@UserName"),
+    ] {
+        let design =
+            json!({"_id": "_design/x", "language": "formula", "views": {"v": {"selection": selection}}});
+        let error = put(&database, &design).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("view `v`, selection"), "{error}");
+    }
 }

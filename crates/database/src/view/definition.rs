@@ -54,6 +54,8 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) selection: Formula,
     pub(crate) columns: Vec<Column>,
+    /// What the view holds depends on the time of day (`@Now`, `@Today`), not on documents alone.
+    pub(crate) is_time_variant: bool,
     /// The same for the same view in any design document; an index belongs to it.
     pub(crate) identity: [u8; 16],
 }
@@ -122,12 +124,19 @@ fn parse_view(name: &str, view: &Value) -> Result<Definition> {
         }
         Some(_) => return Err(wrong(format!("view `{name}`: `columns` must be an array"))),
     };
-    let definition = Definition {
-        name: name.to_owned(),
-        selection: compile(selection, &format!("view `{name}`, selection"))?,
-        columns,
-        identity: identity(view),
-    };
+    let place = format!("view `{name}`, selection");
+    let selection = compile(selection, &place)?;
+    if selection.uses_responses() {
+        return Err(wrong(format!(
+            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
+             their fields, such as `Form` or `$REF`"
+        )));
+    }
+    let mut formulas = columns.iter().map(|column| &column.formula).chain([&selection]);
+    let is_time_variant = formulas.any(Formula::is_time_variant);
+    drop(formulas);
+    let definition =
+        Definition { name: name.to_owned(), is_time_variant, selection, columns, identity: identity(view) };
     let mut titles = HashSet::new();
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
         return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
@@ -167,7 +176,13 @@ fn parse_column(view: &str, index: usize, column: &Value) -> Result<Column> {
 }
 
 fn compile(source: &str, place: &str) -> Result<Formula> {
-    Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))
+    let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
+    if formula.is_user_dependent() {
+        let reason =
+            "a view is the same for everybody who reads it, so @UserName and the like are not available";
+        return Err(wrong(format!("{place}: {reason}")));
+    }
+    Ok(formula)
 }
 
 fn identity(view: &Value) -> [u8; 16] {

@@ -12,7 +12,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
@@ -36,6 +36,8 @@ pub(crate) struct ViewIndex {
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
+    pub(super) evaluated_s: AtomicI64,
 }
 
 impl ViewIndex {
@@ -116,6 +118,7 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         index: open_index(store, id, definition.totals().count())?,
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
+        evaluated_s: AtomicI64::new(0),
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)

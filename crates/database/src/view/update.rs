@@ -33,7 +33,7 @@ impl Database {
     /// Brings the views of a design document up to the last visible change.
     pub(super) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
         let wanted = self.visible_change_number();
-        if group.views.iter().all(|view| view.index.reached() >= wanted) {
+        if !group.views.iter().any(|view| self.is_behind(view, wanted)) {
             return Ok(());
         }
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
@@ -42,12 +42,23 @@ impl Database {
         views.sort_by_key(|view| view.index.id);
         views.dedup_by_key(|view| view.index.id);
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
-        views.retain(|view| view.index.reached() < wanted);
+        views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
         let result = self.follow(&views);
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
         result
+    }
+
+    /// Whether there is something to do for an index to hold what it should at change `wanted`.
+    fn is_behind(&self, view: &View, wanted: u64) -> bool {
+        view.index.reached() < wanted || self.is_out_of_date(view)
+    }
+
+    /// Whether entries may hold no more because time has passed.
+    fn is_out_of_date(&self, view: &View) -> bool {
+        let age_s = || jiff::Timestamp::now().as_second() - view.index.evaluated_s.load(Ordering::Relaxed);
+        view.definition.is_time_variant && age_s() >= self.common.options().time_variant_seconds
     }
 
     fn follow(self: &Arc<Self>, views: &[&View]) -> Result<()> {
@@ -62,24 +73,36 @@ impl Database {
         if !new.is_empty() && last > BUILD_FROM_CHANGES {
             build::build(self, &snapshot, &new, &environment, last)?;
         }
-        let rest: Vec<&View> = views.iter().copied().filter(|view| view.index.reached() < last).collect();
-        if rest.is_empty() { Ok(()) } else { self.follow_changes(&snapshot, &rest, &environment, last) }
+        // What was built just now holds; of the others, those that depend on the time are gone through whole.
+        let since = |view: &View| {
+            let is_new = new.iter().any(|new| new.index.id == view.index.id);
+            if self.is_out_of_date(view) && !is_new { 0 } else { view.index.reached() }
+        };
+        let rest: Vec<(&View, u64)> =
+            views.iter().map(|view| (*view, since(view))).filter(|(_, since)| *since < last).collect();
+        if !rest.is_empty() {
+            self.follow_changes(&snapshot, &rest, &environment, last)?;
+        }
+        let now_s = environment.now.as_second();
+        views.iter().for_each(|view| view.index.evaluated_s.store(now_s, Ordering::Relaxed));
+        Ok(())
     }
 
     fn follow_changes(
         self: &Arc<Self>,
         snapshot: &Snapshot,
-        views: &[&View],
+        views: &[(&View, u64)],
         environment: &Environment,
         last: u64,
     ) -> Result<()> {
-        let since = views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
+        let since = views.iter().map(|(_, since)| *since).min().unwrap_or(last);
         let from = keys::change(self.number(), since + 1);
         let (_, to) = keys::change_range(self.number());
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
         loop {
-            let mut updates: Vec<ViewUpdate> = views.iter().map(|view| ViewUpdate::new(view)).collect();
+            let mut updates: Vec<ViewUpdate> =
+                views.iter().map(|(view, since)| ViewUpdate::new(view, *since)).collect();
             let mut reached = None;
             for _ in 0..CHANGES_AT_ONCE {
                 let Some((key, stored)) = cursor.next()? else { break };
@@ -119,7 +142,7 @@ impl Database {
         };
         let leaf = record.as_ref().map(|record| Leaf::decode(id, record)).transpose()?;
         for update in updates {
-            if update.view.index.reached() >= number {
+            if update.since >= number {
                 continue;
             }
             let new = match &leaf {
@@ -141,13 +164,15 @@ fn environment(database: &Database) -> Environment {
 /// What one batch changes in one index.
 struct ViewUpdate<'a> {
     view: &'a View,
+    /// The last change that its entries hold.
+    since: u64,
     changes: Vec<Change>,
     lists: Batch,
 }
 
 impl<'a> ViewUpdate<'a> {
-    fn new(view: &'a View) -> Self {
-        Self { view, changes: Vec::new(), lists: Batch::new() }
+    fn new(view: &'a View, since: u64) -> Self {
+        Self { view, since, changes: Vec::new(), lists: Batch::new() }
     }
 
     /// The document's entries become `new`.
@@ -180,7 +205,8 @@ impl<'a> ViewUpdate<'a> {
     }
 
     fn write(self, reached: u64) -> Result<()> {
-        if reached > self.view.index.reached() {
+        let reached = reached.max(self.view.index.reached());
+        if reached > self.view.index.reached() || !self.changes.is_empty() {
             self.view.index.index.update(self.changes, self.lists, reached)?;
         }
         Ok(())
