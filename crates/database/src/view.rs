@@ -5,7 +5,10 @@
 //! they are not logged, know which change they have reached, and catch up from the change feed.
 
 pub(crate) mod definition;
+pub(crate) mod design;
+pub(crate) mod document;
 mod entries;
+mod evaluate;
 mod read;
 mod registry;
 mod update;
@@ -175,7 +178,7 @@ impl Database {
         };
         let parsed: Value = serde_json::from_str(&document.json)
             .map_err(|_| DatabaseError::damaged("design document", &id))?;
-        let views = definition::parse(&parsed)?
+        let views = design::parse(&parsed)?
             .into_iter()
             .map(|definition| {
                 let index = registry::index(self, &definition)?;

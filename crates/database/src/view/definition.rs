@@ -1,34 +1,11 @@
-//! What a view is: its selection and its columns, from a design document.
-//!
-//! ```json
-//! { "_id": "_design/mail", "language": "formula", "views": {
-//!     "inbox": { "selection": "SELECT Form = \"Memo\"",
-//!                "columns": [
-//!                  { "title": "Date", "formula": "PostedDate", "sort": "desc" },
-//!                  { "title": "From", "formula": "From" },
-//!                  { "title": "Size", "formula": "Size", "total": true } ] } } }
-//! ```
+//! What a view is: which documents it has, its columns, and how its entries are shown.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::sync::Arc;
 
-use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Formula;
+use scrinium_mango::IndexDefinition;
 use serde_json::Value;
-
-use crate::error::{DatabaseError, Result};
-
-/// Changes when entries are made in another way, so that indexes are built anew.
-const ENTRY_VERSION: u8 = 2;
-
-/// A view has at most so many columns.
-const MAX_COLUMNS: usize = 64;
-
-/// Columns with totals; each costs eight bytes in every entry.
-const MAX_TOTALS: usize = 16;
-
-/// A design document has at most so many views.
-const MAX_VIEWS: usize = 256;
 
 /// In which direction a column sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +19,36 @@ pub(crate) struct Column {
     pub(crate) title: String,
     /// The title as a JSON string.
     title_json: String,
-    pub(crate) formula: Formula,
     pub(crate) sort: Option<Sort>,
     /// Each element of a list is an entry of its own.
     pub(crate) category: bool,
     pub(crate) total: bool,
 }
 
+impl Column {
+    pub(crate) fn new(title: String, sort: Option<Sort>) -> Self {
+        Self {
+            title_json: Value::from(title.as_str()).to_string(),
+            title,
+            sort,
+            category: false,
+            total: false,
+        }
+    }
+}
+
+/// Where the entries of a document come from.
+pub(crate) enum Source {
+    /// Formulas: which documents, and the value of each column.
+    Formulas { selection: Formula, columns: Vec<Formula> },
+    /// The fields of a Mango index, each a column.
+    Mango(Arc<IndexDefinition>),
+}
+
 /// A view as its design document describes it.
 pub(crate) struct Definition {
     pub(crate) name: String,
-    pub(crate) selection: Formula,
+    pub(crate) source: Source,
     pub(crate) columns: Vec<Column>,
     /// What the view holds depends on the time of day (`@Now`, `@Today`), not on documents alone.
     pub(crate) is_time_variant: bool,
@@ -73,8 +69,11 @@ impl Definition {
         format!("[{}]", sorted.join(","))
     }
 
-    /// The value of an entry, from the JSON of its columns: an object of all of them.
+    /// The value of an entry, from the JSON of its columns: an object of all of them; `null` in a Mango index.
     pub(crate) fn value_json(&self, columns: &[Cow<'_, str>]) -> String {
+        if matches!(self.source, Source::Mango(_)) {
+            return "null".to_owned();
+        }
         let mut out = String::with_capacity(64 + columns.iter().map(|json| json.len() + 16).sum::<usize>());
         for (column, json) in self.columns.iter().zip(columns) {
             out.push(if out.is_empty() { '{' } else { ',' });
@@ -90,111 +89,4 @@ impl Definition {
     pub(crate) fn totals(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.total)
     }
-}
-
-/// The views of a design document.
-///
-/// # Errors
-/// `compilation_error`, naming the view and the column, with the formula's line and column.
-pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
-    let Some(views) = design.get("views") else { return Ok(Vec::new()) };
-    if design.get("language").and_then(Value::as_str) != Some("formula") {
-        return Ok(Vec::new());
-    }
-    let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
-    if views.len() > MAX_VIEWS {
-        return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
-    }
-    views.iter().map(|(name, view)| parse_view(name, view)).collect()
-}
-
-fn parse_view(name: &str, view: &Value) -> Result<Definition> {
-    let selection = view.get("selection").map_or(Some("SELECT @All"), Value::as_str);
-    let selection =
-        selection.ok_or_else(|| wrong(format!("view `{name}`: `selection` must be a formula's text")))?;
-    let columns = match view.get("columns") {
-        None => Vec::new(),
-        Some(Value::Array(columns)) if columns.len() <= MAX_COLUMNS => columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| parse_column(name, index, column))
-            .collect::<Result<Vec<Column>>>()?,
-        Some(Value::Array(_)) => {
-            return Err(wrong(format!("view `{name}`: a view has at most {MAX_COLUMNS} columns")));
-        }
-        Some(_) => return Err(wrong(format!("view `{name}`: `columns` must be an array"))),
-    };
-    let place = format!("view `{name}`, selection");
-    let selection = compile(selection, &place)?;
-    if selection.uses_responses() {
-        return Err(wrong(format!(
-            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
-             their fields, such as `Form` or `$REF`"
-        )));
-    }
-    let mut formulas = columns.iter().map(|column| &column.formula).chain([&selection]);
-    let is_time_variant = formulas.any(Formula::is_time_variant);
-    drop(formulas);
-    let definition =
-        Definition { name: name.to_owned(), is_time_variant, selection, columns, identity: identity(view) };
-    let mut titles = HashSet::new();
-    if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
-        return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
-    }
-    if definition.totals().count() > MAX_TOTALS {
-        return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
-    }
-    Ok(definition)
-}
-
-fn parse_column(view: &str, index: usize, column: &Value) -> Result<Column> {
-    let place = format!("view `{view}`, column {}", index + 1);
-    let text = |member: &str| column.get(member).and_then(Value::as_str);
-    let flag = |member: &str| match column.get(member) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(wrong(format!("{place}: `{member}` must be true or false"))),
-    };
-    let formula = text("formula").ok_or_else(|| wrong(format!("{place}: `formula` is missing")))?;
-    let category = flag("category")?;
-    let sort = match column.get("sort") {
-        None | Some(Value::Null) if category => Some(Sort::Ascending),
-        None | Some(Value::Null) => None,
-        Some(Value::String(sort)) if sort == "asc" => Some(Sort::Ascending),
-        Some(Value::String(sort)) if sort == "desc" => Some(Sort::Descending),
-        Some(_) => return Err(wrong(format!("{place}: `sort` must be \"asc\" or \"desc\""))),
-    };
-    let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
-    Ok(Column {
-        title_json: Value::from(title.as_str()).to_string(),
-        title,
-        formula: compile(formula, &place)?,
-        sort,
-        category,
-        total: flag("total")?,
-    })
-}
-
-fn compile(source: &str, place: &str) -> Result<Formula> {
-    let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
-    if formula.is_user_dependent() {
-        let reason =
-            "a view is the same for everybody who reads it, so @UserName and the like are not available";
-        return Err(wrong(format!("{place}: {reason}")));
-    }
-    Ok(formula)
-}
-
-fn identity(view: &Value) -> [u8; 16] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&[ENTRY_VERSION]);
-    hasher.update(&COLLATION_VERSION.to_be_bytes());
-    hasher.update(view.to_string().as_bytes());
-    let mut identity = [0; 16];
-    hasher.finalize_xof().fill(&mut identity);
-    identity
-}
-
-fn wrong(reason: String) -> DatabaseError {
-    DatabaseError::BadRequest { error: "compilation_error", reason }
 }

@@ -15,15 +15,10 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
-use scrinium_document::{FieldValue, Fields as StoredFields, collation};
-use scrinium_formula::{AttachmentInfo, DateTime, Environment, Fields, Text, Value as FormulaValue};
+use scrinium_document::collation;
 use serde_json::Value;
 
 use super::definition::{Definition, Sort};
-use crate::database::Database;
-use crate::error::Result;
-use crate::leaf::Leaf;
 use crate::wire::{Input, put_bytes, put_number};
 
 /// The sort key of an entry, the place of which is `ordinal` among those of its document.
@@ -32,9 +27,6 @@ fn complete_key(key: &mut Vec<u8>, id: &str, ordinal: u16) {
     key.extend_from_slice(id.as_bytes());
     key.extend_from_slice(&ordinal.to_be_bytes());
 }
-
-/// A document is under at most so many combinations of categories.
-const MAX_ENTRIES: usize = 1000;
 
 /// The sort key of one element; longer ones are cut, so that texts that agree so far count as equal.
 const MAX_COMPONENT_BYTES: usize = 1024;
@@ -50,120 +42,10 @@ pub(crate) struct Entry {
     pub(crate) totals: Vec<f64>,
 }
 
-/// A stored document as formulas see it.
-struct Document<'a> {
-    database: &'a Database,
-    id: &'a str,
-    leaf: &'a Leaf<'a>,
-    fields: StoredFields<'a>,
-}
-
-impl Fields for Document<'_> {
-    fn field(&self, name: &str) -> Option<FormulaValue> {
-        let outside;
-        let json = match self.fields.value_ignore_case(name)? {
-            FieldValue::Json(json) => json.as_bytes(),
-            FieldValue::Outside(value) => {
-                // A content that cannot be read is reported by whoever reads the document; here it is
-                // as if the field were not there.
-                outside = self.database.common.contents.read_all(&value.digest).ok()?;
-                outside.as_slice()
-            }
-        };
-        FormulaValue::from_json(&serde_json::from_slice(json).ok()?)
-    }
-
-    fn id(&self) -> &str {
-        self.id
-    }
-
-    fn field_names(&self) -> Option<Vec<Text>> {
-        Some(self.fields.iter().map(|(name, _)| Text::new(name)).collect())
-    }
-
-    fn created(&self) -> Option<DateTime> {
-        moment(self.leaf.created_ms)
-    }
-
-    fn modified(&self) -> Option<DateTime> {
-        moment(self.leaf.modified_ms)
-    }
-
-    fn attachments(&self) -> Vec<AttachmentInfo> {
-        let attachments = self.leaf.attachments(self.id).unwrap_or_default();
-        attachments
-            .into_iter()
-            .map(|attachment| AttachmentInfo { name: attachment.name, length: attachment.length })
-            .collect()
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.leaf.external_bytes(self.id).unwrap_or(0)
-    }
-
-    fn parent(&self) -> Option<String> {
-        match serde_json::from_str(self.fields.get_ignore_case("$REF")?).ok()? {
-            Value::String(id) => Some(id),
-            _ => None,
-        }
-    }
-}
-
-fn moment(ms: u64) -> Option<DateTime> {
-    Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok().map(DateTime::from)
-}
-
-/// The entries of a document in a view; none if it is not selected.
-pub(crate) fn entries(
-    definition: &Definition,
-    database: &Database,
-    id: &str,
-    leaf: &Leaf<'_>,
-    environment: &Environment,
-) -> Result<Vec<Entry>> {
-    let document = Document { database, id, leaf, fields: leaf.fields(id)? };
-    // A formula that fails on a document does not select it: one odd document must not stop a view.
-    if !definition.selection.selects(&document, environment).unwrap_or(false) {
-        return Ok(Vec::new());
-    }
-    let values: Vec<Value> = definition
-        .columns
-        .iter()
-        .map(|column| {
-            let value = column.formula.evaluate(&document, environment);
-            value.map_or(Value::Null, |value| value.to_json())
-        })
-        .collect();
-    let mut rows = vec![values];
-    for (column, definition) in definition.columns.iter().enumerate() {
-        let is_list = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Array(_)));
-        if definition.category && rows.iter().any(is_list) {
-            rows = rows.into_iter().flat_map(|row| explode(row, column)).take(MAX_ENTRIES).collect();
-        }
-    }
-    let rows = rows.iter().enumerate();
-    Ok(rows
-        .map(|(ordinal, row)| entry(definition, id, u16::try_from(ordinal).unwrap_or(u16::MAX), row))
-        .collect())
-}
-
-/// A row for each element of a list in a category column.
-fn explode(mut row: Vec<Value>, column: usize) -> Vec<Vec<Value>> {
-    let elements = match row.get_mut(column).map(Value::take) {
-        Some(Value::Array(elements)) if !elements.is_empty() => elements,
-        Some(other) => vec![other],
-        None => return vec![row],
-    };
-    elements
-        .into_iter()
-        .map(|element| {
-            let mut row = row.clone();
-            if let Some(place) = row.get_mut(column) {
-                *place = element;
-            }
-            row
-        })
-        .collect()
+/// The entries of a document's rows, each a value for every column.
+pub(crate) fn entries_of(definition: &Definition, id: &str, rows: &[Vec<Value>]) -> Vec<Entry> {
+    let number = |ordinal: usize| u16::try_from(ordinal).unwrap_or(u16::MAX);
+    rows.iter().enumerate().map(|(ordinal, row)| entry(definition, id, number(ordinal), row)).collect()
 }
 
 fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entry {

@@ -12,7 +12,8 @@ use scrinium_formula::Environment;
 use scrinium_index::Change;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
-use super::entries::{Entry, decode_list, encode_list, entries};
+use super::entries::{Entry, decode_list, encode_list};
+use super::evaluate::Evaluator;
 use super::registry::{clear_leftovers, list_key};
 use super::{Group, View};
 use crate::database::Database;
@@ -100,6 +101,7 @@ impl Database {
         let (_, to) = keys::change_range(self.number());
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let mut evaluator = Evaluator::new(self, views.iter().map(|(view, _)| *view).collect(), environment);
         loop {
             let mut updates: Vec<ViewUpdate> =
                 views.iter().map(|(view, since)| ViewUpdate::new(view, *since)).collect();
@@ -109,7 +111,7 @@ impl Database {
                 let damaged = || DatabaseError::damaged("change", self.name());
                 let number = keys::change_number_of(key).ok_or_else(damaged)?;
                 let change = ChangeRecord::decode(stored).ok_or_else(damaged)?;
-                self.take_change(snapshot, &mut updates, &change, number, environment)?;
+                self.take_change(snapshot, &mut updates, &change, number, &mut evaluator)?;
                 reached = Some(number);
             }
             let at_end = reached.is_none();
@@ -131,7 +133,7 @@ impl Database {
         updates: &mut [ViewUpdate<'_>],
         change: &ChangeRecord,
         number: u64,
-        environment: &Environment,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<()> {
         let id = change.id.as_str();
         let record = if change.deleted || scrinium_document::is_design(id) {
@@ -141,15 +143,16 @@ impl Database {
             Some(stored.ok_or_else(|| DatabaseError::damaged("document", id))?)
         };
         let leaf = record.as_ref().map(|record| Leaf::decode(id, record)).transpose()?;
+        let mut entries = match &leaf {
+            Some(leaf) => evaluator.entries(id, leaf)?,
+            None => Vec::new(),
+        }
+        .into_iter();
         for update in updates {
-            if update.since >= number {
-                continue;
+            let new = entries.next().unwrap_or_default();
+            if update.since < number {
+                update.replace(self, id, new)?;
             }
-            let new = match &leaf {
-                Some(leaf) => entries(&update.view.definition, self, id, leaf, environment)?,
-                None => Vec::new(),
-            };
-            update.replace(self, id, new)?;
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::view::View;
-use crate::view::entries::{encode_list, entries};
+use crate::view::entries::encode_list;
+use crate::view::evaluate::Evaluator;
 use crate::view::registry::list_key;
 use crate::wire::put_bytes;
 
@@ -144,10 +145,11 @@ impl Evaluation<'_> {
     ) -> Result<Evaluated> {
         let runs = self.views.iter().map(|_| Run::default()).collect();
         let mut evaluated = Evaluated { runs, lists: BTreeMap::new() };
+        let mut evaluator = Evaluator::new(self.database, self.views.to_vec(), self.environment);
         loop {
             let load = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(load) = load else { break };
-            held_bytes.fetch_add(self.evaluate(&load, &mut evaluated)?, Ordering::Relaxed);
+            held_bytes.fetch_add(self.evaluate(&load, &mut evaluator, &mut evaluated)?, Ordering::Relaxed);
             if let Some(task) = self.task {
                 task.advance(load.documents.len() as u64);
             }
@@ -159,7 +161,12 @@ impl Evaluation<'_> {
     }
 
     /// Returns the bytes that the documents' entries and lists hold.
-    fn evaluate(&self, load: &Load, evaluated: &mut Evaluated) -> Result<usize> {
+    fn evaluate(
+        &self,
+        load: &Load,
+        evaluator: &mut Evaluator<'_>,
+        evaluated: &mut Evaluated,
+    ) -> Result<usize> {
         let mut lists = Vec::new();
         let mut bytes = 0;
         let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
@@ -168,8 +175,8 @@ impl Evaluation<'_> {
             if leaf.deleted {
                 continue;
             }
-            for (view, run) in self.views.iter().zip(&mut evaluated.runs) {
-                let some = entries(&view.definition, self.database, id, &leaf, self.environment)?;
+            let entries = evaluator.entries(id, &leaf)?;
+            for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
                     some.iter().for_each(|entry| run.push(entry));
                     bytes += some.iter().map(Run::bytes_of).sum::<usize>();
