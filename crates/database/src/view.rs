@@ -46,6 +46,8 @@ pub(crate) struct Views {
 /// The views of one design document.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
+    /// What the design document was before it changed, as long as views of now are not built: it answers for them.
+    before: Mutex<Option<Arc<Group>>>,
 }
 
 /// A view and its index.
@@ -61,7 +63,19 @@ impl Views {
     }
 }
 
+impl View {
+    fn is_built(&self) -> bool {
+        self.index.reached() > 0
+    }
+}
+
 impl Group {
+    /// The views now and, while some of them are not built, those before.
+    fn with_before(self: &Arc<Self>) -> impl Iterator<Item = Arc<Self>> + use<> {
+        let before = self.before.lock().clone();
+        std::iter::once(Arc::clone(self)).chain(before)
+    }
+
     fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.definition.name == name)
     }
@@ -76,16 +90,30 @@ impl Database {
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
     pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
         self.check_there()?;
-        let group = self.view_group(design)?;
-        let view = group
-            .view(view)
-            .ok_or_else(|| DatabaseError::NotFound { reason: "missing_named_view".to_owned() })?;
+        let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
+        let now = self.view_group(design)?;
+        now.view(view).ok_or_else(missing)?;
+        let group = match query.freshness {
+            Freshness::UpToDate => Arc::clone(&now),
+            _ => self.answering(design, view, &now),
+        };
         match query.freshness {
-            Freshness::UpToDate => self.update_views(&group)?,
+            // Views that are not built are left to the background where there are others to answer for them.
+            Freshness::Usual if now.before.lock().is_some() => self.update_built_views(&group)?,
+            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => drop(self.views.wanted.lock().insert(design.to_owned())),
         }
-        read::rows(self, view, &query)
+        read::rows(self, group.view(view).ok_or_else(missing)?, &query)
+    }
+
+    /// The views that answer for one of `now`: while it is not built, those before the design document changed, if
+    /// they had one of that name. It is then built in the background.
+    fn answering(&self, design: &str, view: &str, now: &Arc<Group>) -> Arc<Group> {
+        let Some(before) = now.before.lock().clone() else { return Arc::clone(now) };
+        self.views.wanted.lock().insert(design.to_owned());
+        let is_built = |group: &Group| group.view(view).is_some_and(View::is_built);
+        if !is_built(now) && is_built(&before) { before } else { Arc::clone(now) }
     }
 
     /// `_design/x/_info`: how large the indexes are and what they have reached.
@@ -124,7 +152,9 @@ impl Database {
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn update_view_group(self: &Arc<Self>, design: &str) -> Result<()> {
         let group = self.view_group(design)?;
-        self.update_views(&group)
+        self.update_views(&group)?;
+        *group.before.lock() = None;
+        Ok(())
     }
 
     /// Design documents whose views a reader wanted brought up to date soon (`update=lazy`); forgotten
@@ -142,7 +172,10 @@ impl Database {
         self.check_there()?;
         let mut used = HashSet::new();
         for design in self.design_names()? {
-            used.extend(self.view_group(&design)?.views.iter().map(|view| view.definition.identity));
+            let groups = self.view_group(&design)?.with_before();
+            used.extend(groups.flat_map(|group| {
+                group.views.iter().map(|view| view.definition.identity).collect::<Vec<_>>()
+            }));
         }
         registry::drop_unused(self, &used)
     }
@@ -185,9 +218,20 @@ impl Database {
                 Ok(View { definition: Arc::new(definition), index })
             })
             .collect::<Result<Vec<View>>>()?;
-        let group = Arc::new(Group { views });
-        self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
+        let mut groups = self.views.groups.lock();
+        let before = groups.get(design).and_then(|(_, group)| self.stand_in(group, &views));
+        let group = Arc::new(Group { views, before: Mutex::new(before) });
+        groups.insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
+    }
+
+    /// What can answer for `views` until they are built, if that takes long.
+    fn stand_in(&self, before: &Arc<Group>, views: &[View]) -> Option<Arc<Group>> {
+        let is_slow = self.visible_change_number() > update::BUILD_FROM_CHANGES;
+        if !is_slow || views.iter().all(View::is_built) {
+            return None;
+        }
+        before.with_before().find(|group| group.views.iter().any(View::is_built))
     }
 
     /// Approximate bytes of everything derived from this database's documents.

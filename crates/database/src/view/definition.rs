@@ -22,7 +22,20 @@ pub(crate) struct Column {
     pub(crate) sort: Option<Sort>,
     /// Each element of a list is an entry of its own.
     pub(crate) category: bool,
-    pub(crate) total: bool,
+    /// Its numbers are added up, and shown so.
+    pub(crate) total: Option<Total>,
+}
+
+/// What a row of totals shows of a column's sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Total {
+    Sum,
+    /// Divided by the number of entries.
+    Average,
+    /// In percent of the sum of the category above.
+    PercentOfParent,
+    /// In percent of the sum of the whole view.
+    PercentOfAll,
 }
 
 impl Column {
@@ -32,7 +45,7 @@ impl Column {
             title,
             sort,
             category: false,
-            total: false,
+            total: None,
         }
     }
 }
@@ -87,6 +100,6 @@ impl Definition {
 
     /// The columns with totals.
     pub(crate) fn totals(&self) -> impl Iterator<Item = &Column> {
-        self.columns.iter().filter(|column| column.total)
+        self.columns.iter().filter(|column| column.total.is_some())
     }
 }

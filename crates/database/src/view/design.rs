@@ -17,7 +17,7 @@ use scrinium_formula::Formula;
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, Sort, Source};
+use super::definition::{Column, Definition, Sort, Source, Total};
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
@@ -109,17 +109,17 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     Ok(definition)
 }
 
-fn parse_column(view: &str, index: usize, column: &Value) -> Result<(Column, Formula)> {
+fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula)> {
     let place = format!("view `{view}`, column {}", index + 1);
-    let text = |member: &str| column.get(member).and_then(Value::as_str);
-    let flag = |member: &str| match column.get(member) {
+    let text = |member: &str| column_json.get(member).and_then(Value::as_str);
+    let flag = |member: &str| match column_json.get(member) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
         Some(_) => Err(wrong(format!("{place}: `{member}` must be true or false"))),
     };
     let formula = text("formula").ok_or_else(|| wrong(format!("{place}: `formula` is missing")))?;
     let category = flag("category")?;
-    let sort = match column.get("sort") {
+    let sort = match column_json.get("sort") {
         None | Some(Value::Null) if category => Some(Sort::Ascending),
         None | Some(Value::Null) => None,
         Some(Value::String(sort)) if sort == "asc" => Some(Sort::Ascending),
@@ -129,8 +129,29 @@ fn parse_column(view: &str, index: usize, column: &Value) -> Result<(Column, For
     let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
     let mut column = Column::new(title, sort);
     column.category = category;
-    column.total = flag("total")?;
+    column.total = match column_json.get("total") {
+        None | Some(Value::Null | Value::Bool(false)) => None,
+        Some(Value::Bool(true)) => Some(Total::Sum),
+        Some(Value::String(total)) => Some(parse_total(total, &place)?),
+        Some(_) => return Err(wrong_total(&place)),
+    };
     Ok((column, compile(formula, &place)?))
+}
+
+fn parse_total(total: &str, place: &str) -> Result<Total> {
+    match total {
+        "sum" => Ok(Total::Sum),
+        "average" => Ok(Total::Average),
+        "percent_of_parent" => Ok(Total::PercentOfParent),
+        "percent_of_all" => Ok(Total::PercentOfAll),
+        _ => Err(wrong_total(place)),
+    }
+}
+
+fn wrong_total(place: &str) -> DatabaseError {
+    wrong(format!(
+        "{place}: `total` must be true, false, \"sum\", \"average\", \"percent_of_parent\" or \"percent_of_all\""
+    ))
 }
 
 fn compile(source: &str, place: &str) -> Result<Formula> {

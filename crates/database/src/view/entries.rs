@@ -60,12 +60,14 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
             write_component(&mut key, element, sort);
             put_number(&mut value, key.len() as u64);
         }
-        if column.total {
+        if column.total.is_some() {
             totals.push(element.as_f64().unwrap_or(0.0));
         }
         let told = match column.sort {
             Some(sort) => value_of_component(key.get(start..).unwrap_or_default(), sort),
-            None => totals.last().filter(|_| column.total).and_then(|total| collation::number(*total)),
+            None => {
+                totals.last().filter(|_| column.total.is_some()).and_then(|total| collation::number(*total))
+            }
         };
         if told.as_ref() == Some(element) {
             columns.push(0);
@@ -134,7 +136,7 @@ impl<'a> StoredEntry<'a> {
                     Some((component, sort))
                 }
             };
-            let total = if column.total { totals.next() } else { None };
+            let total = if column.total.is_some() { totals.next() } else { None };
             columns.push(match (input.text()?, component) {
                 ("", Some((component, sort))) => Cow::Owned(value_of_component(component, sort)?.to_string()),
                 ("", None) => Cow::Owned(collation::number(total?)?.to_string()),

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use scrinium_index::{Entry, Reader};
 use scrinium_store::{Direction, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::View;
-use super::definition::{Definition, Sort};
+use super::definition::{Definition, Sort, Total};
 use super::entries::{END_OF_KEY, StoredEntry, write_component};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -28,6 +30,9 @@ pub(crate) struct ViewRows {
     direction: Direction,
     skip: u64,
     left: u64,
+    /// The entry given last, if it is to be told where the next page begins.
+    last: Option<Vec<u8>>,
+    tell_next: bool,
     /// Documents are read from here, if they are wanted.
     documents: Option<(Snapshot, ReadOptions)>,
     totals: Option<Totals>,
@@ -35,7 +40,7 @@ pub(crate) struct ViewRows {
 
 /// How totals are taken.
 struct Totals {
-    titles: Vec<String>,
+    columns: Vec<(String, Total)>,
     /// So many elements of the key make a category; 0: one total of everything.
     level: usize,
 }
@@ -45,7 +50,10 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     let reader = view.index.index.reader()?;
     let sorts: Vec<Sort> = view.definition.sorted().map(|(_, sort)| sort).collect();
     let totals = wanted_totals(view, query, sorts.len())?;
-    let ranges = ranges(query, &sorts);
+    let mut ranges = ranges(query, &sorts);
+    if let Some(place) = begin(database, view, query, &sorts)? {
+        ranges.iter_mut().for_each(|range| place.cut(range));
+    }
     let direction = if query.descending { Direction::Backward } else { Direction::Forward };
     let total_rows = reader.len();
     let offset = match (ranges.as_slice(), direction) {
@@ -63,6 +71,8 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         direction,
         skip: query.skip,
         left: query.limit.unwrap_or(u64::MAX),
+        last: None,
+        tell_next: query.next_page,
         documents,
         totals,
     };
@@ -71,6 +81,66 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         rows.update_sequence = Some(database.sequence_text(view.index.reached()));
     }
     Ok(rows)
+}
+
+/// Where a page begins within the ranges asked for.
+enum Begin {
+    /// Here or above, read forward.
+    From(Vec<u8>),
+    /// Below, read backward.
+    Below(Vec<u8>),
+}
+
+impl Begin {
+    /// Leaves of a range what lies behind.
+    fn cut(&self, (from, to): &mut Range) {
+        match self {
+            Self::From(key) if *key > *from => from.clone_from(key),
+            Self::Below(key) if *key < *to => to.clone_from(key),
+            _ => {}
+        }
+    }
+
+    /// Behind an entry, in the direction of reading; or at it.
+    fn of_entry(mut key: Vec<u8>, query: &RowQuery, behind: bool) -> Self {
+        // No key lies between this one and it with a zero behind it.
+        if query.descending != behind {
+            key.push(0);
+        }
+        if query.descending { Self::Below(key) } else { Self::From(key) }
+    }
+}
+
+/// Where `find`, `at` and `from` have a page begin.
+fn begin(database: &Database, view: &View, query: &RowQuery, sorts: &[Sort]) -> Result<Option<Begin>> {
+    let wrong =
+        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
+    match (&query.from, &query.at, &query.find) {
+        (None, None, None) => Ok(None),
+        (Some(token), None, None) => {
+            let key =
+                URL_SAFE_NO_PAD.decode(token).map_err(|_| wrong("`from` is not where a page ended."))?;
+            Ok(Some(Begin::of_entry(key, query, true)))
+        }
+        (None, Some(id), None) => {
+            let keys = view.index.entry_keys(database, &view.definition, id)?;
+            let first = if query.descending { keys.into_iter().max() } else { keys.into_iter().min() };
+            let missing =
+                || DatabaseError::NotFound { reason: "The document is not in the view.".to_owned() };
+            Ok(Some(Begin::of_entry(first.ok_or_else(missing)?, query, false)))
+        }
+        (None, None, Some(text)) => {
+            let falls = (sorts.first() == Some(&Sort::Descending)) != query.descending;
+            // Where values fall, what begins with the text lies before the text itself: from the highest such on.
+            let highest = if falls { "\u{ffff}" } else { "" };
+            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), sorts);
+            if query.descending {
+                key.push(u8::MAX);
+            }
+            Ok(Some(if query.descending { Begin::Below(key) } else { Begin::From(key) }))
+        }
+        _ => Err(wrong("Only one of `find`, `at` and `from` can say where a page begins.")),
+    }
 }
 
 /// A formula view gives rows unless totals are asked for, by `reduce`, `group` or `group_level`.
@@ -93,7 +163,9 @@ fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Result<Option<
         None if query.group || query.keys.is_some() => sorted,
         None => 0,
     };
-    Ok(Some(Totals { titles: view.definition.totals().map(|column| column.title.clone()).collect(), level }))
+    let columns = view.definition.totals();
+    let columns = columns.filter_map(|column| Some((column.title.clone(), column.total?))).collect();
+    Ok(Some(Totals { columns, level }))
 }
 
 /// The ranges that a query asks for, in the order in which they are read.
@@ -197,7 +269,10 @@ impl ViewRows {
             let key = entry.key;
             rows.push(self.row(&entry)?);
             self.left -= 1;
-            if rows.len() == max_rows {
+            if self.left == 0 && self.tell_next {
+                self.last = Some(key.to_vec());
+            }
+            if rows.len() == max_rows || self.left == 0 {
                 let rest = match self.direction {
                     Direction::Forward => ([key, &[0]].concat(), to),
                     Direction::Backward => (from, key.to_vec()),
@@ -207,6 +282,21 @@ impl ViewRows {
             }
         }
         Ok(())
+    }
+
+    /// Where the next page begins, if the limit ended this one and there are entries behind it.
+    pub(crate) fn next_page(&self) -> Result<Option<String>> {
+        let Some(last) = &self.last else { return Ok(None) };
+        for (from, to) in &self.ranges {
+            let (from, to) = match self.direction {
+                Direction::Forward => ([last, &[0][..]].concat().max(from.clone()), to.clone()),
+                Direction::Backward => (from.clone(), last.clone().min(to.clone())),
+            };
+            if from < to && self.reader.count_range(&from, Some(&to))? > 0 {
+                return Ok(Some(URL_SAFE_NO_PAD.encode(last)));
+            }
+        }
+        Ok(None)
     }
 
     fn row(&self, entry: &Entry<'_>) -> Result<Row> {
@@ -243,9 +333,11 @@ impl ViewRows {
         } else {
             (category.clone().max(from.clone()), keys::successor(&category).min(to.clone()))
         };
+        let parent = entry.category(totals.level.saturating_sub(1)).ok_or_else(damaged)?.to_vec();
+        let above = if parent.is_empty() { vec![u8::MAX] } else { keys::successor(&parent) };
         let row = Row {
             key: category_key(&self.definition.key_json(&entry.columns), totals.level).ok_or_else(damaged)?,
-            value: Some(totals_of(&reader, &totals.titles, &first, &last)?),
+            value: Some(totals.of(&reader, (&first, &last), (parent.as_slice(), &above))?),
             ..Row::default()
         };
         match self.direction {
@@ -272,10 +364,38 @@ fn category_key(key_json: &str, level: usize) -> Option<String> {
     Some(Value::Array(elements).to_string())
 }
 
-fn totals_of(reader: &Reader, titles: &[String], from: &[u8], to: &[u8]) -> Result<String> {
-    let count = reader.count_range(from, Some(to))?;
-    let sums = reader.sums_range(from, Some(to))?;
-    let sums: Map<String, Value> =
-        titles.iter().zip(sums.iter()).map(|(title, sum)| (title.clone(), json!(sum))).collect();
-    Ok(json!({"count": count, "totals": sums}).to_string())
+impl Totals {
+    /// What lies between two keys: the number of entries, and each total in its way. `parent` is the category above,
+    /// or the whole view.
+    fn of(&self, reader: &Reader, (from, to): (&[u8], &[u8]), parent: (&[u8], &[u8])) -> Result<String> {
+        let count = reader.count_range(from, Some(to))?;
+        let sums = reader.sums_range(from, Some(to))?;
+        let wants = |total: Total| self.columns.iter().any(|(_, wanted)| *wanted == total);
+        let of_parent = if wants(Total::PercentOfParent) {
+            reader.sums_range(parent.0, Some(parent.1))?
+        } else {
+            Vec::new()
+        };
+        let of_all = if wants(Total::PercentOfAll) { reader.sums() } else { Vec::new() };
+        #[allow(clippy::cast_precision_loss, reason = "an average needs no more than 53 bits")]
+        let shown = |place: usize, sum: f64, total: Total| match total {
+            Total::Sum => sum,
+            Total::Average => sum / count.max(1) as f64,
+            Total::PercentOfParent => percent(sum, of_parent.get(place)),
+            Total::PercentOfAll => percent(sum, of_all.get(place)),
+        };
+        let columns = self.columns.iter().zip(&sums).enumerate();
+        let totals: Map<String, Value> = columns
+            .map(|(place, ((title, total), sum))| (title.clone(), json!(shown(place, *sum, *total))))
+            .collect();
+        Ok(json!({"count": count, "totals": totals}).to_string())
+    }
+}
+
+/// Nothing is no percent of nothing.
+fn percent(part: f64, whole: Option<&f64>) -> f64 {
+    match whole {
+        Some(whole) if *whole != 0.0 => part * 100.0 / whole,
+        _ => 0.0,
+    }
 }

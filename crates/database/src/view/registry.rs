@@ -19,8 +19,9 @@ use scrinium_index::{Index, IndexError};
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
+use super::entries::decode_list;
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{DatabaseError, Result};
 use crate::keys;
 
 const NO_INDEX: u32 = u32::MAX;
@@ -48,6 +49,20 @@ impl ViewIndex {
 
     pub(super) fn len(&self) -> u64 {
         self.index.len()
+    }
+
+    /// The keys of a document's entries.
+    pub(super) fn entry_keys(
+        &self,
+        database: &Database,
+        definition: &Definition,
+        id: &str,
+    ) -> Result<Vec<Vec<u8>>> {
+        let stored = database.store().get(Family::DerivedPoint, &list_key(self.id, id))?;
+        let Some(stored) = stored else { return Ok(Vec::new()) };
+        let entries = decode_list(id, definition.totals().count(), &stored);
+        let entries = entries.ok_or_else(|| DatabaseError::damaged("list of entries", id))?;
+        Ok(entries.into_iter().map(|(key, _)| key).collect())
     }
 
     pub(super) fn is_updating(&self) -> bool {

@@ -28,18 +28,28 @@ pub(crate) use build::default_rebuild_dir;
 const CHANGES_AT_ONCE: usize = 500;
 
 /// A new index of a database with more changes than this is built in bulk.
-const BUILD_FROM_CHANGES: u64 = 2000;
+pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 
 impl Database {
-    /// Brings the views of a design document up to the last visible change.
+    /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
+    /// themselves, so that nobody waits for them who reads another.
     pub(super) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+        self.update_built_views(group)?;
+        self.update_together(group.views.iter().filter(|view| !view.is_built()).collect())
+    }
+
+    /// As [`update_views`](Self::update_views), without those that are not built.
+    pub(super) fn update_built_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+        self.update_together(group.views.iter().filter(|view| view.is_built()).collect())
+    }
+
+    fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
         let wanted = self.visible_change_number();
-        if !group.views.iter().any(|view| self.is_behind(view, wanted)) {
+        if !views.iter().any(|view| self.is_behind(view, wanted)) {
             return Ok(());
         }
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
         // for each other.
-        let mut views: Vec<&View> = group.views.iter().collect();
         views.sort_by_key(|view| view.index.id);
         views.dedup_by_key(|view| view.index.id);
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
