@@ -38,6 +38,7 @@ impl Index {
         match built {
             Ok(built) => self.publish(Ok(built)),
             Err(error) => {
+                self.reductions.clear();
                 let cleared = Self::drop_index(&self.store, self.layout.id);
                 let empty = Tree::build(&[], self.layout.columns);
                 self.publish(Ok((empty, State::default())))?;
