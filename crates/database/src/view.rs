@@ -157,6 +157,29 @@ impl Database {
         Ok(())
     }
 
+    /// Brings all views up to date, or those of one name; `rebuild` builds them anew from all documents, whatever
+    /// their indexes hold, while readers have the old entries. Returns how many views there were.
+    ///
+    /// # Errors
+    /// What the store reports, and [`DatabaseError::Unavailable`] if the task was told to stop.
+    pub fn update_all_views(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
+        let mut found = 0;
+        for design in self.design_names()? {
+            let group = self.view_group(&design)?;
+            let is_wanted = |view: &&View| name.is_none_or(|name| name == view.definition.name);
+            let views: Vec<&View> = group.views.iter().filter(is_wanted).collect();
+            found += views.len();
+            if views.is_empty() {
+                continue;
+            }
+            if rebuild {
+                self.rebuild_views(views)?;
+            }
+            self.update_view_group(&design)?;
+        }
+        Ok(found)
+    }
+
     /// Design documents whose views a reader wanted brought up to date soon (`update=lazy`); forgotten
     /// with this call.
     #[must_use]

@@ -209,7 +209,7 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
 }
 
 /// Goes through the lists of all indexes of the database, since they lie side by side.
-fn remove_lists(store: &Store, id: u64) -> Result<()> {
+pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
     let (database, index) = numbers_of(id);
     let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
     let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();

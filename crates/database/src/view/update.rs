@@ -14,7 +14,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
 use super::entries::{Entry, decode_list, encode_list};
 use super::evaluate::Evaluator;
-use super::registry::{clear_leftovers, list_key};
+use super::registry::{clear_leftovers, list_key, note_leftovers, remove_lists};
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -59,6 +59,24 @@ impl Database {
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
         result
+    }
+
+    /// Builds views anew from all documents, whatever their indexes hold. Readers have the old entries meanwhile.
+    pub(super) fn rebuild_views(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
+        views.sort_by_key(|view| view.index.id);
+        views.dedup_by_key(|view| view.index.id);
+        let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
+        let (last, snapshot) = (self.visible_change_number(), self.store().snapshot());
+        for view in &views {
+            // From here to the end of the build, a crash leaves indexes that begin anew.
+            note_leftovers(self.store(), view.index.id)?;
+            remove_lists(self.store(), view.index.id)?;
+        }
+        if !views.is_empty() {
+            build::build(self, &snapshot, &views, &environment(self), last)?;
+        }
+        drop(updating);
+        Ok(())
     }
 
     /// Whether there is something to do for an index to hold what it should at change `wanted`.

@@ -56,6 +56,9 @@ pub(super) fn build(
     }
     // What a failure leaves may be its cause; only a crash is gone on from.
     workplace.remove();
+    if built.is_err() {
+        views.iter().for_each(|view| empty(view));
+    }
     if let Some(task) = task {
         match &built {
             Ok(()) => task.finish(),
@@ -64,6 +67,14 @@ pub(super) fn build(
         }
     }
     built
+}
+
+/// What was written of an index is no whole without the lists, so nobody may read it or go on from there.
+fn empty(view: &View) {
+    let nothing = std::iter::empty::<Result<(Vec<u8>, Vec<u8>, Vec<f64>)>>();
+    if let Err(error) = view.index.index.rebuild(nothing, 0) {
+        tracing::warn!(view = view.definition.name, %error, "an index that was not completed is still in the store");
+    }
 }
 
 fn task(database: &Database, views: &[&View]) -> Option<Task> {
