@@ -15,6 +15,7 @@ use crate::content::collector::Collected;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::header::{DEFAULT_REVISION_LIMIT, Header};
+use crate::view::Engines;
 use crate::{keys, names};
 
 /// Databases kept ready though nobody uses them; some KB each.
@@ -55,6 +56,7 @@ pub(crate) struct Common {
     guard: OnceLock<Arc<dyn Guard>>,
     tasks: OnceLock<Tasks>,
     rebuild_dir: RwLock<PathBuf>,
+    pub(crate) engines: Engines,
 }
 
 impl Common {
@@ -139,6 +141,7 @@ impl Databases {
                 options: RwLock::new(options),
                 guard: OnceLock::new(),
                 tasks: OnceLock::new(),
+                engines: Engines::default(),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,

@@ -11,6 +11,7 @@ mod entries;
 mod evaluate;
 mod read;
 mod registry;
+mod scripts;
 mod update;
 
 use std::collections::{HashMap, HashSet};
@@ -25,11 +26,12 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
-use definition::Definition;
+use definition::{Definition, Source};
 use registry::ViewIndex;
 
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
+pub(crate) use scripts::Engines;
 pub(crate) use update::default_rebuild_dir;
 
 /// What a database keeps in memory of its views.
@@ -128,10 +130,19 @@ impl Database {
         let size: u64 = group.views.iter().map(|view| view.index.size_bytes(self.store())).sum();
         let entries: u64 = group.views.iter().map(|view| view.index.len()).sum();
         let updating = group.views.iter().any(|view| view.index.is_updating());
+        let errors: serde_json::Map<String, Value> = group
+            .views
+            .iter()
+            .map(|view| (view, view.index.errors.lock().clone()))
+            .filter(|(_, errors)| errors.count > 0)
+            .map(|(view, errors)| {
+                (view.definition.name.clone(), json!({"count": errors.count, "last": errors.last}))
+            })
+            .collect();
         Ok(json!({
             "name": design,
             "view_index": {
-                "language": "formula",
+                "language": language(&group),
                 "signature": signature(&group),
                 "update_seq": reached,
                 "pending_changes": last.saturating_sub(reached),
@@ -141,6 +152,7 @@ impl Database {
                 "waiting_clients": 0,
                 "purge_seq": 0,
                 "entries": entries,
+                "errors": errors,
                 "sizes": {"file": size, "active": size, "external": size},
             }
         }))
@@ -265,6 +277,14 @@ impl Database {
             .iter()
             .map(|family| self.store().size_of(*family, &from, &to))
             .sum()
+    }
+}
+
+fn language(group: &Group) -> &'static str {
+    match group.views.first().map(|view| &view.definition.source) {
+        Some(Source::Formulas { .. }) => "formula",
+        Some(Source::Mango(_)) => "query",
+        Some(Source::Script(_)) | None => "javascript",
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use scrinium_formula::Formula;
+use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
 use serde_json::Value;
 
@@ -56,6 +57,16 @@ pub(crate) enum Source {
     Formulas { selection: Formula, columns: Vec<Formula> },
     /// The fields of a Mango index, each a column.
     Mango(Arc<IndexDefinition>),
+    /// CouchDB's map function; the columns are key and value.
+    Script(Arc<Script>),
+}
+
+/// A view of a JavaScript design document.
+pub(crate) struct Script {
+    pub(crate) map: String,
+    /// `views.lib`, whose modules the function may require.
+    pub(crate) library: Option<Value>,
+    pub(crate) reducer: Option<Reducer>,
 }
 
 /// A view as its design document describes it.
@@ -75,8 +86,12 @@ impl Definition {
         self.columns.iter().filter_map(|column| column.sort.map(|sort| (column, sort)))
     }
 
-    /// The key of an entry, from the JSON of its columns: a list of the sorted ones.
+    /// The key of an entry, from the JSON of its columns: a list of the sorted ones, or what a map function
+    /// emitted.
     pub(crate) fn key_json(&self, columns: &[Cow<'_, str>]) -> String {
+        if let (Some(_), [key, _]) = (self.script(), columns) {
+            return key.clone().into_owned();
+        }
         let sorted = self.columns.iter().zip(columns).filter(|(column, _)| column.sort.is_some());
         let sorted: Vec<&str> = sorted.map(|(_, json)| json.as_ref()).collect();
         format!("[{}]", sorted.join(","))
@@ -84,6 +99,9 @@ impl Definition {
 
     /// The value of an entry, from the JSON of its columns: an object of all of them; `null` in a Mango index.
     pub(crate) fn value_json(&self, columns: &[Cow<'_, str>]) -> String {
+        if let (Some(_), [_, value]) = (self.script(), columns) {
+            return value.clone().into_owned();
+        }
         if matches!(self.source, Source::Mango(_)) {
             return "null".to_owned();
         }
@@ -96,6 +114,14 @@ impl Definition {
         }
         out.push_str(if out.is_empty() { "{}" } else { "}" });
         out
+    }
+
+    /// The functions of a JavaScript view.
+    pub(crate) const fn script(&self) -> Option<&Arc<Script>> {
+        match &self.source {
+            Source::Script(script) => Some(script),
+            Source::Formulas { .. } | Source::Mango(_) => None,
+        }
     }
 
     /// The columns with totals.

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Formula;
+use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce};
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, Sort, Source, Total};
+use super::definition::{Column, Definition, Script, Sort, Source, Total};
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
@@ -41,6 +42,7 @@ pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     let parse = match design.get("language").and_then(Value::as_str) {
         Some("formula") => parse_formulas,
         Some("query") => parse_mango,
+        None | Some("javascript") => return parse_scripts(views),
         _ => return Ok(Vec::new()),
     };
     let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
@@ -49,6 +51,59 @@ pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     }
     let id = design.get("_id").and_then(Value::as_str).unwrap_or_default();
     views.iter().map(|(name, view)| parse(id, name, view)).collect()
+}
+
+/// Refuses, before it is stored, a design document whose functions cannot be compiled.
+///
+/// # Errors
+/// As [`parse`], and `compilation_error` for JavaScript.
+pub(crate) fn check(design: &Value) -> Result<()> {
+    for definition in parse(design)? {
+        let Some(script) = definition.script() else { continue };
+        let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {
+            error: error.error(),
+            reason: format!("view `{}`, {function}: {error}", definition.name),
+        };
+        MapEngine::new(&[&script.map], script.library.as_ref(), Limits::default())
+            .map_err(|error| place("map", error))?;
+        if let Some(Reducer::Function(source)) = &script.reducer {
+            check_reduce(source, &Limits::default()).map_err(|error| place("reduce", error))?;
+        }
+    }
+    Ok(())
+}
+
+/// CouchDB's views: a map function each, and perhaps a reduce function. `views.lib` holds modules.
+fn parse_scripts(views: &Value) -> Result<Vec<Definition>> {
+    let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
+    if views.len() > MAX_VIEWS {
+        return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
+    }
+    let library = views.get("lib");
+    let is_view = |(name, view): &(&String, &Value)| *name != "lib" || view.get("map").is_some();
+    views.iter().filter(is_view).map(|(name, view)| parse_script(name, view, library)).collect()
+}
+
+fn parse_script(name: &str, view: &Value, library: Option<&Value>) -> Result<Definition> {
+    let text = |member: &str| match view.get(member) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(format!("view `{name}`: `{member}` must be the text of a function"))),
+    };
+    let map = text("map")?.ok_or_else(|| wrong(format!("view `{name}` has no `map` function")))?;
+    let reducer = text("reduce")?.filter(|source| !source.is_empty());
+    let reducer = reducer.map(|source| Reducer::parse(&source)).transpose()?;
+    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": library});
+    Ok(Definition {
+        name: name.to_owned(),
+        columns: vec![
+            Column::new("key".to_owned(), Some(Sort::Ascending)),
+            Column::new("value".to_owned(), None),
+        ],
+        is_time_variant: false,
+        identity: identity_of(&identity),
+        source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
+    })
 }
 
 /// A Mango index, as `POST /{db}/_index` puts it into a design document.

@@ -117,21 +117,31 @@ pub(crate) struct StoredEntry<'a> {
 
 impl<'a> StoredEntry<'a> {
     /// `None`: damaged.
-    pub(crate) fn decode(definition: &Definition, entry: &scrinium_index::Entry<'a>) -> Option<Self> {
-        let mut input = Input::new(entry.value);
+    pub(crate) fn of(definition: &Definition, entry: &scrinium_index::Entry<'a>) -> Option<Self> {
+        Self::decode(definition, entry.key, entry.value, entry.sums())
+    }
+
+    /// `None`: damaged.
+    pub(crate) fn decode(
+        definition: &Definition,
+        key: &'a [u8],
+        value: &'a [u8],
+        mut totals: impl Iterator<Item = f64>,
+    ) -> Option<Self> {
+        let mut input = Input::new(value);
         let count = input.number()?;
         let mut ends = Vec::new();
         for _ in 0..count {
             ends.push(usize::try_from(input.number()?).ok()?);
         }
         let mut columns = Vec::with_capacity(definition.columns.len());
-        let (mut sorted, mut totals, mut start) = (ends.iter(), entry.sums(), 0);
+        let (mut sorted, mut start) = (ends.iter(), 0);
         for column in &definition.columns {
             let component = match column.sort {
                 None => None,
                 Some(sort) => {
                     let end = *sorted.next()?;
-                    let component = entry.key.get(start..end)?;
+                    let component = key.get(start..end)?;
                     start = end;
                     Some((component, sort))
                 }
@@ -143,7 +153,7 @@ impl<'a> StoredEntry<'a> {
                 (json, _) => Cow::Borrowed(json),
             });
         }
-        Some(Self { key: entry.key, ends, columns })
+        Some(Self { key, ends, columns })
     }
 
     pub(crate) fn id(&self) -> Option<&'a str> {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use scrinium_document::collation;
 use scrinium_index::{Entry, Reader};
+use scrinium_javascript::Reducer;
 use scrinium_store::{Direction, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::View;
-use super::definition::{Definition, Sort, Total};
+use super::definition::{Definition, Script, Sort, Total};
 use super::entries::{END_OF_KEY, StoredEntry, write_component};
+use super::scripts::Reducing;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -43,12 +46,18 @@ struct Totals {
     columns: Vec<(String, Total)>,
     /// So many elements of the key make a category; 0: one total of everything.
     level: usize,
+    /// The function of a JavaScript view, instead of totals of columns.
+    reducer: Option<Reducer>,
 }
 
 /// The rows of a view that a query asks for.
 pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> Result<Rows> {
     let reader = view.index.index.reader()?;
-    let sorts: Vec<Sort> = view.definition.sorted().map(|(_, sort)| sort).collect();
+    // What a map function emits is one key, also if it is an array.
+    let sorts: Vec<Sort> = match view.definition.script() {
+        Some(_) => Vec::new(),
+        None => view.definition.sorted().map(|(_, sort)| sort).collect(),
+    };
     let totals = wanted_totals(view, query, sorts.len())?;
     let mut ranges = ranges(query, &sorts);
     if let Some(place) = begin(database, view, query, &sorts)? {
@@ -146,6 +155,9 @@ fn begin(database: &Database, view: &View, query: &RowQuery, sorts: &[Sort]) -> 
 /// A formula view gives rows unless totals are asked for, by `reduce`, `group` or `group_level`.
 fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Result<Option<Totals>> {
     let grouped = query.group || query.group_level.is_some();
+    if let Some(script) = view.definition.script() {
+        return wanted_reduction(script, query, grouped);
+    }
     if query.reduce == Some(false) && grouped || query.reduce.is_none() && !grouped {
         return Ok(None);
     }
@@ -165,7 +177,35 @@ fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Result<Option<
     };
     let columns = view.definition.totals();
     let columns = columns.filter_map(|column| Some((column.title.clone(), column.total?))).collect();
-    Ok(Some(Totals { columns, level }))
+    Ok(Some(Totals { columns, level, reducer: None }))
+}
+
+/// CouchDB's rules: a view with a reduce function is reduced unless that is declined.
+fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<Option<Totals>> {
+    let wrong =
+        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
+    let Some(reducer) = &script.reducer else {
+        return match query.reduce {
+            Some(true) => Err(wrong("Reduce is invalid for map-only views.")),
+            _ if grouped => Err(wrong("Invalid use of grouping on a map view.")),
+            _ => Ok(None),
+        };
+    };
+    if query.reduce == Some(false) {
+        return if grouped { Err(wrong("Invalid use of grouping on a map view.")) } else { Ok(None) };
+    }
+    if query.include_documents {
+        return Err(wrong("`include_docs` is invalid for reduce"));
+    }
+    let level = match query.group_level {
+        Some(level) => usize::try_from(level).unwrap_or(usize::MAX),
+        None if query.group => usize::MAX,
+        None if query.keys.is_some() => {
+            return Err(wrong("Multi-key fetches for reduce views must use `group=true`"));
+        }
+        None => 0,
+    };
+    Ok(Some(Totals { columns: Vec::new(), level, reducer: Some(reducer.clone()) }))
 }
 
 /// The ranges that a query asks for, in the order in which they are read.
@@ -199,10 +239,10 @@ fn ranges(query: &RowQuery, sorts: &[Sort]) -> Vec<Range> {
 }
 
 /// What the entries of a key begin with. An array is a key of several columns; anything else is the
-/// first column's.
+/// first column's. Without columns that sort, the key is one, whatever it is.
 fn key_prefix(key: &Value, sorts: &[Sort]) -> Vec<u8> {
     let elements = match key {
-        Value::Array(elements) => elements.as_slice(),
+        Value::Array(elements) if !sorts.is_empty() => elements.as_slice(),
         single => std::slice::from_ref(single),
     };
     let mut prefix = Vec::new();
@@ -301,7 +341,7 @@ impl ViewRows {
 
     fn row(&self, entry: &Entry<'_>) -> Result<Row> {
         let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
-        let entry = StoredEntry::decode(&self.definition, entry).ok_or_else(damaged)?;
+        let entry = StoredEntry::of(&self.definition, entry).ok_or_else(damaged)?;
         let id = entry.id().ok_or_else(damaged)?;
         let document = match &self.documents {
             None => None,
@@ -324,9 +364,26 @@ impl ViewRows {
         let Some(totals) = &self.totals else { return Ok(()) };
         let reader = self.reader.clone();
         let mut cursor = reader.cursor(&from, Some(&to), self.direction, 0)?;
-        let Some(entry) = cursor.next()? else { return Ok(()) };
+        let Some(stored) = cursor.next()? else { return Ok(()) };
         let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
-        let entry = StoredEntry::decode(&self.definition, &entry).ok_or_else(damaged)?;
+        let entry = StoredEntry::of(&self.definition, &stored).ok_or_else(damaged)?;
+        if let Some(reducer) = &totals.reducer {
+            let stored = stored.key.to_vec();
+            let key = self.definition.key_json(&entry.columns);
+            let group = Group::of(&key, totals.level).ok_or_else(damaged)?;
+            let (first, last) = match &group.range {
+                None => (from.clone(), to.clone()),
+                // Of keys so long that they are cut, each is a group.
+                Some((first, last)) if *first > stored || *last <= stored => {
+                    (stored.clone(), keys::next(&stored))
+                }
+                Some((first, last)) => (first.clone().max(from.clone()), last.clone().min(to.clone())),
+            };
+            let value = self.reduced(&reader, reducer, &first, &last)?;
+            let row = Row { key: group.key, value: Some(value), ..Row::default() };
+            self.give_total(row, (from, to), (first, last), rows);
+            return Ok(());
+        }
         let category = entry.category(totals.level).ok_or_else(damaged)?.to_vec();
         let (first, last) = if totals.level == 0 {
             (from.clone(), to.clone())
@@ -340,6 +397,12 @@ impl ViewRows {
             value: Some(totals.of(&reader, (&first, &last), (parent.as_slice(), &above))?),
             ..Row::default()
         };
+        self.give_total(row, (from, to), (first, last), rows);
+        Ok(())
+    }
+
+    /// A row of totals is given or skipped; what is left of the range comes next.
+    fn give_total(&mut self, row: Row, (from, to): Range, (first, last): Range, rows: &mut Vec<Row>) {
         match self.direction {
             Direction::Forward => self.ranges.push_front((last, to)),
             Direction::Backward => self.ranges.push_front((from, first)),
@@ -350,7 +413,59 @@ impl ViewRows {
             self.left -= 1;
             rows.push(row);
         }
-        Ok(())
+    }
+
+    /// What the reduce function makes of the entries between two keys.
+    fn reduced(&self, reader: &Reader, reducer: &Reducer, from: &[u8], to: &[u8]) -> Result<String> {
+        let mut lent = self.database.common.engines.reduce(reducer)?;
+        let Some(engine) = lent.get() else { return Ok("null".to_owned()) };
+        let mut reducing = Reducing { definition: &self.definition, engine };
+        match reader.reduce_range(from, Some(to), &mut reducing)? {
+            None => Ok("null".to_owned()),
+            Some(state) => Ok(reducing.engine.finish(&String::from_utf8_lossy(&state))?),
+        }
+    }
+}
+
+/// A group of the keys that a map function emitted.
+struct Group {
+    /// Its key, as the reader sees it.
+    key: String,
+    /// Where it lies; `None`: everything.
+    range: Option<Range>,
+}
+
+impl Group {
+    /// The group of a key: all keys; all arrays that agree in so many elements; or those that are the same.
+    fn of(key_json: &str, level: usize) -> Option<Self> {
+        if level == 0 {
+            return Some(Self { key: "null".to_owned(), range: None });
+        }
+        let key: Value = serde_json::from_str(key_json).ok()?;
+        match key {
+            Value::Array(mut elements) if elements.len() > level => {
+                elements.truncate(level);
+                let mut from = Vec::new();
+                collation::write_array_start(&mut from);
+                elements.iter().for_each(|element| collation::write_sort_key(&mut from, element));
+                let to = keys::successor(&from);
+                Some(Self { key: Value::Array(elements).to_string(), range: Some((from, to)) })
+            }
+            key => {
+                let from = key_prefix(&key, &[]);
+                let mut to = from.clone();
+                to.push(END_OF_KEY + 1);
+                // An array that is as short as the group is the group of longer ones too.
+                let to = match &key {
+                    Value::Array(elements) if elements.len() == level => {
+                        let open = from.split_last().map(|(_, open)| open).unwrap_or_default();
+                        keys::successor(open)
+                    }
+                    _ => to,
+                };
+                Some(Self { key: key_json.to_owned(), range: Some((from, to)) })
+            }
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
+use scrinium_javascript::ScriptError;
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
@@ -39,6 +40,14 @@ pub(crate) struct ViewIndex {
     pub(super) updating: AtomicBool,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
+    pub(super) errors: Mutex<Errors>,
+}
+
+/// Documents that a view's functions failed on, since the server was started.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Errors {
+    pub(super) count: u64,
+    pub(super) last: String,
 }
 
 impl ViewIndex {
@@ -49,6 +58,17 @@ impl ViewIndex {
 
     pub(super) fn len(&self) -> u64 {
         self.index.len()
+    }
+
+    /// A function failed on a document, or as a whole, which costs what it would have emitted.
+    pub(super) fn note_error(&self, id: Option<&str>, error: &ScriptError) {
+        let mut errors = self.errors.lock();
+        errors.count += 1;
+        errors.last = id.map_or_else(|| error.to_string(), |id| format!("document {id}: {error}"));
+        // The first is worth a line, and then ever fewer, or one bad function would fill the log.
+        if errors.count.is_power_of_two() {
+            tracing::warn!(count = errors.count, last = errors.last, "a view's function failed");
+        }
     }
 
     /// The keys of a document's entries.
@@ -134,6 +154,7 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
         evaluated_s: AtomicI64::new(0),
+        errors: Mutex::default(),
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)

@@ -170,12 +170,12 @@ impl Evaluation<'_> {
         let mut lists = Vec::new();
         let mut bytes = 0;
         let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
-        for (id, record) in documents {
-            let leaf = Leaf::decode(id, record)?;
-            if leaf.deleted {
-                continue;
-            }
-            let entries = evaluator.entries(id, &leaf)?;
+        let leaves = documents.map(|(id, record)| Ok((id.as_str(), Leaf::decode(id, record)?)));
+        let leaves = leaves.collect::<Result<Vec<(&str, Leaf<'_>)>>>()?;
+        let alive: Vec<(&str, &Leaf<'_>)> =
+            leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
+        let all = evaluator.entries_of_many(&alive)?;
+        for ((id, _), entries) in alive.iter().zip(all) {
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
                     some.iter().for_each(|entry| run.push(entry));
