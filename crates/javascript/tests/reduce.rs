@@ -5,6 +5,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
+    clippy::cast_possible_truncation,
     reason = "a test says what is wrong by panicking"
 )]
 
