@@ -32,7 +32,7 @@ const BUILD_FROM_CHANGES: u64 = 2000;
 
 impl Database {
     /// Brings the views of a design document up to the last visible change.
-    pub(super) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+    pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
         let wanted = self.visible_change_number();
         if !group.views.iter().any(|view| self.is_behind(view, wanted)) {
             return Ok(());
