@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use scrinium_document::is_design;
-use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+use scrinium_document::{Revision, is_design};
+use scrinium_mango::Selector;
+use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -12,6 +13,7 @@ use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::read::{ReadOptions, Renderer};
+use crate::view::document::Document;
 
 /// From where changes are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct ChangesQuery {
     pub ids: Option<Vec<String>>,
     /// Only design documents.
     pub design_only: bool,
+    /// Only documents of which a revision that is told matches, and of those revisions the ones that do.
+    pub selector: Option<Selector>,
 }
 
 /// A document that changed.
@@ -64,6 +68,9 @@ pub struct Change {
     /// The document as JSON, if it was asked for.
     pub document: Option<String>,
 }
+
+/// Documents held against a selector by one call.
+const MOST_EXAMINED: usize = 2000;
 
 /// Changes on their way to a reader, as of one snapshot, in bounded memory.
 pub struct Changes {
@@ -118,7 +125,8 @@ impl Database {
         })
     }
 
-    fn last_change(&self, snapshot: &Snapshot) -> Result<u64> {
+    /// The number of the last change in a snapshot.
+    pub(crate) fn last_change(&self, snapshot: &Snapshot) -> Result<u64> {
         let (from, to) = keys::change_range(self.number());
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Backward);
@@ -127,7 +135,8 @@ impl Database {
 }
 
 impl Changes {
-    /// The next changes, at most `max`; none at the end.
+    /// The next changes, at most `max`. With a selector there may be none although more are to come, so that a call
+    /// reads a bounded number of documents: [`is_at_end`](Self::is_at_end) tells.
     ///
     /// # Errors
     /// What the store reports.
@@ -140,7 +149,8 @@ impl Changes {
             return Ok(changes);
         }
         let mut cursor = snapshot.cursor(Family::Churn, KeyRange { from: &from, to: Some(&to) }, direction);
-        while self.left > 0 && changes.len() < max {
+        let mut examined = 0;
+        while self.left > 0 && changes.len() < max && examined < MOST_EXAMINED {
             let Some((key, stored)) = cursor.next()? else {
                 if !self.query.descending {
                     self.reached = self.last;
@@ -158,8 +168,10 @@ impl Changes {
                 self.from = keys::change(self.database.number(), change_number + 1);
             }
             if self.wants(&record.id) {
-                self.left -= 1;
-                changes.push(self.change(change_number, record)?);
+                examined += usize::from(self.query.selector.is_some());
+                let change = self.change(change_number, record)?;
+                self.left -= u64::from(change.is_some());
+                changes.extend(change);
             }
         }
         Ok(changes)
@@ -169,31 +181,67 @@ impl Changes {
         (!self.query.design_only || is_design(id)) && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
     }
 
-    fn change(&self, change_number: u64, record: ChangeRecord) -> Result<Change> {
+    /// None if the selector leaves it out.
+    fn change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
         let needs_head = self.query.all_leaves && record.several_leaves || self.query.include_documents;
         let head = if needs_head { self.database.head(&self.snapshot, &record.id)? } else { None };
-        let mut revisions = vec![record.winner.to_string()];
+        let mut revisions = Vec::new();
+        if self.matches(&record.id, None)? {
+            revisions.push(record.winner.to_string());
+        }
         if let (true, Some(head)) = (self.query.all_leaves, &head) {
-            let others = head.tree.leaves().filter(|leaf| *leaf.revision != record.winner);
-            revisions.extend(others.map(|leaf| leaf.revision.to_string()));
+            for leaf in head.tree.leaves().filter(|leaf| *leaf.revision != record.winner) {
+                if self.matches(&record.id, Some(leaf.revision))? {
+                    revisions.push(leaf.revision.to_string());
+                }
+            }
+        }
+        if revisions.is_empty() {
+            return Ok(None);
         }
         let mut document = None;
         if self.query.include_documents {
-            let key = keys::winner(self.database.number(), &record.id);
-            let stored = self.snapshot.get(Family::Scan, &key)?;
-            let stored = stored.ok_or_else(|| DatabaseError::damaged("document", &record.id))?;
+            let stored = self.stored(&record.id, None)?;
             let leaf = Leaf::decode(&record.id, &stored)?;
             let renderer = Renderer::new(&self.database, &self.options);
             document = Some(renderer.render(&record.id, &leaf, head.as_ref())?.json);
         }
-        Ok(Change {
+        Ok(Some(Change {
             sequence: self.database.sequence_text(change_number),
             change_number,
             id: record.id,
             revisions,
             deleted: record.deleted,
             document,
-        })
+        }))
+    }
+
+    /// Whether the selector, if there is one, matches the winner or a losing leaf.
+    fn matches(&self, id: &str, loser: Option<&Revision>) -> Result<bool> {
+        let Some(selector) = &self.query.selector else { return Ok(true) };
+        let stored = self.stored(id, loser)?;
+        let leaf = Leaf::decode(id, &stored)?;
+        let document = Document::new(&self.database, id, &leaf)?;
+        let matches = selector.matches(&document);
+        document.check()?;
+        Ok(matches)
+    }
+
+    /// The record of the winner, or of a losing leaf.
+    fn stored(&self, id: &str, loser: Option<&Revision>) -> Result<Slice> {
+        let number = self.database.number();
+        let key = match loser {
+            None => keys::winner(number, id),
+            Some(revision) => keys::loser(number, id, revision),
+        };
+        let stored = self.snapshot.get(Family::Scan, &key)?;
+        stored.ok_or_else(|| DatabaseError::damaged("document", id))
+    }
+
+    /// Whether there are no more changes.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.left == 0 || self.from >= self.to
     }
 
     /// Where a reader goes on after what was given so far; after the end, past what was filtered out.

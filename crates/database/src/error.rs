@@ -2,6 +2,7 @@
 
 use scrinium_document::DocumentError;
 use scrinium_index::IndexError;
+use scrinium_mango::MangoError;
 use scrinium_store::StoreError;
 
 /// Result of a database operation.
@@ -30,6 +31,9 @@ pub enum DatabaseError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A Mango query or index that is refused, or that no index can answer.
+    #[error(transparent)]
+    Query(#[from] MangoError),
     /// A database of that name exists.
     #[error("{reason}")]
     Exists {
@@ -88,6 +92,7 @@ impl DatabaseError {
             Self::BadRequest { error, .. }
             | Self::PreconditionFailed { error, .. }
             | Self::TooLarge { error, .. } => error,
+            Self::Query(error) => error.error(),
             Self::Exists { .. } => "file_exists",
             Self::Forbidden { .. } => "forbidden",
             Self::Full { .. } => "insufficient_storage",
@@ -104,11 +109,12 @@ impl DatabaseError {
 
     /// The HTTP status that CouchDB answers.
     #[must_use]
-    pub const fn status(&self) -> u16 {
+    pub fn status(&self) -> u16 {
         match self {
             Self::NotFound { .. } => 404,
             Self::Conflict => 409,
             Self::BadRequest { .. } => 400,
+            Self::Query(error) => error.status(),
             Self::Exists { .. } | Self::PreconditionFailed { .. } => 412,
             Self::TooLarge { .. } => 413,
             Self::Forbidden { .. } => 403,

@@ -11,7 +11,7 @@ use crate::head::Head;
 use crate::keys;
 use crate::leaf::Leaf;
 
-pub(crate) use render::{Renderer, write_fields};
+pub(crate) use render::{Renderer, other_leaves, write_fields};
 
 /// What a reader wants of a document beside its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

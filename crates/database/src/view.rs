@@ -7,7 +7,7 @@
 pub(crate) mod definition;
 pub(crate) mod design;
 pub(crate) mod document;
-mod entries;
+pub(crate) mod entries;
 mod evaluate;
 mod read;
 mod registry;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use scrinium_mango::IndexDefinition;
 use scrinium_store::Family;
 use serde_json::{Value, json};
 
@@ -34,16 +35,24 @@ pub(crate) use registry::drop_all;
 pub(crate) use scripts::Engines;
 pub(crate) use update::default_rebuild_dir;
 
+/// Design documents read at once; each may be of some size.
+const DESIGNS_AT_ONCE: usize = 10;
+
 /// What a database keeps in memory of its views.
 #[derive(Default)]
 pub(crate) struct Views {
     /// Grows whenever a design document changes.
     generation: AtomicU64,
     groups: Mutex<HashMap<String, (u64, Arc<Group>)>>,
+    /// The Mango indexes of all design documents, and of which generation they are.
+    mango: Mutex<Option<(u64, MangoIndexes)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
     /// Design documents whose views a reader wants brought up to date soon.
     wanted: Mutex<HashSet<String>>,
 }
+
+/// Definitions that queries choose among.
+pub(crate) type MangoIndexes = Arc<[Arc<IndexDefinition>]>;
 
 /// The views of one design document.
 pub(crate) struct Group {
@@ -63,6 +72,16 @@ impl Views {
     pub(crate) fn design_changed(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
+
+    /// Changes with every design document.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The views of this design document are brought up to date soon.
+    pub(crate) fn want(&self, design: &str) {
+        self.wanted.lock().insert(design.to_owned());
+    }
 }
 
 impl View {
@@ -78,7 +97,7 @@ impl Group {
         std::iter::once(Arc::clone(self)).chain(before)
     }
 
-    fn view(&self, name: &str) -> Option<&View> {
+    pub(crate) fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.definition.name == name)
     }
 }
@@ -104,7 +123,7 @@ impl Database {
             Freshness::Usual if now.before.lock().is_some() => self.update_built_views(&group)?,
             Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
-            Freshness::UpToDateSoon => drop(self.views.wanted.lock().insert(design.to_owned())),
+            Freshness::UpToDateSoon => self.views.want(design),
         }
         read::rows(self, group.view(view).ok_or_else(missing)?, &query)
     }
@@ -228,9 +247,36 @@ impl Database {
         }
     }
 
+    /// The Mango indexes of all design documents, by design document and name, and of which generation they are.
+    pub(crate) fn mango_indexes_of_generation(self: &Arc<Self>) -> Result<(u64, MangoIndexes)> {
+        let generation = self.views.generation();
+        if let Some((of, indexes)) = &*self.views.mango.lock()
+            && *of == generation
+        {
+            return Ok((generation, Arc::clone(indexes)));
+        }
+        let mut rows = self.design_documents(RowQuery { include_documents: true, ..RowQuery::default() })?;
+        let mut indexes = Vec::new();
+        loop {
+            let some = rows.next_rows(DESIGNS_AT_ONCE)?;
+            if some.is_empty() {
+                break;
+            }
+            for document in some.into_iter().filter_map(|row| row.document) {
+                let design = serde_json::from_str(&document)
+                    .map_err(|_| DatabaseError::damaged("design document", self.name()))?;
+                indexes.extend(design::mango_indexes(&design));
+            }
+        }
+        indexes.sort_by(|left, right| (left.design(), left.name()).cmp(&(right.design(), right.name())));
+        let indexes: MangoIndexes = indexes.into();
+        *self.views.mango.lock() = Some((generation, Arc::clone(&indexes)));
+        Ok((generation, indexes))
+    }
+
     /// The views of a design document as it is now.
-    fn view_group(self: &Arc<Self>, design: &str) -> Result<Arc<Group>> {
-        let generation = self.views.generation.load(Ordering::Acquire);
+    pub(crate) fn view_group(self: &Arc<Self>, design: &str) -> Result<Arc<Group>> {
+        let generation = self.views.generation();
         if let Some((of, group)) = self.views.groups.lock().get(design)
             && *of == generation
         {
@@ -246,7 +292,7 @@ impl Database {
         };
         let parsed: Value = serde_json::from_str(&document.json)
             .map_err(|_| DatabaseError::damaged("design document", &id))?;
-        let views = design::parse(&parsed)?
+        let views = design::parse_stored(&parsed)?
             .into_iter()
             .map(|definition| {
                 let index = registry::index(self, &definition)?;

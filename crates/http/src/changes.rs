@@ -6,7 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
 use scrinium_database::{Change, Changes, ChangesQuery, Since};
-use serde_json::Value;
+use scrinium_mango::Selector;
+use serde_json::{Map, Value};
 
 use crate::access::Need;
 use crate::body::RequestBody;
@@ -44,14 +45,14 @@ pub(crate) async fn changes(
     body: Option<&mut RequestBody>,
 ) -> Result<Response<Body>> {
     let _timer = context.state.operations.read_entries.start();
-    let ids = match body {
+    let members = match body {
         Some(body) => {
             context.require_json()?;
-            body.object_or_nothing(&context.headers).await?.remove("doc_ids")
+            Some(body.object_or_nothing(&context.headers).await?)
         }
         None => None,
     };
-    let query = changes_query(context, ids)?;
+    let query = changes_query(context, members)?;
     let style = match context.query.get("feed") {
         None | Some("normal") => None,
         // A feed that goes backwards has no new end to wait for.
@@ -96,7 +97,7 @@ fn waiting(context: &Context) -> Result<Waiting> {
     })
 }
 
-fn changes_query(context: &Context, body_ids: Option<Value>) -> Result<ChangesQuery> {
+fn changes_query(context: &Context, body: Option<Map<String, Value>>) -> Result<ChangesQuery> {
     let query = &context.query;
     let resumed = context.header(&LAST_EVENT_ID).or_else(|| query.get("last-event-id"));
     let since = match resumed.or_else(|| query.get("since")) {
@@ -105,8 +106,7 @@ fn changes_query(context: &Context, body_ids: Option<Value>) -> Result<ChangesQu
         // Clients may send back the sequence as the JSON string that they got.
         Some(text) => Since::At(text.trim_matches('"').to_owned()),
     };
-    let (ids, design_only) = filter(context, body_ids)?;
-    Ok(ChangesQuery {
+    let query_without_filter = ChangesQuery {
         since,
         descending: query.is_true("descending"),
         limit: query.get("limit").map(|text| Given::Text(text).count()).transpose()?,
@@ -114,33 +114,50 @@ fn changes_query(context: &Context, body_ids: Option<Value>) -> Result<ChangesQu
         conflicts: query.is_true("conflicts"),
         attachments: query.is_true("attachments"),
         all_leaves: query.get("style") == Some("all_docs"),
-        ids,
-        design_only,
-    })
+        ..ChangesQuery::default()
+    };
+    filtered(query_without_filter, context, body)
 }
 
-fn filter(context: &Context, body_ids: Option<Value>) -> Result<(Option<Vec<String>>, bool)> {
-    let Some(filter) = context.query.get("filter") else { return Ok((None, false)) };
-    match filter {
-        "_design" => Ok((None, true)),
-        "_doc_ids" => {
-            let ids = match (body_ids, context.query.get("doc_ids")) {
+/// What `filter` leaves of the changes; `body` is that of a POST.
+fn filtered(
+    mut query: ChangesQuery,
+    context: &Context,
+    body: Option<Map<String, Value>>,
+) -> Result<ChangesQuery> {
+    match context.query.get("filter") {
+        None => {}
+        Some("_design") => query.design_only = true,
+        Some("_doc_ids") => {
+            let ids = match (body.and_then(|mut body| body.remove("doc_ids")), context.query.get("doc_ids")) {
                 (Some(ids), _) => ids,
                 (None, Some(text)) => serde_json::from_str(text).map_err(|_| HttpError::invalid_json())?,
                 (None, None) => {
-                    return Err(HttpError::bad_request(
-                        "`doc_ids` must be given with the filter `_doc_ids`.",
-                    ));
+                    let reason = "`doc_ids` must be given with the filter `_doc_ids`.";
+                    return Err(HttpError::bad_request(reason));
                 }
             };
             let ids = serde_json::from_value(ids)
                 .map_err(|_| HttpError::bad_request("`doc_ids` filter parameter is not a list."))?;
-            Ok((Some(ids), false))
+            query.ids = Some(ids);
         }
-        other => Err(HttpError::not_implemented(format!(
-            "The filter `{other}` is not offered; there are `_doc_ids` and `_design`."
-        ))),
+        Some("_selector") => {
+            let body =
+                body.ok_or_else(|| HttpError::bad_request("Selector must be passed in POST payload"))?;
+            let selector = body
+                .get("selector")
+                .ok_or_else(|| HttpError::bad_request("Selector must be specified in POST payload"))?;
+            let selector =
+                Selector::parse(selector).map_err(|error| HttpError::bad_request(error.reason()))?;
+            query.selector = Some(selector);
+        }
+        Some(other) => {
+            return Err(HttpError::not_implemented(format!(
+                "The filter `{other}` is not offered; there are `_doc_ids`, `_selector` and `_design`."
+            )));
+        }
     }
+    Ok(query)
 }
 
 /// Changes, read as many at once as fill a piece.
@@ -154,7 +171,7 @@ impl ChangeReader {
         Self { changes, at_once: FIRST_CHANGES }
     }
 
-    /// Appends about a piece of changes by `push`; true at the end.
+    /// Appends up to about a piece of changes by `push`; true at the end.
     pub(crate) fn write(
         &mut self,
         text: &mut String,
@@ -163,10 +180,14 @@ impl ChangeReader {
         while text.len() < PIECE_BYTES {
             let before = text.len();
             let changes = self.changes.next_changes(self.at_once)?;
-            if changes.is_empty() {
+            changes.iter().for_each(|change| push(text, change));
+            if self.changes.is_at_end() {
                 return Ok(true);
             }
-            changes.iter().for_each(|change| push(text, change));
+            if changes.is_empty() {
+                // A filter left out as many as may be looked at in one piece.
+                return Ok(false);
+            }
             let average = ((text.len() - before) / changes.len()).max(1);
             self.at_once = (PIECE_BYTES / average).clamp(1, MOST_CHANGES);
         }
@@ -233,6 +254,10 @@ impl Source for ChangesText {
         })?;
         if last {
             push_end(&mut text, &self.changes.changes.last_sequence(), self.changes.changes.pending());
+        }
+        if text.is_empty() {
+            // Nothing of this piece passes the filter; so the client sees that there is life.
+            text.push('\n');
         }
         Ok(Piece { bytes: Bytes::from(text), last })
     }

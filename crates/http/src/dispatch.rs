@@ -9,8 +9,8 @@ use crate::response::Body;
 use crate::router::{ServerPage, Special, Target};
 use crate::view::Listing;
 use crate::{
-    attachment, bulk, changes, copy, databases, design, document, server_pages, session, settings, view,
-    write,
+    attachment, bulk, changes, copy, databases, design, document, find, indexes, server_pages, session,
+    settings, view, write,
 };
 
 type Answer = Result<Response<Body>>;
@@ -69,6 +69,10 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: &mut Reques
             let listing = Listing::View { design: design.into_owned(), view: view.into_owned() };
             rows(context, &database, listing, queries, body).await
         }
+        Target::MangoIndex { database, design, kind, name } => match context.method {
+            Method::DELETE => indexes::delete(context, &database, design, &kind, &name).await,
+            _ => Err(HttpError::method_not_allowed("DELETE")),
+        },
         Target::DesignInfo { database, design } => match context.method {
             Method::GET => design::info(context, &database, &design).await,
             _ => Err(HttpError::method_not_allowed("GET")),
@@ -118,7 +122,7 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
     let allow = match special {
         Special::Changes => "GET,POST,HEAD",
         Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
-        Special::Index => "GET,POST,DELETE",
+        Special::Index => "GET,POST",
         _ => "POST",
     };
     match (special, context.method.as_str()) {
@@ -148,9 +152,11 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
                 "Purging is not offered: a superseded body is not kept, and tombstones stay for replication.";
             settings::not_offered(context, database, reason).await
         }
-        (Special::Find | Special::Explain, "POST") | (Special::Index, "GET" | "POST") => {
-            settings::not_offered(context, database, "Mango queries are not offered; use a view.").await
-        }
+        (Special::Find, "POST") => find::find(context, database, body).await,
+        (Special::Explain, "POST") => find::explain(context, database, body).await,
+        (Special::Index, "GET") => indexes::list(context, database).await,
+        (Special::Index, "POST") => indexes::create(context, database, body).await,
+        (Special::DeleteIndexes, "POST") => indexes::delete_several(context, database, body).await,
         _ => Err(HttpError::method_not_allowed(allow)),
     }
 }

@@ -6,6 +6,7 @@ use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use scrinium_database::DatabaseError;
 use scrinium_document::DocumentError;
+use scrinium_mango::MangoError;
 use scrinium_worker::WorkerError;
 
 use crate::response::{self, Body};
@@ -141,6 +142,12 @@ impl From<DatabaseError> for HttpError {
 
 impl From<DocumentError> for HttpError {
     fn from(error: DocumentError) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+impl From<MangoError> for HttpError {
+    fn from(error: MangoError) -> Self {
         DatabaseError::from(error).into()
     }
 }

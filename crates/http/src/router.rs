@@ -31,6 +31,13 @@ pub(crate) enum Target<'a> {
         view: Cow<'a, str>,
         queries: bool,
     },
+    /// One index, below `_index`; `design` is the id with `_design/`.
+    MangoIndex {
+        database: Cow<'a, str>,
+        design: String,
+        kind: Cow<'a, str>,
+        name: Cow<'a, str>,
+    },
     DesignInfo {
         database: Cow<'a, str>,
         design: Cow<'a, str>,
@@ -77,6 +84,7 @@ pub(crate) enum Special {
     PurgedInfosLimit,
     Find,
     Index,
+    DeleteIndexes,
     Explain,
 }
 
@@ -136,9 +144,10 @@ fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'
             let design = Cow::Owned(name.trim_start_matches("_design/").to_owned());
             below_design(database, &design, after)
         }
-        name if name.starts_with('_') => match special(name, after) {
-            Some(special) => Target::Special(database, special),
-            None => Target::UnknownSpecial(first.clone()),
+        name if name.starts_with('_') => match (special(name, after), name) {
+            (Some(special), _) => Target::Special(database, special),
+            (None, "_index") => below_index(database, after),
+            (None, _) => Target::UnknownSpecial(first.clone()),
         },
         id if after.is_empty() => Target::Document { database, id: id.to_owned() },
         id => Target::Attachment { database, id: id.to_owned(), name: after.join("/") },
@@ -172,12 +181,24 @@ fn below_design<'a>(database: Cow<'a, str>, name: &Cow<'a, str>, below: &[Cow<'a
     }
 }
 
+/// `{design}/{type}/{name}`, the design document with `_design/` before it or without.
+fn below_index<'a>(database: Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
+    let below = match below {
+        [prefix, rest @ ..] if prefix == "_design" => rest,
+        other => other,
+    };
+    let [design, kind, name] = below else { return Target::UnknownSpecial(Cow::Borrowed("_index")) };
+    let design = scrinium_mango::design_id(design).into_owned();
+    Target::MangoIndex { database, design, kind: kind.clone(), name: name.clone() }
+}
+
 fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
     let queries = match after {
         [] => false,
         [only] if only == "queries" => true,
         // One design document's indexes; those that nobody uses are looked for in all.
         [_] if name == "_compact" => return Some(Special::ViewCleanup),
+        [only] if name == "_index" && only == "_bulk_delete" => return Some(Special::DeleteIndexes),
         _ => return None,
     };
     let rows = match name {
@@ -228,6 +249,15 @@ mod tests {
         assert_eq!(parse("/db/_design%2Fx").unwrap(), design);
         assert_eq!(parse("/db/_design/x/").unwrap(), design);
         assert_eq!(parse("/../x").unwrap(), Target::Document { database: "..".into(), id: "x".into() });
+        let index = Target::MangoIndex {
+            database: "db".into(),
+            design: "_design/x".into(),
+            kind: "json".into(),
+            name: "n/m".into(),
+        };
+        for path in ["x/json", "_design/x/json", "_design%2Fx/json"] {
+            assert_eq!(parse(&format!("/db/_index/{path}/n%2Fm")).unwrap(), index);
+        }
         assert!(parse("/db/%ff").is_err());
     }
 }

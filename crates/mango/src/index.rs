@@ -192,7 +192,8 @@ pub fn all_documents_to_json() -> Value {
 }
 
 /// The id of a design document that may be named without `_design/`.
-pub(crate) fn design_id(name: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn design_id(name: &str) -> Cow<'_, str> {
     if name.starts_with(DESIGN) { Cow::Borrowed(name) } else { Cow::Owned(format!("{DESIGN}{name}")) }
 }
 

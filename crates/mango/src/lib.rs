@@ -50,7 +50,7 @@ pub use bounds::{Edge, IdRange, KeyBound, KeyRange};
 pub use document::Document;
 pub use error::MangoError;
 pub use explain::explain;
-pub use index::{IndexDefinition, all_documents_to_json};
+pub use index::{IndexDefinition, all_documents_to_json, design_id};
 pub use path::FieldPath;
 pub use plan::{Plan, Reading, plan};
 pub use projection::Projection;

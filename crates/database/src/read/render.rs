@@ -36,6 +36,7 @@ impl<'a> Renderer<'a> {
         }
         write_fields(&mut json, &leaf.fields(id)?, self.database, id)?;
         if leaf.has_attachments() {
+            json.extend_from_slice(b",\"_attachments\":");
             self.write_attachments(&mut json, id, &leaf.attachments(id)?, head)?;
         }
         if let Some(head) = head {
@@ -47,6 +48,13 @@ impl<'a> Renderer<'a> {
         Ok(Document { id: id.to_owned(), revision: leaf.revision.to_owned(), deleted: leaf.deleted, json })
     }
 
+    /// What a reader finds as `_attachments`.
+    pub(crate) fn attachments(&self, id: &str, leaf: &Leaf<'_>) -> Result<Vec<u8>> {
+        let mut json = Vec::new();
+        self.write_attachments(&mut json, id, &leaf.attachments(id)?, None)?;
+        Ok(json)
+    }
+
     fn write_attachments(
         &self,
         json: &mut Vec<u8>,
@@ -55,7 +63,7 @@ impl<'a> Renderer<'a> {
         head: Option<&Head>,
     ) -> Result<()> {
         let known_up_to = self.known_generation(head)?;
-        json.extend_from_slice(b",\"_attachments\":{");
+        json.push(b'{');
         for (index, attachment) in attachments.iter().enumerate() {
             if index > 0 {
                 json.push(b',');
@@ -144,21 +152,14 @@ impl<'a> Renderer<'a> {
             }
             json.push(b']');
         }
-        let others = |deleted: bool| -> BTreeSet<String> {
-            head.tree
-                .leaves()
-                .filter(|leaf| leaf.deleted == deleted && leaf.revision != revision)
-                .map(|leaf| leaf.revision.to_string())
-                .collect()
-        };
         for (wanted, name, deleted) in [
             (options.conflicts, "_conflicts", false),
             (options.deleted_conflicts, "_deleted_conflicts", true),
         ] {
-            let others = if wanted { others(deleted) } else { BTreeSet::new() };
+            let others = if wanted { other_leaves(head, revision, deleted) } else { Vec::new() };
             if !others.is_empty() {
                 json.extend_from_slice(format!(",\"{name}\":[").as_bytes());
-                put_list(json, others.into_iter().rev());
+                put_list(json, others.into_iter());
                 json.push(b']');
             }
         }
@@ -167,6 +168,13 @@ impl<'a> Renderer<'a> {
             put_text(json, &self.database.sequence_text(head.change_number));
         }
     }
+}
+
+/// The leaves beside `revision`, tombstones or not, the highest revision first.
+pub(crate) fn other_leaves(head: &Head, revision: &Revision, deleted: bool) -> Vec<String> {
+    let leaves = head.tree.leaves().filter(|leaf| leaf.deleted == deleted && leaf.revision != revision);
+    let others: BTreeSet<String> = leaves.map(|leaf| leaf.revision.to_string()).collect();
+    others.into_iter().rev().collect()
 }
 
 /// Appends `,"name":value` for each field; values that are stored outside are fetched.

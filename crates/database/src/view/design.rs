@@ -27,6 +27,9 @@ const ENTRY_VERSION: u8 = 2;
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
 
+/// Fields of a Mango index, each of which takes up to a kilobyte of a key.
+const MAX_MANGO_FIELDS: usize = 56;
+
 /// Columns with totals; each costs eight bytes in every entry.
 const MAX_TOTALS: usize = 16;
 
@@ -39,7 +42,7 @@ const MAX_VIEWS: usize = 256;
 /// `compilation_error`, naming the view and the column, with the formula's line and column.
 pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     let Some(views) = design.get("views") else { return Ok(Vec::new()) };
-    let parse = match design.get("language").and_then(Value::as_str) {
+    let parse = match language(design) {
         Some("formula") => parse_formulas,
         Some("query") => parse_mango,
         None | Some("javascript") => return parse_scripts(views),
@@ -51,6 +54,38 @@ pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     }
     let id = design.get("_id").and_then(Value::as_str).unwrap_or_default();
     views.iter().map(|(name, view)| parse(id, name, view)).collect()
+}
+
+/// The views of a design document as it is stored: it may have come from another server, where Mango indexes are
+/// not checked when they are written, and those that are none are left out.
+///
+/// # Errors
+/// As [`parse`], of formulas.
+pub(crate) fn parse_stored(design: &Value) -> Result<Vec<Definition>> {
+    if language(design) != Some("query") {
+        return parse(design);
+    }
+    let id = design.get("_id").and_then(Value::as_str).unwrap_or_default();
+    let views = design.get("views").and_then(Value::as_object).into_iter().flatten();
+    let definitions = views.filter_map(|(name, view)| parse_mango(id, name, view).ok());
+    Ok(definitions.take(MAX_VIEWS).collect())
+}
+
+/// The Mango indexes among the views of a stored design document.
+pub(crate) fn mango_indexes(design: &Value) -> Vec<Arc<IndexDefinition>> {
+    let definitions = match language(design) {
+        Some("query") => parse_stored(design).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let index = |definition: Definition| match definition.source {
+        Source::Mango(index) => Some(index),
+        Source::Formulas { .. } | Source::Script(_) => None,
+    };
+    definitions.into_iter().filter_map(index).collect()
+}
+
+fn language(design: &Value) -> Option<&str> {
+    design.get("language").and_then(Value::as_str)
 }
 
 /// Refuses, before it is stored, a design document whose functions cannot be compiled.
@@ -110,6 +145,9 @@ fn parse_script(name: &str, view: &Value, library: Option<&Value>) -> Result<Def
 fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     let definition = IndexDefinition::from_view(design, name, view)
         .map_err(|error| wrong(format!("index `{name}`: {}", error.reason())))?;
+    if definition.fields().len() > MAX_MANGO_FIELDS {
+        return Err(wrong(format!("index `{name}`: an index has at most {MAX_MANGO_FIELDS} fields")));
+    }
     let column = |field: &SortField| Column::new(field.path.text().to_owned(), Some(Sort::Ascending));
     // Only what decides which entries there are, so that the same index under another name is not built again.
     let identity = json!({"fields": view.pointer("/map/fields"), "filter": definition.to_json().get("def")});

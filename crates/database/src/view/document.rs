@@ -1,15 +1,18 @@
 //! A stored document as formulas and selectors see it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use jiff::Timestamp;
+use scrinium_document::json::{NESTING_MAX, parse_value};
 use scrinium_document::{FieldValue, Fields as StoredFields};
 use scrinium_formula::{AttachmentInfo, DateTime, Fields, Text, Value as FormulaValue};
 use serde_json::Value;
 
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{DatabaseError, Result};
 use crate::leaf::Leaf;
+use crate::read::{ReadOptions, Renderer};
 
 /// A stored document, of which only those fields are parsed that are asked for.
 pub(crate) struct Document<'a> {
@@ -17,45 +20,73 @@ pub(crate) struct Document<'a> {
     id: &'a str,
     leaf: &'a Leaf<'a>,
     fields: StoredFields<'a>,
+    failure: OnceCell<DatabaseError>,
 }
 
 impl<'a> Document<'a> {
     pub(crate) fn new(database: &'a Database, id: &'a str, leaf: &'a Leaf<'a>) -> Result<Self> {
-        Ok(Self { database, id, leaf, fields: leaf.fields(id)? })
+        Ok(Self { database, id, leaf, fields: leaf.fields(id)?, failure: OnceCell::new() })
     }
 
-    /// A field's JSON. A content that cannot be read is reported by whoever reads the document; here it is as if the
-    /// field were not there.
+    /// The first failure to read a field, which was then as if it were not there.
+    ///
+    /// # Errors
+    /// That failure.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failure.get().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// What was read, or nothing, and the failure is kept for [`check`](Self::check).
+    fn kept<T>(&self, read: Result<T>) -> Option<T> {
+        read.inspect_err(|error| drop(self.failure.set(error.clone()))).ok()
+    }
+
+    /// A field's JSON.
     fn json_of(&self, value: FieldValue<'a>) -> Option<Cow<'a, [u8]>> {
         match value {
             FieldValue::Json(json) => Some(Cow::Borrowed(json.as_bytes())),
             FieldValue::Outside(value) => {
-                self.database.common.contents.read_all(&value.digest).ok().map(Cow::Owned)
+                self.kept(self.database.common.contents.read_all(&value.digest)).map(Cow::Owned)
             }
         }
+    }
+
+    fn parsed(&self, json: &[u8]) -> Option<Value> {
+        let text = std::str::from_utf8(json).ok();
+        let value = text.and_then(|text| parse_value(text, NESTING_MAX).ok());
+        self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.id)))
+    }
+
+    /// Stubs of the attachments, as a reader of the document finds them.
+    fn attachment_stubs(&self) -> Option<Value> {
+        if !self.leaf.has_attachments() {
+            return None;
+        }
+        let options = ReadOptions::default();
+        let json = self.kept(Renderer::new(self.database, &options).attachments(self.id, self.leaf))?;
+        self.parsed(&json)
     }
 }
 
 /// As selectors see it: field names are exact.
 impl scrinium_mango::Document for Document<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, Value>> {
-        match name {
-            "_id" => Some(Cow::Owned(self.id.into())),
-            "_rev" => Some(Cow::Owned(self.leaf.revision.into())),
-            _ => {
-                let json = self.json_of(self.fields.value(name)?)?;
-                serde_json::from_slice(&json).ok().map(Cow::Owned)
-            }
-        }
+        let value = match name {
+            "_id" => Some(self.id.into()),
+            "_rev" => Some(self.leaf.revision.into()),
+            "_deleted" => self.leaf.deleted.then_some(Value::Bool(true)),
+            "_attachments" => self.attachment_stubs(),
+            _ => self.json_of(self.fields.value(name)?).and_then(|json| self.parsed(&json)),
+        };
+        value.map(Cow::Owned)
     }
 
     fn whole(&self) -> Cow<'_, Value> {
         let mut members = serde_json::Map::new();
-        members.insert("_id".to_owned(), self.id.into());
-        members.insert("_rev".to_owned(), self.leaf.revision.into());
-        for (name, value) in self.fields.iter() {
-            let json = self.json_of(value).and_then(|json| serde_json::from_slice(&json).ok());
-            members.extend(json.map(|value| (name.to_owned(), value)));
+        let names = self.fields.iter().map(|(name, _)| name);
+        for name in ["_id", "_rev", "_deleted"].into_iter().chain(names).chain(["_attachments"]) {
+            let value = scrinium_mango::Document::field(self, name);
+            members.extend(value.map(|value| (name.to_owned(), value.into_owned())));
         }
         Cow::Owned(Value::Object(members))
     }

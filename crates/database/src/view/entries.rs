@@ -31,6 +31,14 @@ fn complete_key(key: &mut Vec<u8>, id: &str, ordinal: u16) {
 /// The sort key of one element; longer ones are cut, so that texts that agree so far count as equal.
 const MAX_COMPONENT_BYTES: usize = 1024;
 
+/// The key of the only entry that a document has in an index of ascending columns, of which these are the values.
+pub(crate) fn entry_key(values: &[Value], id: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(id.len() + 64);
+    values.iter().for_each(|value| write_component(&mut key, value, Sort::Ascending));
+    complete_key(&mut key, id, 0);
+    key
+}
+
 /// What separates the sort keys from the id; no sort key begins with it.
 pub(crate) const END_OF_KEY: u8 = 0;
 

@@ -34,7 +34,7 @@ const LISTS_AT_ONCE: usize = 10_000;
 /// The index of a view.
 pub(crate) struct ViewIndex {
     pub(super) id: u64,
-    pub(super) index: Index,
+    pub(crate) index: Index,
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,

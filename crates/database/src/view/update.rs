@@ -33,7 +33,7 @@ pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 impl Database {
     /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
     /// themselves, so that nobody waits for them who reads another.
-    pub(super) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+    pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
         self.update_built_views(group)?;
         self.update_together(group.views.iter().filter(|view| !view.is_built()).collect())
     }

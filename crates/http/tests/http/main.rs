@@ -16,6 +16,7 @@ mod common;
 mod databases;
 mod documents;
 mod hostile;
+mod mango;
 mod multipart;
 mod ports;
 mod sessions;

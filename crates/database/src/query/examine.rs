@@ -1,0 +1,172 @@
+//! What becomes of a candidate: whether it is a result, and what is answered of it.
+
+use std::sync::Arc;
+
+use scrinium_mango::{Bookmark, Plan, Projection, Query, Selector};
+use scrinium_store::{Family, Snapshot};
+use serde_json::Value;
+
+use super::ExecutionStatistics;
+use super::document::Found;
+use super::walk::{Candidate, IndexWalk};
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::leaf::Leaf;
+use crate::read::{ReadOptions, Renderer};
+use crate::view::entries::StoredEntry;
+
+pub(super) struct Examiner {
+    database: Arc<Database>,
+    plan: Plan,
+    /// What is checked of a document.
+    selector: Selector,
+    fields: Projection,
+    options: ReadOptions,
+    /// Documents are read from here.
+    snapshot: Snapshot,
+    skip: u64,
+    left: u64,
+    /// The documents count as read by several servers.
+    quorum: bool,
+    bookmark: Option<Bookmark>,
+    statistics: ExecutionStatistics,
+}
+
+impl Examiner {
+    pub(super) fn new(
+        database: &Arc<Database>,
+        query: &Query,
+        plan: Plan,
+        selector: Selector,
+        snapshot: Snapshot,
+    ) -> Self {
+        Self {
+            database: Arc::clone(database),
+            plan,
+            selector,
+            fields: query.fields.clone(),
+            options: ReadOptions { conflicts: query.conflicts, ..ReadOptions::default() },
+            snapshot,
+            skip: query.skip,
+            left: query.limit,
+            quorum: query.read_quorum > 1,
+            bookmark: query.bookmark.clone(),
+            statistics: ExecutionStatistics::default(),
+        }
+    }
+
+    /// Where every entry is a result, those that are left out need not be looked at.
+    pub(super) fn skip_by_counting(&mut self, walk: &mut IndexWalk) {
+        if self.selector.is_empty() {
+            walk.skip(std::mem::take(&mut self.skip));
+        }
+    }
+
+    /// All results that are asked for have been given.
+    pub(super) const fn has_all(&self) -> bool {
+        self.left == 0
+    }
+
+    pub(super) fn bookmark(&self) -> String {
+        Bookmark::encode_or_nil(self.bookmark.as_ref())
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        let statistics = &self.statistics;
+        let examined = statistics.documents_examined + statistics.quorum_documents_examined;
+        self.plan.warning(examined, statistics.results_returned)
+    }
+
+    pub(super) const fn statistics(&self) -> ExecutionStatistics {
+        self.statistics
+    }
+
+    /// What is answered, if it is a result.
+    pub(super) fn examine(&mut self, candidate: &Candidate<'_>) -> Result<Option<String>> {
+        match *candidate {
+            Candidate::Record { id, record } => {
+                let result = self.examine_document(id, record)?;
+                let key = || Ok(vec![Value::from(id)]);
+                self.given(result, id, key)
+            }
+            Candidate::Entry { id, entry } => {
+                self.statistics.keys_examined += 1;
+                let result = if self.plan.covering {
+                    self.examine_entry(id, &key_of(id, entry)?)
+                } else {
+                    let snapshot = self.snapshot.clone();
+                    // It may have been deleted since.
+                    match snapshot.get(Family::Scan, &keys::winner(self.database.number(), id))? {
+                        Some(record) => self.examine_document(id, &record)?,
+                        None => None,
+                    }
+                };
+                self.given(result, id, || key_of(id, entry))
+            }
+        }
+    }
+
+    /// The entry says all that is needed.
+    fn examine_entry(&mut self, id: &str, key: &[Value]) -> Option<String> {
+        let document = self.plan.document_from_key(id, key);
+        self.selector.matches(&document).then(|| self.fields.project(&document).to_string())
+    }
+
+    fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<String>> {
+        let leaf = Leaf::decode(id, record)?;
+        if leaf.deleted {
+            return Ok(None);
+        }
+        if self.plan.index().is_none() {
+            self.statistics.keys_examined += 1;
+        }
+        match self.quorum {
+            true => self.statistics.quorum_documents_examined += 1,
+            false => self.statistics.documents_examined += 1,
+        }
+        let head = if self.options.conflicts { self.database.head(&self.snapshot, id)? } else { None };
+        let document = Found::new(&self.database, id, &leaf, head.as_ref())?;
+        let matches = self.selector.matches(&document);
+        document.check()?;
+        if !matches || self.skip > 0 {
+            // What is left out need not be written.
+            return Ok(matches.then(String::new));
+        }
+        if self.fields == Projection::All {
+            let renderer = Renderer::new(&self.database, &self.options);
+            return Ok(Some(renderer.render(id, &leaf, head.as_ref())?.json));
+        }
+        let projected = self.fields.project(&document).to_string();
+        document.check()?;
+        Ok(Some(projected))
+    }
+
+    /// A result is left out or counted, and the next page begins behind it.
+    fn given(
+        &mut self,
+        result: Option<String>,
+        id: &str,
+        key: impl FnOnce() -> Result<Vec<Value>>,
+    ) -> Result<Option<String>> {
+        if result.is_some() && self.skip > 0 {
+            self.skip -= 1;
+            return Ok(None);
+        }
+        if result.is_some() {
+            self.left -= 1;
+            self.statistics.results_returned += 1;
+            self.bookmark = Some(Bookmark { key: key()?, id: id.to_owned() });
+        }
+        Ok(result)
+    }
+}
+
+/// The values of an entry's key.
+fn key_of(id: &str, entry: &StoredEntry<'_>) -> Result<Vec<Value>> {
+    let values = entry.columns.iter().map(|json| {
+        scrinium_document::json::parse_value(json, scrinium_document::json::NESTING_MAX)
+            .map_err(|_| DatabaseError::damaged("entry of an index", id))
+    });
+    values.collect()
+}

@@ -1,0 +1,147 @@
+//! Mango queries: `_find` and `_explain`.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use scrinium_database::Find;
+use scrinium_mango::Query;
+use scrinium_statistics::Operation;
+use serde_json::{Value, json};
+
+use crate::access::Need;
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::Result;
+use crate::response::{self, Body, push_string};
+use crate::stream::{self, PIECE_BYTES, Piece, Source};
+
+/// Results read at once while nobody knows how large they are.
+const FIRST_RESULTS: usize = 32;
+
+/// Results read at once, however small they are.
+const MOST_RESULTS: usize = 512;
+
+/// Entries or documents looked at for one piece, whether they are results or not.
+const EXAMINED_FOR_PIECE: usize = 2000;
+
+/// `POST /{db}/_find`.
+pub(crate) async fn find(
+    context: &Context,
+    database: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    let query = query(context, body).await?;
+    let _timer = operation(context, &query).start();
+    let begun = context
+        .with_database(database, Need::Member, move |database| {
+            let with_statistics = query.execution_stats;
+            let find = database.find(&query)?;
+            stream::begin(FindText {
+                find,
+                with_statistics,
+                begun: false,
+                any: false,
+                at_once: FIRST_RESULTS,
+            })
+        })
+        .await?;
+    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+}
+
+/// `POST /{db}/_explain`.
+pub(crate) async fn explain(
+    context: &Context,
+    database: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    let query = query(context, body).await?;
+    let explained =
+        context.with_database(database, Need::Member, move |database| Ok(database.explain(&query)?)).await?;
+    Ok(response::json_value(StatusCode::OK, &explained))
+}
+
+async fn query(context: &Context, body: &mut RequestBody) -> Result<Query> {
+    context.require_json()?;
+    Ok(Query::parse(&body.json::<Value>(&context.headers).await?)?)
+}
+
+/// Under which operation the first piece is timed: as a view opened at its top, or as some page of one.
+fn operation(context: &Context, query: &Query) -> Operation {
+    let operations = &context.state.operations;
+    match query.bookmark.is_none() && query.skip == 0 {
+        true => operations.open_collection.clone(),
+        false => operations.read_entries.clone(),
+    }
+}
+
+/// Results as CouchDB writes them: one a line.
+struct FindText {
+    find: Find,
+    with_statistics: bool,
+    begun: bool,
+    any: bool,
+    at_once: usize,
+}
+
+impl FindText {
+    /// Appends up to about a piece; true at the end.
+    fn write(&mut self, text: &mut String) -> Result<bool> {
+        while text.len() < PIECE_BYTES {
+            let before = text.len();
+            let results = self.find.next(self.at_once, EXAMINED_FOR_PIECE)?;
+            for result in &results {
+                text.push_str(if std::mem::replace(&mut self.any, true) { ",\n" } else { "\n" });
+                text.push_str(result);
+            }
+            if self.find.is_at_end() {
+                return Ok(true);
+            }
+            if results.len() < self.at_once {
+                return Ok(false);
+            }
+            // As many as fill a piece, going by these: a result may be a whole document.
+            let average = ((text.len() - before) / results.len().max(1)).max(1);
+            self.at_once = (PIECE_BYTES / average).clamp(1, MOST_RESULTS);
+        }
+        Ok(false)
+    }
+
+    fn write_end(&self, text: &mut String) {
+        text.push_str("\n],\n\"bookmark\": ");
+        push_string(text, &self.find.bookmark());
+        if self.with_statistics {
+            let statistics = self.find.execution_stats();
+            let statistics = json!({
+                "total_keys_examined": statistics.keys_examined,
+                "total_docs_examined": statistics.documents_examined,
+                "total_quorum_docs_examined": statistics.quorum_documents_examined,
+                "results_returned": statistics.results_returned,
+                "execution_time_ms": statistics.execution_time_ms,
+            });
+            text.push_str(",\n\"execution_stats\": ");
+            text.push_str(&statistics.to_string());
+        }
+        if let Some(warning) = self.find.warning() {
+            text.push_str(",\n\"warning\": ");
+            push_string(text, &warning);
+        }
+        text.push_str("}\n");
+    }
+}
+
+impl Source for FindText {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let mut text = String::with_capacity(1024);
+        if !std::mem::replace(&mut self.begun, true) {
+            text.push_str("{\"docs\":[");
+        }
+        let last = self.write(&mut text)?;
+        if last {
+            self.write_end(&mut text);
+        }
+        if text.is_empty() {
+            // Nothing of this piece matches; so the client sees that there is life.
+            text.push('\n');
+        }
+        Ok(Piece { bytes: Bytes::from(text), last })
+    }
+}
