@@ -107,6 +107,23 @@ pub fn design() -> Value {
     }})
 }
 
+/// The same seven views as map functions, `_design/javascript`.
+#[must_use]
+pub fn design_in_javascript() -> Value {
+    let name = "doc.From.replace(/^CN=([^/]*).*/, '$1')";
+    let view = |body: &str| json!({"map": format!("function (doc) {{ {body} }}")});
+    json!({"_id": "_design/javascript", "views": {
+        "all documents": view("emit(doc.Date, {Subject: doc.Subject, Size: doc.Size});"),
+        "by author": view(&format!("emit([{name}, doc.Date], {{Subject: doc.Subject}});")),
+        "by category": view("if (doc.Form == 'MainTopic' || doc.Form == 'Response') \
+            emit([doc.Categories, doc.Date], {Subject: doc.Subject, Size: doc.Size});"),
+        "topics": view(&format!("if (doc.Form == 'MainTopic') emit(doc.Subject.toLowerCase(), {{Author: {name}}});")),
+        "responses": view(&format!("if (doc.$REF) emit([doc.$REF, doc.Date], {{Author: {name}}});")),
+        "open": view("if (doc.Status != 'Closed') emit([doc.Status, doc.Date], {Subject: doc.Subject});"),
+        "by month": view("emit(doc.Date.substr(0, 7), {Subject: doc.Subject, Size: doc.Size});"),
+    }})
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use scrinium_bench::discussion::{design, document};
+use scrinium_bench::discussion::{design, design_in_javascript, document};
 use scrinium_bench::{Against, Line, folder, report, timed};
 use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+use serde_json::Value;
 
 const SEEDS_SECONDS: f64 = 5571.0;
 const SEEDS_GROWTH: f64 = 3.82;
@@ -31,6 +32,12 @@ fn fill(database: &Arc<Database>, documents: u64) {
     }
 }
 
+fn put(database: &Arc<Database>, design: &Value) {
+    let edit = Edit { json: design.to_string().into(), ..Edit::default() };
+    let results = database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap();
+    results.into_iter().for_each(|result| drop(result.unwrap()));
+}
+
 fn main() {
     let documents: u64 =
         std::env::var("SCRINIUM_DOCUMENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(256_000);
@@ -40,21 +47,13 @@ fn main() {
     let store = Store::open(options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let (mut seconds, mut growth, mut growth_of_json) = (Vec::new(), Vec::new(), Vec::new());
+    let mut seconds_of_javascript = Vec::new();
     for round in 0..ROUNDS {
         let name = format!("discussion{round}");
         let database = databases.create(&name).unwrap();
         let ((), filling) = timed(|| fill(&database, documents));
         store.checkpoint().unwrap();
-        database
-            .update(
-                vec![Edit { json: design().to_string().into(), ..Edit::default() }],
-                EditMode::Interactive,
-            )
-            .unwrap()
-            .wait()
-            .unwrap()
-            .remove(0)
-            .unwrap();
+        put(&database, &design());
         let ((), building) = timed(|| database.update_view_group("discussion").unwrap());
         let rows = database.view("discussion", "all documents", RowQuery::default()).unwrap();
         assert_eq!(rows.total_rows, Some(documents));
@@ -72,6 +71,10 @@ fn main() {
         growth.push(index as f64 / data as f64);
         growth_of_json.push(index as f64 / json as f64);
         drop(rows);
+        put(&database, &design_in_javascript());
+        let ((), building) = timed(|| database.update_view_group("javascript").unwrap());
+        eprintln!("the same seven views in JavaScript built in {building:.2?}");
+        seconds_of_javascript.push(building.as_secs_f64());
         drop(database);
         databases.delete(&name).unwrap();
         databases.purge_dropped().unwrap();
@@ -83,6 +86,13 @@ fn main() {
         values: &seconds,
         unit: "s",
         against: Against::Given("the seeds' Test Case #3 (1 CPU of 200 MHz)", SEEDS_SECONDS),
+    });
+    report(&Line {
+        name: "view-build",
+        case: "the same seven views in JavaScript",
+        values: &seconds_of_javascript,
+        unit: "s",
+        against: Against::Measured("as formulas", &seconds),
     });
     let sizes = [
         ("size of the views by the size of the documents on disk", &growth),
