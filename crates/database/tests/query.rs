@@ -18,6 +18,7 @@ use scrinium_document::collation::sort_key;
 use scrinium_mango::{
     Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
 };
+use scrinium_store::{Batch, Direction as StoreDirection, Family, KeyRange};
 use serde_json::{Value, json};
 use support::{condition, documents, field, index, selector, values};
 
@@ -377,6 +378,27 @@ fn conflicts_and_attachments_are_fields() {
     let length = json!({ "selector": { "_attachments.a\\.txt.length": 1 }, "fields": ["_attachments"] });
     assert_eq!(find(&database, &length).unwrap().warning(), None);
     assert_eq!(results(&database, &length)[0]["_attachments"]["a.txt"]["stub"], true);
+}
+
+#[test]
+fn a_field_that_cannot_be_read_is_reported() {
+    let server = Server::new();
+    drop(filled(&server));
+    let server = server.reopen();
+    let store = server.store.as_ref().unwrap();
+    let snapshot = store.snapshot();
+    let mut cursor = snapshot.cursor(Family::Blob, KeyRange::ALL, StoreDirection::Forward);
+    let mut batch = Batch::new();
+    while let Some((key, _)) = cursor.next().unwrap() {
+        batch.delete(Family::Blob, key);
+    }
+    store.commit(batch).unwrap();
+    let database = server.databases.get("some").unwrap();
+    let fails = |body: Value| find(&database, &body).unwrap().next(10, 10).is_err();
+    assert!(fails(json!({ "selector": { "text": { "$ne": "a" } } })));
+    assert!(fails(json!({ "selector": { "group": 3 }, "fields": ["text"] })));
+    assert!(fails(json!({ "selector": { "group": 3 } })));
+    assert!(!fails(json!({ "selector": { "number": { "$gt": 5 } }, "fields": ["group"] })));
 }
 
 #[test]
