@@ -8,7 +8,7 @@ mod support;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 
 use common::{Server, edit, get, put, replicate};
 use proptest::prelude::*;
@@ -330,6 +330,33 @@ fn an_index_that_stands_still_gives_nothing_wrong() {
     assert_eq!(ids(&database, &skipped), ["d93"]);
     let fresh = json!({ "selector": { "group": { "$in": [3, 4] } }, "skip": 7, "limit": 3 });
     assert_eq!(ids(&database, &fresh), ["d93", "new", "d03"]);
+}
+
+#[test]
+fn what_changes_meanwhile_matches_as_it_is_answered() {
+    let server = Server::new();
+    let database = filled(&server);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut group = 0;
+            while !stop.load(AtomicOrdering::Relaxed) {
+                group = 7 - group.max(3);
+                for id in ["d03", "d13", "d24", "d34"] {
+                    let mut document = get(&database, id).unwrap();
+                    document["group"] = json!(group);
+                    put(&database, &document).unwrap();
+                }
+            }
+        });
+        for round in 0..500 {
+            let found = results(&database, &json!({ "selector": { "group": 3 }, "update": round % 5 != 0 }));
+            assert!(found.iter().all(|document| document["group"] == 3), "{found:?}");
+            // Eight of its group are never changed.
+            assert!(round == 0 || found.len() >= 8, "{}", found.len());
+        }
+        stop.store(true, AtomicOrdering::Relaxed);
+    });
 }
 
 #[test]
