@@ -8,7 +8,7 @@ mod support;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 
 use common::{Server, edit, get, put, replicate};
 use proptest::prelude::*;
@@ -18,6 +18,7 @@ use scrinium_document::collation::sort_key;
 use scrinium_mango::{
     Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
 };
+use scrinium_store::{Batch, Direction as StoreDirection, Family, KeyRange};
 use serde_json::{Value, json};
 use support::{condition, documents, field, index, selector, values};
 
@@ -332,6 +333,33 @@ fn an_index_that_stands_still_gives_nothing_wrong() {
 }
 
 #[test]
+fn what_changes_meanwhile_matches_as_it_is_answered() {
+    let server = Server::new();
+    let database = filled(&server);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut group = 0;
+            while !stop.load(AtomicOrdering::Relaxed) {
+                group = 7 - group.max(3);
+                for id in ["d03", "d13", "d24", "d34"] {
+                    let mut document = get(&database, id).unwrap();
+                    document["group"] = json!(group);
+                    put(&database, &document).unwrap();
+                }
+            }
+        });
+        for round in 0..500 {
+            let found = results(&database, &json!({ "selector": { "group": 3 }, "update": round % 5 != 0 }));
+            assert!(found.iter().all(|document| document["group"] == 3), "{found:?}");
+            // Eight of its group are never changed.
+            assert!(round == 0 || found.len() >= 8, "{}", found.len());
+        }
+        stop.store(true, AtomicOrdering::Relaxed);
+    });
+}
+
+#[test]
 fn a_page_begins_behind_an_entry_that_is_gone() {
     let server = Server::new();
     let database = filled(&server);
@@ -377,6 +405,27 @@ fn conflicts_and_attachments_are_fields() {
     let length = json!({ "selector": { "_attachments.a\\.txt.length": 1 }, "fields": ["_attachments"] });
     assert_eq!(find(&database, &length).unwrap().warning(), None);
     assert_eq!(results(&database, &length)[0]["_attachments"]["a.txt"]["stub"], true);
+}
+
+#[test]
+fn a_field_that_cannot_be_read_is_reported() {
+    let server = Server::new();
+    drop(filled(&server));
+    let server = server.reopen();
+    let store = server.store.as_ref().unwrap();
+    let snapshot = store.snapshot();
+    let mut cursor = snapshot.cursor(Family::Blob, KeyRange::ALL, StoreDirection::Forward);
+    let mut batch = Batch::new();
+    while let Some((key, _)) = cursor.next().unwrap() {
+        batch.delete(Family::Blob, key);
+    }
+    store.commit(batch).unwrap();
+    let database = server.databases.get("some").unwrap();
+    let fails = |body: Value| find(&database, &body).unwrap().next(10, 10).is_err();
+    assert!(fails(json!({ "selector": { "text": { "$ne": "a" } } })));
+    assert!(fails(json!({ "selector": { "group": 3 }, "fields": ["text"] })));
+    assert!(fails(json!({ "selector": { "group": 3 } })));
+    assert!(!fails(json!({ "selector": { "number": { "$gt": 5 } }, "fields": ["group"] })));
 }
 
 #[test]

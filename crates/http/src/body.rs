@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use scrinium_document::json::{NESTING_MAX, parse_value};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -143,6 +144,13 @@ impl RequestBody {
     /// The whole body as a JSON value of type `T`.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self, headers: &HeaderMap) -> Result<T> {
         parse_json(&self.collect(headers).await?.bytes)
+    }
+
+    /// The whole body as a JSON value, nested as deep as documents may be.
+    pub(crate) async fn deep_value(&mut self, headers: &HeaderMap) -> Result<Value> {
+        let collected = self.collect(headers).await?;
+        let text = std::str::from_utf8(&collected.bytes).map_err(|_| HttpError::invalid_json())?;
+        parse_value(text, NESTING_MAX).map_err(|_| HttpError::invalid_json())
     }
 
     /// The whole body as a JSON object.

@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use scrinium_database::Find;
 use scrinium_mango::Query;
 use scrinium_statistics::Operation;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::access::Need;
 use crate::body::RequestBody;
@@ -61,7 +61,7 @@ pub(crate) async fn explain(
 
 async fn query(context: &Context, body: &mut RequestBody) -> Result<Query> {
     context.require_json()?;
-    Ok(Query::parse(&body.json::<Value>(&context.headers).await?)?)
+    Ok(Query::parse(&body.deep_value(&context.headers).await?)?)
 }
 
 /// Under which operation the first piece is timed: as a view opened at its top, or as some page of one.

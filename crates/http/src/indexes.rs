@@ -40,7 +40,7 @@ pub(crate) async fn create(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let definition = IndexDefinition::parse(&body.json::<Value>(&context.headers).await?)?;
+    let definition = IndexDefinition::parse(&body.deep_value(&context.headers).await?)?;
     let _timer = context.state.operations.update_note.start();
     let answer = context
         .with_database(database, Need::Administrator, move |database| {

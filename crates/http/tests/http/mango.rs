@@ -112,6 +112,11 @@ async fn documents_are_found_by_an_index() {
     assert_eq!((&explained["index"]["name"], &explained["covering"]), (&json!("years"), &json!(true)));
     assert_eq!((&explained["dbname"], &explained["limit"]), (&json!("db"), &json!(25)));
 
+    let info = server.ask("GET", "/db/_design/films/_info", ()).await.expect(200).json();
+    assert_eq!(
+        (&info["view_index"]["language"], &info["view_index"]["entries"]),
+        (&json!("query"), &json!(5))
+    );
     let unindexed = json!({"selector": {"title": {"$regex": "^[AS]"}}, "fields": ["title"]});
     let unindexed = find(&server, unindexed).await.expect(200).json();
     assert_eq!(titles(&unindexed), ["Alien", "Solaris"]);
@@ -174,6 +179,9 @@ async fn what_is_wrong_with_a_query_is_told() {
     let bookmark = json!({"selector": {"year": 1}, "bookmark": "x"});
     refused(bookmark, 400, "invalid_bookmark", "Invalid bookmark value: \"x\"").await;
     refused(json!([]), 400, "bad_request", "Request body must be a JSON object").await;
+    let deep = (0..140).fold(json!({"a": 1}), |selector, _| json!({"$and": [selector]}));
+    let deep = find(&server, json!({"selector": deep})).await.expect(400).json();
+    assert_eq!(deep["error"], "invalid_selector");
     server.ask("POST", "/db/_find", (&[][..], "{}")).await.expect(415);
     server.ask("GET", "/db/_find", ()).await.expect_error(405, "method_not_allowed", "Only POST allowed");
     server.ask("PUT", "/db/_index", json!({})).await.expect_error(
