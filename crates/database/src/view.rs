@@ -6,6 +6,7 @@
 
 pub(crate) mod definition;
 mod entries;
+mod folder;
 mod read;
 mod registry;
 mod update;
@@ -35,13 +36,19 @@ pub(crate) struct Views {
     generation: AtomicU64,
     groups: Mutex<HashMap<String, (u64, Arc<Group>)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
+    /// By the folder's number, with the columns that it had.
+    folders: Mutex<HashMap<u32, (String, Arc<Group>)>>,
     /// Design documents whose views a reader wants brought up to date soon.
     wanted: Mutex<HashSet<String>>,
+    /// Folders, in the same way.
+    wanted_folders: Mutex<HashSet<String>>,
 }
 
-/// The views of one design document.
+/// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
+    /// The folder's number; its collection is of what is in it.
+    pub(crate) folder: Option<u32>,
 }
 
 /// A view and its index.
@@ -140,6 +147,7 @@ impl Database {
         for design in self.design_names()? {
             used.extend(self.view_group(&design)?.views.iter().map(|view| view.definition.identity));
         }
+        used.extend(self.folder_identities()?);
         registry::drop_unused(self, &used)
     }
 
@@ -181,7 +189,7 @@ impl Database {
                 Ok(View { definition, index })
             })
             .collect::<Result<Vec<View>>>()?;
-        let group = Arc::new(Group { views });
+        let group = Arc::new(Group { views, folder: None });
         self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
     }

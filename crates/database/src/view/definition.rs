@@ -81,6 +81,15 @@ pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     views.iter().map(|(name, view)| parse_view(name, view)).collect()
 }
 
+/// The collection of a folder: its columns, over what is in it.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn of_folder(name: &str, folder: u32, columns: &Value) -> Result<Definition> {
+    // With the folder's number, so that no two folders share an index.
+    parse_view(name, &serde_json::json!({"folder": folder, "columns": columns}))
+}
+
 fn parse_view(name: &str, view: &Value) -> Result<Definition> {
     let selection = view.get("selection").map_or(Some("SELECT @All"), Value::as_str);
     let selection =

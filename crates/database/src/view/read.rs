@@ -222,7 +222,7 @@ impl ViewRows {
             key: entry.key_json.to_owned(),
             value: Some(entry.value_json.to_owned()),
             document,
-            error: None,
+            ..Row::default()
         })
     }
 

@@ -4,6 +4,7 @@
 //! them. A new index of a large database is built in bulk where the memory suffices.
 
 mod build;
+mod folder;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,10 @@ impl Database {
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         views.retain(|view| view.index.reached() < wanted);
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
-        let result = self.follow(&views);
+        let result = match group.folder {
+            None => self.follow(&views),
+            Some(folder) => views.iter().try_for_each(|view| self.follow_folder(view, folder)),
+        };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
         result
