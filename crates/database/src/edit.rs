@@ -14,6 +14,7 @@ use crate::database::Database;
 use crate::databases::{DatabaseOptions, Guard};
 use crate::error::{DatabaseError, Result};
 use crate::folder::FolderChange;
+use crate::unread::check_person;
 
 /// Values whose JSON is at least so long are stored once by content, outside the document, so that
 /// views never read them and a memo to many people is kept once.
@@ -41,6 +42,8 @@ pub struct Edit {
     pub folders: Vec<FolderChange>,
     /// Who edits: everybody else who has read the document has not read what it becomes.
     pub editor: Option<Arc<str>>,
+    /// Who has read what the document becomes.
+    pub read_by: Option<Arc<str>>,
 }
 
 /// An attachment whose content came beside the document's JSON.
@@ -78,8 +81,15 @@ pub(crate) struct Prepared {
     pub(crate) outside: Vec<Content>,
     pub(crate) attachments: Vec<PreparedAttachment>,
     pub(crate) remove_attachments: Vec<String>,
+    pub(crate) beside: Beside,
+}
+
+/// What an edit brings beside its document.
+#[derive(Clone, Default)]
+pub(crate) struct Beside {
     pub(crate) folders: Vec<FolderChange>,
     pub(crate) editor: Option<Arc<str>>,
+    pub(crate) read_by: Option<Arc<str>>,
 }
 
 /// An attachment of an edit.
@@ -101,6 +111,10 @@ pub(crate) enum PreparedAttachment {
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
     pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+        if let Some(person) = &self.read_by {
+            check_person(person)?;
+        }
+        let beside = Beside { folders: self.folders, editor: self.editor, read_by: self.read_by };
         let contents = &database.common.contents;
         let options = &database.common.options();
         let given = self.revision.as_deref().map(Revision::parse).transpose()?;
@@ -115,8 +129,7 @@ impl Edit {
                 outside: Vec::new(),
                 attachments: self.attachments.into_iter().map(PreparedAttachment::beside).collect(),
                 remove_attachments: self.remove_attachments,
-                folders: self.folders,
-                editor: self.editor,
+                beside,
             });
         }
         let limits = Limits {
@@ -153,8 +166,7 @@ impl Edit {
             outside,
             attachments,
             remove_attachments: self.remove_attachments,
-            folders: self.folders,
-            editor: self.editor,
+            beside,
         })
     }
 }
@@ -164,7 +176,7 @@ impl Prepared {
     pub(crate) fn room_bytes(&self) -> usize {
         const KEYS_AND_RECORDS: usize = 512;
         self.fields.as_ref().map_or(0, |fields| fields.as_bytes().len())
-            + self.id.len() * (4 + 3 * self.folders.len())
+            + self.id.len() * (4 + 3 * self.beside.folders.len())
             + KEYS_AND_RECORDS
     }
 

@@ -192,7 +192,9 @@ pub(crate) fn counts_at(snapshot: &Snapshot, database: u32, person: &str) -> Res
     }
 }
 
-fn check_person(person: &str) -> Result<()> {
+/// # Errors
+/// A name that is empty or longer than [`MAX_PERSON_BYTES`].
+pub(crate) fn check_person(person: &str) -> Result<()> {
     if (1..=MAX_PERSON_BYTES).contains(&person.len()) {
         return Ok(());
     }

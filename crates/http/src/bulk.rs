@@ -42,14 +42,14 @@ pub(crate) async fn documents(
     let (documents, mode) = parse_documents(&collected.bytes)?;
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
-    let folders = write::folders(context);
+    let (folders, read_by) = (write::folders(context), write::read_by(context)?);
     let admission = context.state.workers.admit().await?;
     let submitted = admission
         .run(move || {
             let database = access::open(&databases, &name, &identity, Need::Member)?;
             let may_design = access::may_design(&database, &identity)?;
             let editor = identity.shared_name();
-            submit(&database, documents, &Manner { mode, may_design, editor, folders })
+            submit(&database, documents, &Manner { mode, may_design, editor, folders, read_by })
         })
         .await??;
     let mut text = String::with_capacity(64);
@@ -96,6 +96,7 @@ struct Manner {
     may_design: bool,
     editor: Option<Arc<str>>,
     folders: Vec<FolderChange>,
+    read_by: Option<Arc<str>>,
 }
 
 /// What became of a run of documents, in their order.
@@ -141,7 +142,8 @@ fn flush(
         let is_design =
             !manner.folders.is_empty() && id_of(json).is_some_and(|id| scrinium_document::is_design(&id));
         let folders = if is_design { Vec::new() } else { manner.folders.clone() };
-        Edit { json: json.clone(), folders, editor: manner.editor.clone(), ..Edit::default() }
+        let (editor, read_by) = (manner.editor.clone(), manner.read_by.clone());
+        Edit { json: json.clone(), folders, editor, read_by, ..Edit::default() }
     };
     let update = database.update(ids.iter().map(edit).collect(), manner.mode)?;
     submitted.push(Submitted::Stored { ids, update });

@@ -109,10 +109,10 @@ pub(crate) async fn store(
     mode: EditMode,
     edit: impl FnOnce(&Arc<Database>) -> Result<Edit> + Send + 'static,
 ) -> Result<Updated> {
-    let folders = folders(context);
+    let (folders, read_by) = (folders(context), read_by(context)?);
     let editor = context.identity.shared_name();
     submit(context, database, need, move |database| {
-        let edit = Edit { folders, editor, ..edit(database)? };
+        let edit = Edit { folders, editor, read_by, ..edit(database)? };
         Ok(database.update(vec![edit], mode)?)
     })
     .await
@@ -132,6 +132,15 @@ async fn submit(
 ) -> Result<Updated> {
     let first = submit_all(context, database, need, update).await?.into_iter().next();
     Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
+}
+
+/// `?read_by=`: who has read the documents that are stored. An administrator may say it of anybody.
+pub(crate) fn read_by(context: &Context) -> Result<Option<Arc<str>>> {
+    let Some(person) = context.query.get("read_by") else { return Ok(None) };
+    if context.identity.name() != Some(person) && !context.identity.is_administrator() {
+        return Err(HttpError::forbidden("Only an administrator can say what somebody else has read."));
+    }
+    Ok(Some(Arc::from(person)))
 }
 
 /// Submits an update on the worker pool; the sync is waited for without holding a thread there, and

@@ -1,14 +1,14 @@
-//! What a server does by itself: views that were asked to be brought up to date, contents that nobody
-//! refers to, what dropped databases have left.
+//! What a server does by itself: views and folders that were asked to be brought up to date, contents that
+//! nobody refers to, what dropped databases and folders have left.
 
 use std::time::Duration;
 
 use scrinium_database::{DatabaseError, Databases};
-use scrinium_statistics::Tasks;
+use scrinium_statistics::{Task, Tasks};
 
 use crate::shutdown::Shutdown;
 
-/// How soon views follow that a reader wanted up to date soon.
+/// How soon views and folders follow that a reader wanted up to date soon.
 const UPDATE_EVERY: Duration = Duration::from_millis(500);
 
 /// How often contents are collected and dropped databases cleared away.
@@ -38,17 +38,29 @@ fn update_views(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseErro
         for design in database.take_wanted_views() {
             let task = tasks.start("indexer", Some(database.name()), None);
             task.detail("design_document", format!("_design/{design}"));
-            match database.update_view_group(&design) {
-                // A design document, or its database, may have gone meanwhile.
-                Ok(()) | Err(DatabaseError::NotFound { .. }) => task.finish(),
-                Err(error) => {
-                    task.fail(error.to_string());
-                    return Err(error);
-                }
-            }
+            end(task, database.update_view_group(&design))?;
+        }
+        for folder in database.take_wanted_folders() {
+            let task = tasks.start("indexer", Some(database.name()), None);
+            task.detail("folder", folder.as_str());
+            end(task, database.update_folder(&folder))?;
         }
     }
     Ok(())
+}
+
+fn end(task: Task, updated: Result<(), DatabaseError>) -> Result<(), DatabaseError> {
+    match updated {
+        // A design document, a folder, or its database, may have gone meanwhile.
+        Ok(()) | Err(DatabaseError::NotFound { .. }) => {
+            task.finish();
+            Ok(())
+        }
+        Err(error) => {
+            task.fail(error.to_string());
+            Err(error)
+        }
+    }
 }
 
 fn collect_all(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseError> {
@@ -61,7 +73,7 @@ fn collect_all(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseError
         // Contents that are held just now are looked at again the next time.
         if collected.removed == 0 {
             if let Some(task) = task {
-                scrinium_statistics::Task::finish(task);
+                Task::finish(task);
             }
             return Ok(());
         }

@@ -7,9 +7,8 @@ use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision}
 use scrinium_store::Family;
 
 use super::{Transaction, Updated};
-use crate::edit::{EditMode, Prepared, PreparedAttachment};
+use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
-use crate::folder::FolderChange;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
@@ -59,6 +58,7 @@ impl Leaves {
 impl Transaction<'_> {
     /// Adds one edit to the batch.
     pub(super) fn apply(&mut self, mut edit: Prepared) -> Result<Updated> {
+        let beside = std::mem::take(&mut edit.beside);
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
         let parent_leaf = match &parent {
@@ -79,11 +79,10 @@ impl Transaction<'_> {
         let mut tree = before.head.tree.clone();
         let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), fields, &attachments)?;
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
-        let (folders, editor) = (std::mem::take(&mut edit.folders), edit.editor.take());
-        self.check_changes(&edit.id, &folders)?;
+        self.check_changes(&edit.id, &beside.folders)?;
         if grown == Grown::Nothing {
             let is_alive = before.head.tree.winner().is_some_and(|winner| !winner.deleted);
-            self.place_all(&edit.id, is_alive, &folders);
+            self.place_all(&edit.id, is_alive, &beside.folders);
             return Ok(updated);
         }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
@@ -102,12 +101,12 @@ impl Transaction<'_> {
             self.keep_contents(edit.outside, edit.attachments);
         }
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
-        self.follow(&edit.id, &before.head.tree, editor.as_deref(), &folders);
+        self.follow(&edit.id, &before.head.tree, &beside);
         Ok(updated)
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
-    fn follow(&mut self, id: &str, old: &RevisionTree, editor: Option<&str>, folders: &[FolderChange]) {
+    fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
         let Some(head) = self.changed.get(id).map(|pending| &pending.head) else { return };
         let (old, new, change_number) = (old.winner(), head.tree.winner(), head.change_number);
         let was_alive = old.is_some_and(|old| !old.deleted);
@@ -115,11 +114,15 @@ impl Transaction<'_> {
         let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
         let followed = match (was_alive, is_alive) {
             (true, false) => self.leave_all(id, change_number),
-            (true, true) if is_another => self.unread_for_others(id, editor, change_number),
+            (true, true) if is_another => self.unread_for_others(id, beside.editor.as_deref(), change_number),
             _ => Ok(()),
         };
         self.note_failure(followed);
-        self.place_all(id, is_alive, folders);
+        self.place_all(id, is_alive, &beside.folders);
+        if let Some(person) = beside.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
+            // One reader too many is unread; the edit is stored all the same.
+            drop(self.mark(person, id.to_owned(), true));
+        }
     }
 
     /// The document as the edits before this one leave it.

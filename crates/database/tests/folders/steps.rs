@@ -28,6 +28,7 @@ pub(crate) enum Step {
         tags: u8,
         editor: usize,
         placing: Option<Placing>,
+        reader: Option<usize>,
     },
     /// A revision comes from elsewhere, which may win.
     Conflict {
@@ -114,11 +115,12 @@ pub(crate) fn placing() -> impl Strategy<Value = Placing> {
 
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let (document, person, folder) = (0..10_u8, 0..PEOPLE.len(), 0..FOLDERS.len());
-    let edited =
-        (document.clone(), 0..5_u8, any::<u16>(), 0..4_u8, person.clone(), prop::option::of(placing()));
+    let reader = prop::option::weighted(0.3, person.clone());
+    let placed = (prop::option::of(placing()), reader);
+    let edited = (document.clone(), 0..5_u8, any::<u16>(), 0..4_u8, person.clone(), placed);
     prop_oneof![
-        8 => edited.prop_map(|(document, date, size, tags, editor, placing)| {
-            Step::Edit { document, date, size, tags, editor, placing }
+        8 => edited.prop_map(|(document, date, size, tags, editor, (placing, reader))| {
+            Step::Edit { document, date, size, tags, editor, placing, reader }
         }),
         2 => (document.clone(), any::<u8>(), prop::bool::weighted(0.3), person.clone())
             .prop_map(|(document, digest, deleted, editor)| Step::Conflict { document, digest, deleted, editor }),

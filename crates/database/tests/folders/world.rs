@@ -42,13 +42,13 @@ impl World {
 
     pub(crate) fn run(&mut self, step: Step) {
         match step {
-            Step::Edit { document, date, size, tags, editor, placing } => {
+            Step::Edit { document, date, size, tags, editor, placing, reader } => {
                 let tags: Vec<String> = (0..tags).map(|tag| format!("t{tag}")).collect();
                 let mut json = json!({"_id": id_of(document), "Date": date, "Size": size, "Tags": tags});
                 if let Some(known) = self.model.documents.get(&id_of(document)) {
                     json["_rev"] = known["_rev"].clone();
                 }
-                self.edit(&json, document, PEOPLE[editor], placing);
+                self.edit(&json, PEOPLE[editor], placing, reader.map(|reader| PEOPLE[reader]));
             }
             Step::Conflict { document, digest, deleted, editor } => {
                 let rev = format!("2-{digest:02x}");
@@ -118,9 +118,11 @@ impl World {
         self.know_folders();
     }
 
-    fn edit(&mut self, json: &Value, document: u8, editor: &str, placing: Option<Placing>) {
-        let (id, folders) = (id_of(document), placing.map(Placing::change).into_iter().collect());
-        let edit = Edit { editor: Some(editor.into()), folders, ..edit(json) };
+    fn edit(&mut self, json: &Value, editor: &str, placing: Option<Placing>, reader: Option<&str>) {
+        let (id, folders) =
+            (json["_id"].as_str().unwrap(), placing.map(Placing::change).into_iter().collect());
+        let edit =
+            Edit { editor: Some(editor.into()), read_by: reader.map(Into::into), folders, ..edit(json) };
         let updated =
             self.database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0);
         let missing = match placing {
@@ -135,14 +137,17 @@ impl World {
             return;
         }
         updated.unwrap();
-        self.model.follow(&self.database, &id, Some(editor));
+        self.model.follow(&self.database, id, Some(editor));
+        if let Some(reader) = reader {
+            self.model.mark(reader, id, true).unwrap();
+        }
         match placing {
             Some(Placing::Move(from, to)) => {
                 // With an edit, from where it need not have been.
-                self.model.folder(from).unwrap().remove(&id);
-                self.model.folder(to).unwrap().add(&id);
+                self.model.folder(from).unwrap().remove(id);
+                self.model.folder(to).unwrap().add(id);
             }
-            Some(placing) => drop(self.model.place(&id, placing).unwrap()),
+            Some(placing) => drop(self.model.place(id, placing).unwrap()),
             None => {}
         }
     }

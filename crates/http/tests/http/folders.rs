@@ -129,6 +129,13 @@ async fn a_document_comes_into_a_folder_as_it_is_stored() {
     let page = server.ask("GET", "/mail/_folder/Inbox", ()).await.expect(200).json();
     let ids: Vec<&Value> = page["rows"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, ["e", "f", "g", "c", "b", "a"]);
+    let of_ada = server.ask_as("ada", "GET", "/mail/_unread", ()).await.json();
+    assert_eq!(of_ada, json!({"database": 7, "folders": {"Inbox": 6}}));
+    server.ask_as("ada", "PUT", "/mail/i?folder=Inbox&read_by=ada", json!({})).await.expect(201);
+    let documents = json!({"docs": [{"_id": "j"}]});
+    server.ask("POST", "/mail/_bulk_docs?read_by=ada", documents).await.expect(201);
+    assert_eq!(server.ask_as("ada", "GET", "/mail/_unread", ()).await.json(), of_ada);
+    server.ask_as("bob", "PUT", "/mail/k?read_by=ada", json!({})).await.expect(403);
     server.ask("PUT", "/mail/h?folder=Nowhere", json!({})).await.expect_error(
         404,
         "not_found",
