@@ -1,19 +1,43 @@
 //! The discussion database of the seeds' Test Case #3: documents of some 600 bytes, and seven views.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a benchmark stops at the first error"
+)]
+
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use crate::scatter;
 
-const WORDS: [&str; 24] = [
-    "agenda", "budget", "client", "delivery", "engine", "forecast", "goal", "holiday", "index", "journey",
-    "kitchen", "ledger", "meeting", "network", "office", "project", "question", "report", "schedule",
-    "travel", "update", "vendor", "window", "year",
+/// As many different words as a person's mail has.
+const WORDS: u64 = 5000;
+
+const SYLLABLES: [&str; 32] = [
+    "a", "be", "con", "de", "er", "fi", "ga", "ho", "in", "ja", "ko", "li", "ment", "na", "or", "pro", "qua",
+    "re", "sta", "tion", "un", "ver", "wi", "ex", "ya", "zo", "pre", "ster", "ble", "tro", "chu", "ing",
 ];
 
+/// Word number `rank` by how often it occurs: frequent ones are short, as in any language.
+fn word(rank: u64) -> String {
+    let syllables = 1 + rank.checked_ilog(8).unwrap_or(0) + u32::from(rank.is_multiple_of(3));
+    let syllable = |at: u32| SYLLABLES[usize::try_from(scatter(rank * 7 + u64::from(at)) % 32).unwrap()];
+    (0..syllables).map(syllable).collect()
+}
+
+/// Words as often as in texts: word number n occurs 1/n times as often as the first (Zipf).
 fn words(seed: u64, count: u64) -> String {
-    let word = |at: u64| WORDS[usize::try_from(scatter(seed ^ at) % WORDS.len() as u64).unwrap()];
+    static ALL: LazyLock<Vec<String>> = LazyLock::new(|| (1..=WORDS).map(word).collect());
+    let word = |at: u64| {
+        let random = (scatter(seed ^ scatter(at)) >> 11) as f64 / (1_u64 << 53) as f64;
+        let rank = (WORDS as f64).powf(random) as usize;
+        ALL[rank.min(ALL.len()) - 1].as_str()
+    };
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
@@ -46,7 +70,7 @@ pub fn document(number: u64) -> Value {
         "Date": date(number),
         "Size": random % 20_000,
         "Status": status,
-        "Body": words(random ^ 1, 40),
+        "Body": words(random ^ 1, 44),
     });
     if is_response {
         document["$REF"] = json!(id(number / 2));
@@ -81,4 +105,13 @@ pub fn design() -> Value {
             "columns": [category("@Text(@Year(Date)) + \"-\" + @Right(\"0\" + @Text(@Month(Date)); 2)"),
                 column("Subject", "Subject"), size]},
     }})
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn documents_are_as_large_as_the_articles() {
+        let bytes: usize = (0..2000).map(|number| super::document(number).to_string().len()).sum();
+        assert!((585..625).contains(&(bytes / 2000)), "{}", bytes / 2000);
+    }
 }

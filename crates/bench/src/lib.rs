@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
+/// As the server has it, on both sides of every comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A fresh folder in `SCRINIUM_BENCH_DIR`, or else in cargo's folder for such things; removed when dropped.
 ///
 /// # Panics

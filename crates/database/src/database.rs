@@ -89,6 +89,10 @@ impl Database {
         self.number
     }
 
+    pub(crate) const fn uuid(&self) -> [u8; 16] {
+        self.uuid
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.common.store
     }

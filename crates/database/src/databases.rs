@@ -1,10 +1,12 @@
 //! All databases of a server, by name.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use quick_cache::sync::Cache;
+use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use serde_json::{Map, Value};
 
@@ -13,6 +15,7 @@ use crate::content::collector::Collected;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
+use crate::view::Engines;
 use crate::{keys, names};
 
 /// Databases kept ready though nobody uses them; some KB each.
@@ -28,11 +31,14 @@ pub struct DatabaseOptions {
     pub document_max_bytes: usize,
     /// An attachment may have so many bytes.
     pub attachment_max_bytes: u64,
+    /// A view that depends on the time (`@Now`, `@Today`) is evaluated anew, whole, when it is read and this old:
+    /// its formulas may say something else of any document at any moment.
+    pub time_variant_seconds: i64,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30 }
+        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30, time_variant_seconds: 15 * 60 }
     }
 }
 
@@ -48,11 +54,24 @@ pub(crate) struct Common {
     pub(crate) contents: Contents,
     options: RwLock<DatabaseOptions>,
     guard: OnceLock<Arc<dyn Guard>>,
+    tasks: OnceLock<Tasks>,
+    rebuild_dir: RwLock<PathBuf>,
+    pub(crate) engines: Engines,
 }
 
 impl Common {
     pub(crate) fn options(&self) -> DatabaseOptions {
         *self.options.read()
+    }
+
+    /// Where long work shows its progress, if anywhere.
+    pub(crate) fn tasks(&self) -> Option<&Tasks> {
+        self.tasks.get()
+    }
+
+    /// Where builds of views put what does not fit into memory.
+    pub(crate) fn rebuild_dir(&self) -> PathBuf {
+        self.rebuild_dir.read().clone()
     }
 
     /// What checks the edits of a database, if anything does.
@@ -121,6 +140,9 @@ impl Databases {
                 contents: Contents::open(store.clone())?,
                 options: RwLock::new(options),
                 guard: OnceLock::new(),
+                tasks: OnceLock::new(),
+                engines: Engines::default(),
+                rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,
             open: Mutex::default(),
@@ -135,6 +157,19 @@ impl Databases {
         if self.shared.common.guard.set(guard).is_err() {
             tracing::warn!("the databases have a guard already");
         }
+    }
+
+    /// Shows the progress of long work in `tasks`, where it can be cancelled too. Only the first call counts.
+    pub fn set_tasks(&self, tasks: &Tasks) {
+        if self.shared.common.tasks.set(tasks.clone()).is_err() {
+            tracing::warn!("the databases show their tasks already");
+        }
+    }
+
+    /// Sets the folder where builds of views put sorted files that do not fit into memory (the seeds'
+    /// View_Rebuild_Dir); the next build uses it. By default it is `rebuild` in the store's folder.
+    pub fn set_rebuild_dir(&self, dir: PathBuf) {
+        *self.shared.common.rebuild_dir.write() = dir;
     }
 
     /// Sets other limits for what is written from now on.

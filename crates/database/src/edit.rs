@@ -220,7 +220,7 @@ fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> 
 fn check_design(json: &[u8]) -> Result<()> {
     let design =
         serde_json::from_slice(json).map_err(|_| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
-    crate::view::definition::parse(&design).map(drop)
+    crate::view::design::check(&design)
 }
 
 /// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time

@@ -23,7 +23,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::unread::counts_at;
 use crate::update::{Update, check_number};
-use crate::view::definition;
+use crate::view::design;
 use crate::writer::Foreseen;
 use record::{FolderRecord, FolderState, ReadCounts};
 
@@ -262,7 +262,7 @@ pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
 /// `compilation_error`, with the formula's line and column.
 pub(crate) fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
     let columns = columns.unwrap_or(&USUAL_COLUMNS);
-    definition::of_folder(name, 0, columns)?;
+    design::of_folder(name, 0, columns)?;
     let text = columns.to_string();
     if text.len() > MAX_COLUMNS_BYTES {
         return Err(DatabaseError::bad_request(format!(

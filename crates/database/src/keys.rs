@@ -284,6 +284,11 @@ pub(crate) fn chunk_range(upload: u64) -> (Vec<u8>, Vec<u8>) {
     (meta(b'u', &upload.to_be_bytes()), meta(b'u', &upload.saturating_add(1).to_be_bytes()))
 }
 
+/// The first key behind `key`.
+pub(crate) fn next(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
 /// The first key after all that begin with `prefix`.
 pub(crate) fn successor(prefix: &[u8]) -> Vec<u8> {
     let mut key = prefix.to_vec();

@@ -1,6 +1,6 @@
 //! Reading documents: the winner, a named revision, all open revisions, and what goes with them.
 
-mod render;
+pub(crate) mod render;
 
 use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};

@@ -51,6 +51,15 @@ pub struct RowQuery {
     pub group_level: Option<u32>,
     /// How far the rows must have followed the changes.
     pub freshness: Freshness,
+    /// Begin at the first entry, in the direction of reading, whose key is this text or behind it: the first sorted
+    /// column begins with it or comes next.
+    pub find: Option<String>,
+    /// Begin at this document's first entry, in the direction of reading.
+    pub at: Option<String>,
+    /// Tell afterwards where the next page begins ([`Rows::next_page`]).
+    pub next_page: bool,
+    /// Begin behind the row where an earlier page ended, as [`Rows::next_page`] told.
+    pub from: Option<String>,
 }
 
 impl Default for RowQuery {
@@ -72,7 +81,11 @@ impl Default for RowQuery {
             reduce: None,
             group: false,
             group_level: None,
-            freshness: Freshness::UpToDate,
+            freshness: Freshness::Usual,
+            find: None,
+            at: None,
+            next_page: false,
+            from: None,
         }
     }
 }
@@ -86,6 +99,9 @@ impl RowQuery {
 /// How far a view must have followed the changes before it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
+    /// As [`UpToDate`](Self::UpToDate); but while views of a changed design document are being built, those
+    /// before it answer.
+    Usual,
     /// `update=true`: to the last change there was when the reader asked.
     UpToDate,
     /// `update=false`: as it stands.
@@ -160,6 +176,18 @@ impl Rows {
             }
         }
         Ok(rows)
+    }
+
+    /// After the last row: where the next page of a view begins, if that was asked for and there are rows behind
+    /// this one. It stays right while documents come and go.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn next_page(&self) -> Result<Option<String>> {
+        match &self.source {
+            Source::View(rows) => rows.next_page(),
+            Source::Range(_) | Source::Listed(_) => Ok(None),
+        }
     }
 }
 

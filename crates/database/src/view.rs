@@ -5,10 +5,14 @@
 //! they are not logged, know which change they have reached, and catch up from the change feed.
 
 pub(crate) mod definition;
+pub(crate) mod design;
+pub(crate) mod document;
 mod entries;
+mod evaluate;
 mod folder;
 mod read;
 mod registry;
+mod scripts;
 mod update;
 
 use std::collections::{HashMap, HashSet};
@@ -23,11 +27,13 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
-use definition::Definition;
+use definition::{Definition, Source};
 use registry::ViewIndex;
 
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
+pub(crate) use scripts::Engines;
+pub(crate) use update::default_rebuild_dir;
 
 /// What a database keeps in memory of its views.
 #[derive(Default)]
@@ -47,14 +53,16 @@ pub(crate) struct Views {
 /// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
-    /// The folder's number; its collection is of what is in it.
-    pub(crate) folder: Option<u32>,
+    /// What the design document was before it changed, as long as views of now are not built: it answers for them.
+    before: Mutex<Option<Arc<Group>>>,
 }
 
 /// A view and its index.
 pub(crate) struct View {
-    pub(crate) definition: Definition,
+    pub(crate) definition: Arc<Definition>,
     pub(crate) index: Arc<ViewIndex>,
+    /// The number of the folder whose collection it is; it has what is in there.
+    pub(crate) folder: Option<u32>,
 }
 
 impl Views {
@@ -64,7 +72,19 @@ impl Views {
     }
 }
 
+impl View {
+    fn is_built(&self) -> bool {
+        self.index.reached() > 0
+    }
+}
+
 impl Group {
+    /// The views now and, while some of them are not built, those before.
+    fn with_before(self: &Arc<Self>) -> impl Iterator<Item = Arc<Self>> + use<> {
+        let before = self.before.lock().clone();
+        std::iter::once(Arc::clone(self)).chain(before)
+    }
+
     fn view(&self, name: &str) -> Option<&View> {
         self.views.iter().find(|view| view.definition.name == name)
     }
@@ -79,16 +99,30 @@ impl Database {
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
     pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
         self.check_there()?;
-        let group = self.view_group(design)?;
-        let view = group
-            .view(view)
-            .ok_or_else(|| DatabaseError::NotFound { reason: "missing_named_view".to_owned() })?;
+        let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
+        let now = self.view_group(design)?;
+        now.view(view).ok_or_else(missing)?;
+        let group = match query.freshness {
+            Freshness::UpToDate => Arc::clone(&now),
+            _ => self.answering(design, view, &now),
+        };
         match query.freshness {
-            Freshness::UpToDate => self.update_views(&group)?,
+            // Views that are not built are left to the background where there are others to answer for them.
+            Freshness::Usual if now.before.lock().is_some() => self.update_built_views(&group)?,
+            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => drop(self.views.wanted.lock().insert(design.to_owned())),
         }
-        read::rows(self, view, &query)
+        read::rows(self, group.view(view).ok_or_else(missing)?, &query)
+    }
+
+    /// The views that answer for one of `now`: while it is not built, those before the design document changed, if
+    /// they had one of that name. It is then built in the background.
+    fn answering(&self, design: &str, view: &str, now: &Arc<Group>) -> Arc<Group> {
+        let Some(before) = now.before.lock().clone() else { return Arc::clone(now) };
+        self.views.wanted.lock().insert(design.to_owned());
+        let is_built = |group: &Group| group.view(view).is_some_and(View::is_built);
+        if !is_built(now) && is_built(&before) { before } else { Arc::clone(now) }
     }
 
     /// `_design/x/_info`: how large the indexes are and what they have reached.
@@ -103,10 +137,19 @@ impl Database {
         let size: u64 = group.views.iter().map(|view| view.index.size_bytes(self.store())).sum();
         let entries: u64 = group.views.iter().map(|view| view.index.len()).sum();
         let updating = group.views.iter().any(|view| view.index.is_updating());
+        let errors: serde_json::Map<String, Value> = group
+            .views
+            .iter()
+            .map(|view| (view, view.index.errors.lock().clone()))
+            .filter(|(_, errors)| errors.count > 0)
+            .map(|(view, errors)| {
+                (view.definition.name.clone(), json!({"count": errors.count, "last": errors.last}))
+            })
+            .collect();
         Ok(json!({
             "name": design,
             "view_index": {
-                "language": "formula",
+                "language": language(&group),
                 "signature": signature(&group),
                 "update_seq": reached,
                 "pending_changes": last.saturating_sub(reached),
@@ -116,6 +159,7 @@ impl Database {
                 "waiting_clients": 0,
                 "purge_seq": 0,
                 "entries": entries,
+                "errors": errors,
                 "sizes": {"file": size, "active": size, "external": size},
             }
         }))
@@ -127,7 +171,32 @@ impl Database {
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn update_view_group(self: &Arc<Self>, design: &str) -> Result<()> {
         let group = self.view_group(design)?;
-        self.update_views(&group)
+        self.update_views(&group)?;
+        *group.before.lock() = None;
+        Ok(())
+    }
+
+    /// Brings all views and folders up to date, or those of one name; `rebuild` builds them anew from all documents,
+    /// whatever their indexes hold, while readers have the old entries. Returns how many there were.
+    ///
+    /// # Errors
+    /// What the store reports, and [`DatabaseError::Unavailable`] if the task was told to stop.
+    pub fn update_all_views(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
+        let mut found = 0;
+        for design in self.design_names()? {
+            let group = self.view_group(&design)?;
+            let is_wanted = |view: &&View| name.is_none_or(|name| name == view.definition.name);
+            let views: Vec<&View> = group.views.iter().filter(is_wanted).collect();
+            found += views.len();
+            if views.is_empty() {
+                continue;
+            }
+            if rebuild {
+                self.rebuild_views(views)?;
+            }
+            self.update_view_group(&design)?;
+        }
+        Ok(found + self.update_all_folders(name, rebuild)?)
     }
 
     /// Design documents whose views a reader wanted brought up to date soon (`update=lazy`); forgotten
@@ -145,7 +214,10 @@ impl Database {
         self.check_there()?;
         let mut used = HashSet::new();
         for design in self.design_names()? {
-            used.extend(self.view_group(&design)?.views.iter().map(|view| view.definition.identity));
+            let groups = self.view_group(&design)?.with_before();
+            used.extend(groups.flat_map(|group| {
+                group.views.iter().map(|view| view.definition.identity).collect::<Vec<_>>()
+            }));
         }
         used.extend(self.folder_identities()?);
         registry::drop_unused(self, &used)
@@ -182,16 +254,27 @@ impl Database {
         };
         let parsed: Value = serde_json::from_str(&document.json)
             .map_err(|_| DatabaseError::damaged("design document", &id))?;
-        let views = definition::parse(&parsed)?
+        let views = design::parse(&parsed)?
             .into_iter()
             .map(|definition| {
                 let index = registry::index(self, &definition)?;
-                Ok(View { definition, index })
+                Ok(View { definition: Arc::new(definition), index, folder: None })
             })
             .collect::<Result<Vec<View>>>()?;
-        let group = Arc::new(Group { views, folder: None });
-        self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
+        let mut groups = self.views.groups.lock();
+        let before = groups.get(design).and_then(|(_, group)| self.stand_in(group, &views));
+        let group = Arc::new(Group { views, before: Mutex::new(before) });
+        groups.insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
+    }
+
+    /// What can answer for `views` until they are built, if that takes long.
+    fn stand_in(&self, before: &Arc<Group>, views: &[View]) -> Option<Arc<Group>> {
+        let is_slow = self.visible_change_number() > update::BUILD_FROM_CHANGES;
+        if !is_slow || views.iter().all(View::is_built) {
+            return None;
+        }
+        before.with_before().find(|group| group.views.iter().any(View::is_built))
     }
 
     /// Approximate bytes of everything derived from this database's documents.
@@ -202,6 +285,14 @@ impl Database {
             .iter()
             .map(|family| self.store().size_of(*family, &from, &to))
             .sum()
+    }
+}
+
+fn language(group: &Group) -> &'static str {
+    match group.views.first().map(|view| &view.definition.source) {
+        Some(Source::Formulas { .. }) => "formula",
+        Some(Source::Mango(_)) => "query",
+        Some(Source::Script(_)) | None => "javascript",
     }
 }
 

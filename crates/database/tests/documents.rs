@@ -156,7 +156,11 @@ fn a_large_field_is_kept_outside_and_read_back_as_it_was() {
 
 #[test]
 fn limits_are_kept() {
-    let options = DatabaseOptions { document_max_bytes: 1000, attachment_max_bytes: 300_000 };
+    let options = DatabaseOptions {
+        document_max_bytes: 1000,
+        attachment_max_bytes: 300_000,
+        ..DatabaseOptions::default()
+    };
     let server = Server::with(options);
     let database = server.databases.create("test").unwrap();
     let large = put(&database, &json!({"_id": "a", "text": "x".repeat(2000)})).unwrap_err();

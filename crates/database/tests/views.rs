@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
@@ -174,6 +174,33 @@ fn a_formula_that_does_not_compile_says_where() {
     assert!(error.reason().starts_with("view `v`, selection: line 1, column "), "{}", error.reason());
 }
 
+/// What a formula can ask of a stored document beside its fields.
+#[test]
+fn columns_know_the_document_itself() {
+    let server = Server::new();
+    let database = server.databases.create("mail/ada").unwrap();
+    put(&database, &json!({"_id": "a", "Form": "Memo", "$REF": "b", "Size": 7})).unwrap();
+    let column = |formula: &str| json!({"title": formula, "formula": formula});
+    let formulas = [
+        ("@DocFields", json!(["Form", "$REF", "Size"])),
+        ("@DocumentUniqueID", json!("a")),
+        ("@Ref", json!("b")),
+        ("@IsResponseDoc", json!(1)),
+        ("@Size = @DocLength & @Size > 0", json!(1)),
+        ("@Created = @AddedToThisFile & @ModifiedInThisFile >= @Created", json!(1)),
+        ("@AbstractSimple({Form})", json!("Memo")),
+        ("@GetCurrentTimeZone", json!("Z=0$DO=0$ZN=GMT")),
+    ];
+    let columns: Vec<Value> = formulas.iter().map(|(formula, _)| column(formula)).collect();
+    let view = json!({"selection": "SELECT @All", "columns": columns});
+    put(&database, &json!({"_id": "_design/mail", "language": "formula", "views": {"v": view}})).unwrap();
+    let rows = read(&database, "v", RowQuery::default());
+    let row: Value = serde_json::from_str(rows[0].value.as_ref().unwrap()).unwrap();
+    for (formula, expected) in formulas {
+        assert_eq!(row[formula], expected, "{formula}");
+    }
+}
+
 #[test]
 fn a_bulk_build_is_what_following_the_changes_gives() {
     let server = Server::new();
@@ -294,4 +321,256 @@ fn check(
         prop_assert_eq!(value["totals"]["Size"].as_f64().unwrap(), f64::from(sizes.iter().sum::<u32>()));
     }
     Ok(())
+}
+
+/// A view with @Now once stood as it was built until a document changed, and then held a mixture.
+#[test]
+fn a_view_that_depends_on_the_time_is_evaluated_anew() {
+    let read_after = |time_variant_seconds: i64| {
+        let server = Server::with(DatabaseOptions { time_variant_seconds, ..DatabaseOptions::default() });
+        let database = server.databases.create("tasks").unwrap();
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(1500);
+        put(&database, &json!({"_id": "soon", "Due": soon.to_string()})).unwrap();
+        put(&database, &json!({"_id": "late", "Due": "2020-01-01T00:00:00Z"})).unwrap();
+        put(&database, &json!({"_id": "_design/mail", "language": "formula", "views": {"due": {
+            "selection": "SELECT Due < @Now", "columns": [{"title": "Due", "formula": "Due", "sort": "asc"}]}}}))
+        .unwrap();
+        assert_eq!(ids(&database, "due", RowQuery::default()), "late");
+        std::thread::sleep(Duration::from_millis(2600));
+        let found = ids(&database, "due", RowQuery::default());
+        // Nothing is in it twice, nor taken out twice, when a document changes afterwards.
+        put(&database, &json!({"_id": "other", "Due": "2021-01-01T00:00:00Z"})).unwrap();
+        let all = read(&database, "due", RowQuery::default());
+        (found, all.len())
+    };
+    assert_eq!(read_after(0), ("late soon".to_owned(), 3));
+    assert_eq!(read_after(900), ("late".to_owned(), 2));
+}
+
+/// What a view cannot do is said when the design document is written.
+#[test]
+fn formulas_that_views_cannot_follow_are_refused() {
+    let (_server, database) = filled();
+    for (selection, word) in [
+        ("SELECT Form = \"Memo\" | @AllDescendants", "@AllDescendants"),
+        ("SELECT From = @UserName", "@UserName"),
+    ] {
+        let design =
+            json!({"_id": "_design/x", "language": "formula", "views": {"v": {"selection": selection}}});
+        let error = put(&database, &design).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("view `v`, selection"), "{error}");
+    }
+}
+
+/// Building the views of a changed design document once held up everybody who read one of them.
+#[test]
+fn views_before_a_change_of_design_answer_until_the_new_ones_are_built() {
+    let server = Server::new();
+    let database = server.databases.create("large").unwrap();
+    let fill = |range: std::ops::Range<u32>| {
+        let edits = range
+            .map(|number| edit(&json!({"_id": format!("{number:05}"), "A": number, "B": 5000 - number})));
+        database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    };
+    let column = |formula: &str| json!([{"title": formula, "formula": formula, "sort": "asc"}]);
+    let mut design = json!({"_id": "_design/mail", "language": "formula", "views": {
+        "kept": {"columns": column("A")}, "changed": {"columns": column("A")}}});
+    fill(0..3000);
+    let first = put(&database, &design).unwrap();
+    let first_key = |view: &str, freshness: Freshness| {
+        let query = RowQuery { limit: Some(1), freshness, ..RowQuery::default() };
+        read(&database, view, query)[0].key.clone()
+    };
+    assert_eq!(first_key("changed", Freshness::Usual), "[0]");
+    design["_rev"] = json!(first.revision);
+    design["views"]["changed"]["columns"] = column("B");
+    design["views"]["added"] = json!({"columns": column("B")});
+    put(&database, &design).unwrap();
+    fill(3000..3100);
+    // As it was defined before, with what was stored since.
+    let old = read(&database, "changed", RowQuery::default());
+    assert_eq!((old[0].key.as_str(), old.len()), ("[0]", 3100));
+    assert_eq!(read(&database, "kept", RowQuery::default()).len(), 3100);
+    // What still answers is not cleaned away.
+    database.clean_up_views().unwrap();
+    assert_eq!(first_key("changed", Freshness::Usual), "[0]");
+    assert_eq!(database.take_wanted_views(), ["mail"]);
+    database.update_view_group("mail").unwrap();
+    assert_eq!(first_key("changed", Freshness::Usual), "[1901]");
+    assert_eq!(first_key("added", Freshness::Usual), "[1901]");
+    assert_eq!(database.clean_up_views().unwrap(), 0, "`kept` still uses the index that `changed` shared");
+    // Who asks for the present does not get the past.
+    let before: Value = serde_json::from_str(&get(&database, "_design/mail").unwrap().to_string()).unwrap();
+    let mut again = before;
+    again["views"]["changed"]["columns"] = json!([{"title": "C", "formula": "A + B", "sort": "asc"}]);
+    put(&database, &again).unwrap();
+    assert_eq!(first_key("changed", Freshness::UpToDate), "[5000]");
+}
+
+/// Pages are read by token while documents come and go: what is there all the time comes once, in order.
+#[test]
+fn pages_stay_right_while_documents_come_and_go() {
+    let server = Server::new();
+    let database = server.databases.create("busy").unwrap();
+    put(&database, &design()).unwrap();
+    let day = |number: u32| format!("2026-{:02}-{:02}", number % 12 + 1, number % 28 + 1);
+    let make =
+        |id: &str, number: u32| put(&database, &memo(id, &day(number), "Zoe", 1, &json!(null))).unwrap();
+    for number in 0..60 {
+        make(&format!("stays-{number:02}"), number * 7);
+        make(&format!("goes-{number:02}"), number * 5);
+    }
+    for descending in [false, true] {
+        let query =
+            |from| RowQuery { limit: Some(7), descending, next_page: true, from, ..RowQuery::default() };
+        let (mut from, mut seen, mut round) = (None, Vec::new(), 0);
+        loop {
+            let mut rows = database.view("mail", "inbox", query(from)).unwrap();
+            seen.extend(rows.next_rows(100).unwrap());
+            let Some(next) = rows.next_page().unwrap() else { break };
+            from = Some(next);
+            let gone: Value =
+                serde_json::from_str(&get(&database, &format!("goes-{round:02}")).unwrap().to_string())
+                    .unwrap();
+            put(&database, &json!({"_id": gone["_id"], "_rev": gone["_rev"], "_deleted": true})).unwrap();
+            make(&format!("comes-{descending}-{round:02}"), round * 11);
+            round += 1;
+        }
+        assert!(round > 10);
+        let keys: Vec<&str> = seen.iter().map(|row| row.key.as_str()).collect();
+        let in_order = |pair: &[&str]| if descending { pair[0] <= pair[1] } else { pair[0] >= pair[1] };
+        assert!(keys.windows(2).all(in_order), "{keys:?}");
+        let mut ids: Vec<&str> = seen.iter().filter_map(|row| row.id.as_deref()).collect();
+        ids.sort_unstable();
+        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(ids.iter().filter(|id| id.starts_with("stays")).count(), 60);
+        for number in 0..round {
+            make(&format!("goes-{number:02}-{descending}"), number);
+            drop(put(
+                &database,
+                &json!({"_id": format!("goes-{number:02}"), "Form": "Memo", "Date": day(number)}),
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_page_begins_where_it_is_told_to() {
+    let (_server, database) = filled();
+    let page = |query: RowQuery| {
+        let mut rows = database.view("mail", "by category", query).unwrap();
+        let ids: Vec<String> = rows.next_rows(10).unwrap().into_iter().filter_map(|row| row.id).collect();
+        (rows.offset, ids.join(" "))
+    };
+    let find = |text: &str, descending: bool| {
+        page(RowQuery { find: Some(text.to_owned()), descending, ..RowQuery::default() })
+    };
+    assert_eq!(page(RowQuery::default()).1, "c d b b a");
+    assert_eq!(find("h", false), (Some(2), "b b a".to_owned()));
+    assert_eq!(find("work", false), (Some(3), "b a".to_owned()));
+    assert_eq!(find("x", false), (Some(5), String::new()));
+    assert_eq!(find("home", true).1, "b d c");
+    assert_eq!(find("ho", true).1, "b d c");
+    let newest = |text: &str, descending: bool| {
+        let query = RowQuery { find: Some(text.to_owned()), descending, ..RowQuery::default() };
+        ids(&database, "inbox", query)
+    };
+    // Newest first: from the newest of those that begin so.
+    assert_eq!(
+        (newest("2026-01", false), newest("2026-01-02", false)),
+        ("b c a".to_owned(), "c a".to_owned())
+    );
+    assert_eq!((newest("2026-01", true), newest("2026-01-02", true)), ("a c b".to_owned(), "c b".to_owned()));
+    let at = |id: &str, descending: bool| {
+        page(RowQuery { at: Some(id.to_owned()), descending, ..RowQuery::default() })
+    };
+    assert_eq!(at("b", false), (Some(2), "b b a".to_owned()));
+    assert_eq!(at("b", true), (Some(1), "b b d c".to_owned()));
+    let gone =
+        database.view("mail", "by category", RowQuery { at: Some("z".to_owned()), ..RowQuery::default() });
+    assert_eq!(gone.err().unwrap().to_string(), "The document is not in the view.");
+    let twice = RowQuery { at: Some("b".to_owned()), find: Some("w".to_owned()), ..RowQuery::default() };
+    assert!(database.view("mail", "by category", twice).is_err());
+}
+
+#[test]
+fn totals_are_shown_as_the_columns_say() {
+    let server = Server::new();
+    let database = server.databases.create("sales").unwrap();
+    let total = |total: &str| json!({"title": total, "formula": "Amount", "total": total});
+    let category = |field: &str| json!({"title": field, "formula": field, "category": true});
+    let columns = json!([
+        category("Country"),
+        category("City"),
+        total("sum"),
+        total("average"),
+        total("percent_of_parent"),
+        total("percent_of_all")
+    ]);
+    let design =
+        json!({"_id": "_design/mail", "language": "formula", "views": {"sales": {"columns": columns}}});
+    put(&database, &design).unwrap();
+    let sales =
+        [("a", "IT", "Roma", 10), ("b", "IT", "Roma", 20), ("c", "IT", "Bari", 10), ("d", "CH", "Bern", 40)];
+    for (id, country, city, amount) in sales {
+        put(&database, &json!({"_id": id, "Country": country, "City": city, "Amount": amount})).unwrap();
+    }
+    let rows = |level: u32| -> Vec<Value> {
+        let query = RowQuery { group_level: Some(level), ..RowQuery::default() };
+        let rows = read(&database, "sales", query).into_iter();
+        rows.map(|row| {
+            let value: Value = serde_json::from_str(row.value.as_ref().unwrap()).unwrap();
+            let totals = value["totals"].as_object().unwrap().values().cloned().collect::<Vec<Value>>();
+            json!([row.key, value["count"], totals])
+        })
+        .collect()
+    };
+    assert_eq!(rows(0), [json!(["null", 4, [80.0, 20.0, 100.0, 100.0]])]);
+    assert_eq!(
+        rows(1),
+        [
+            json!([r#"["CH"]"#, 1, [40.0, 40.0, 50.0, 50.0]]),
+            json!([r#"["IT"]"#, 3, [40.0, 40.0 / 3.0, 50.0, 50.0]]),
+        ]
+    );
+    assert_eq!(
+        rows(2)[1..],
+        [
+            json!([r#"["IT","Bari"]"#, 1, [10.0, 10.0, 25.0, 12.5]]),
+            json!([r#"["IT","Roma"]"#, 2, [30.0, 15.0, 75.0, 37.5]]),
+        ]
+    );
+    let wrong =
+        json!({"_id": "_design/x", "language": "formula", "views": {"v": {"columns": [total("median")]}}});
+    assert!(put(&database, &wrong).unwrap_err().to_string().contains("column 1: `total` must be"));
+}
+
+/// Entries that have got lost or were never taken out are put right by building anew, while readers go on.
+#[test]
+fn views_are_built_anew_from_all_documents() {
+    let (server, database) = filled();
+    let store = server.store.as_ref().unwrap();
+    let before =
+        (ids(&database, "inbox", RowQuery::default()), ids(&database, "by category", RowQuery::default()));
+    let mut batch = Batch::new();
+    let number = database.number().to_be_bytes();
+    let snapshot = store.snapshot();
+    let to = (database.number() + 1).to_be_bytes();
+    let mut cursor =
+        snapshot.cursor(Family::DerivedScan, KeyRange { from: &number, to: Some(&to) }, Direction::Forward);
+    while let Some((key, _)) = cursor.next().unwrap() {
+        batch.delete(Family::DerivedScan, key);
+    }
+    drop(cursor);
+    store.write_derived(batch).unwrap();
+    assert_eq!(ids(&database, "inbox", RowQuery::default()), "");
+    assert_eq!(database.update_all_views(Some("inbox"), true).unwrap(), 1);
+    assert_eq!(ids(&database, "inbox", RowQuery::default()), before.0);
+    assert_eq!(ids(&database, "by category", RowQuery::default()), "");
+    assert_eq!(database.update_all_views(None, true).unwrap(), 2);
+    assert_eq!(ids(&database, "by category", RowQuery::default()), before.1);
+    // Lists and counts are right afterwards.
+    let old = get(&database, "b").unwrap();
+    put(&database, &json!({"_id": "b", "_rev": old["_rev"], "_deleted": true})).unwrap();
+    assert_eq!(ids(&database, "by category", RowQuery::default()), "c d a");
 }

@@ -5,9 +5,16 @@
 //! of common secondary weights, 01, and the compressed runs of tertiary weights (the compression is ICU's, from
 //! `CollationKeys::writeSortKeyUpToQuaternary`). Primary weights are asked of the collator, once.
 
+use std::collections::HashMap;
+
 /// What the collator says of each ASCII character; `None` for one without any weight, as most control characters are.
 pub(crate) struct AsciiWeights {
     weights: [Option<Weight>; 128],
+    /// By primary weight (its second byte 0 if it has one only) the small and the capital letter; any other
+    /// character stands as the small one. 0: none.
+    characters: HashMap<[u8; 2], [u8; 2]>,
+    /// First bytes of primary weights of two bytes.
+    begins_two: [bool; 256],
 }
 
 #[derive(Clone, Copy)]
@@ -51,10 +58,46 @@ impl AsciiWeights {
                 _ => return None,
             };
         }
-        let learned = Self { weights };
+        let learned = Self::with_characters(&weights);
         // Primary weights of some scripts are shortened when they repeat; those of ASCII must not be.
         let twice = |byte: u8| char::from(byte).to_string().repeat(2);
         (0..128).all(|byte| learned.key(&twice(byte)) == key_of(&twice(byte))).then_some(learned)
+    }
+
+    fn with_characters(weights: &[Option<Weight>; 128]) -> Self {
+        let (mut characters, mut begins_two) = (HashMap::new(), [false; 256]);
+        for (byte, weight) in (0u8..).zip(weights) {
+            let Some(weight) = weight else { continue };
+            let [small, capital] = characters.entry(weight.primary).or_insert([0; 2]);
+            *(if weight.capital { capital } else { small }) = byte;
+            if let (2, Some(begins)) = (weight.length, begins_two.get_mut(usize::from(weight.primary[0]))) {
+                *begins = true;
+            }
+        }
+        Self { weights: *weights, characters, begins_two }
+    }
+
+    /// A text that has this key, if there is one of ASCII characters that have weights.
+    pub(crate) fn read(&self, key: &[u8]) -> Option<String> {
+        let mut levels = key.splitn(3, |byte| *byte == LEVEL_END);
+        let (primary, _secondary, tertiary) = (levels.next()?, levels.next()?, levels.next()?);
+        let mut text = Vec::with_capacity(primary.len());
+        let mut rest = primary.iter();
+        while let Some(first) = rest.next() {
+            let two = self.begins_two.get(usize::from(*first)).copied()?;
+            let second = if two { *rest.next()? } else { 0 };
+            text.push(*self.characters.get(&[*first, second])?);
+        }
+        let capitals = capitals(tertiary)?;
+        let mut next = capitals.iter().peekable();
+        let characters =
+            text.iter().enumerate().map(
+                |(place, [small, capital])| {
+                    if next.next_if_eq(&&place).is_some() { *capital } else { *small }
+                },
+            );
+        let text: Vec<u8> = characters.collect();
+        if text.contains(&0) { None } else { String::from_utf8(text).ok() }
     }
 
     fn key(&self, text: &str) -> Vec<u8> {
@@ -98,6 +141,24 @@ impl AsciiWeights {
         }
         TERTIARY.write(out, common, false);
     }
+}
+
+/// Which characters are capital letters.
+fn capitals(tertiary: &[u8]) -> Option<Vec<usize>> {
+    let (mut capitals, mut place) = (Vec::new(), 0);
+    for byte in tertiary {
+        if *byte == CAPITAL {
+            capitals.push(place);
+            place += 1;
+        } else if *byte < TERTIARY.middle {
+            place += usize::from(byte.checked_sub(TERTIARY.low)?) + 1;
+        } else if *byte == TERTIARY.middle {
+            place += TERTIARY.most;
+        } else {
+            place += usize::from(TERTIARY.high.checked_sub(*byte)?) + 1;
+        }
+    }
+    Some(capitals)
 }
 
 impl Run {

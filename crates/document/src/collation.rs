@@ -64,6 +64,36 @@ pub fn sort_key(value: &Value) -> Vec<u8> {
     out
 }
 
+/// The value that has this key, where the key tells: null, false, true, numbers, and ASCII text.
+///
+/// Another text may have the same key (control characters have no weight), and a number may be spelled another way:
+/// who relies on it compares.
+#[must_use]
+pub fn value_of_key(key: &[u8]) -> Option<Value> {
+    match key {
+        [NULL] => Some(Value::Null),
+        [FALSE] => Some(Value::Bool(false)),
+        [TRUE] => Some(Value::Bool(true)),
+        [NUMBER, double @ ..] => {
+            let flipped = u64::from_be_bytes(double.try_into().ok()?);
+            let bits = if flipped >> 63 == 1 { flipped ^ 1 << 63 } else { !flipped };
+            number(f64::from_bits(bits))
+        }
+        [STRING, text @ .., END] => ROOT.as_ref()?.ascii.as_ref()?.read(text).map(Value::String),
+        _ => None,
+    }
+}
+
+/// A number as JSON, whole ones without a fraction; none for what is not finite.
+#[must_use]
+pub fn number(value: f64) -> Option<Value> {
+    if value.fract() == 0.0 && value.abs() < EXACT_MAX {
+        #[allow(clippy::cast_possible_truncation, reason = "whole, and less than 2^53")]
+        return Some(Value::from(value as i64));
+    }
+    Number::from_f64(value).map(Value::Number)
+}
+
 /// What remains to be written of an array or object that is open.
 enum Open<'a> {
     Array(std::slice::Iter<'a, Value>),

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use icu_collator::options::CollatorOptions;
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use proptest::prelude::*;
-use scrinium_document::collation::{self, sort_key};
+use scrinium_document::collation::{self, sort_key, value_of_key};
 use serde_json::{Value, json};
 
 fn collator() -> CollatorBorrowed<'static> {
@@ -215,6 +215,27 @@ proptest! {
         let Ok(()) = collator().write_sort_key_to(&text, &mut theirs);
         theirs.push(0);
         prop_assert_eq!(sort_key(&json!(text)), theirs);
+    }
+}
+
+proptest! {
+    /// A key tells its value, or says that it cannot; it never tells another printable text or number.
+    #[test]
+    fn scalars_can_be_read_back_from_their_keys(text in "[ -~\\t\n]{0,300}", integer: i64, double: f64) {
+        prop_assert_eq!(value_of_key(&sort_key(&json!(text))), Some(json!(text)));
+        let small = integer >> 12;
+        prop_assert_eq!(value_of_key(&sort_key(&json!(small))), Some(json!(small)));
+        let read = value_of_key(&sort_key(&json!(double))).and_then(|value| value.as_f64());
+        if double.is_finite() && double.abs() < 9e15 {
+            prop_assert_eq!(read, Some(double));
+        }
+    }
+
+    /// Whatever is not a key is refused or read as something, without harm.
+    #[test]
+    fn any_bytes_can_be_tried_as_a_key(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        let framed = [&[6][..], &bytes, &[0]].concat();
+        drop((value_of_key(&bytes), value_of_key(&framed)));
     }
 }
 

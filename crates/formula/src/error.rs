@@ -23,6 +23,17 @@ pub struct FormulaError {
     pub advice: String,
 }
 
+impl FormulaError {
+    /// The byte of the source that it is about.
+    pub(crate) fn offset(&self, source: &str) -> usize {
+        let counted_from_0 =
+            |number: u32| usize::try_from(number).map_or(0, |number| number.saturating_sub(1));
+        let start = source.split_inclusive('\n').take(counted_from_0(self.line)).map(str::len).sum();
+        let line = source.get(start..).unwrap_or("");
+        start + line.char_indices().nth(counted_from_0(self.column)).map_or(line.len(), |(place, _)| place)
+    }
+}
+
 /// The sorts of mistakes in a formula.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FormulaErrorKind {
@@ -36,6 +47,20 @@ pub enum FormulaErrorKind {
     NotPermitted,
     /// The formula is longer or more deeply nested than is accepted.
     TooLarge,
+}
+
+impl FormulaErrorKind {
+    /// The sort as a word for programs: `unknown_function`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::UnknownFunction => "unknown_function",
+            Self::Arguments => "arguments",
+            Self::NotPermitted => "not_permitted",
+            Self::TooLarge => "too_large",
+        }
+    }
 }
 
 /// Why an evaluation was stopped. Unlike an error value it cannot be caught by the formula.

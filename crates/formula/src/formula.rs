@@ -51,7 +51,7 @@ impl Formula {
         document: &dyn Fields,
         environment: &Environment,
     ) -> Result<Value, EvaluationError> {
-        Machine::run(&self.program, document, environment).map(|finished| finished.value)
+        Machine::new(&self.program, document, environment).run()
     }
 
     /// Whether the formula selects a document: whether the condition of its SELECT statement or, if it has
@@ -61,12 +61,19 @@ impl Formula {
     ///
     /// As of [`Formula::evaluate`].
     pub fn selects(&self, document: &dyn Fields, environment: &Environment) -> Result<bool, EvaluationError> {
-        let finished = Machine::run(&self.program, document, environment)?;
-        Ok(finished.selected.unwrap_or_else(|| finished.value.is_true()))
+        let mut machine = Machine::new(&self.program, document, environment);
+        let value = machine.run()?;
+        Ok(machine.selected.unwrap_or_else(|| value.is_true()))
     }
 
-    /// Whether its value depends on the time, because it uses `@Now`, `@Today` or the like: a view made with
-    /// it is out of date as soon as it is built.
+    /// Whether it has a `SELECT` statement, which decides what [`Formula::selects`]; without one its value does.
+    #[must_use]
+    pub const fn has_selection(&self) -> bool {
+        self.traits.has_selection
+    }
+
+    /// Whether its value depends on the time, because `@Now`, `@Today` or the like stands anywhere in it: a view
+    /// made with it is out of date as soon as it is built.
     #[must_use]
     pub const fn is_time_variant(&self) -> bool {
         self.has(flags::TIME_VARIANT)

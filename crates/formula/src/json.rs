@@ -51,7 +51,7 @@ fn from_array(elements: &[Json]) -> Option<Value> {
 }
 
 fn as_text(json: &Json) -> Option<Text> {
-    json.as_str().map(Text::new).or_else(|| as_number(json).map(|number| Text::new(shown(number))))
+    json.as_str().map(Text::new).or_else(|| as_number(json).map(shown))
 }
 
 fn as_number(json: &Json) -> Option<f64> {

@@ -60,5 +60,8 @@ pub use environment::{AttachmentInfo, Environment, Fields};
 pub use error::{ErrorValue, EvaluationError, FormulaError, FormulaErrorKind};
 pub use formula::{Formula, Responses};
 pub use machine::{MAX_ELEMENTS, MAX_STEPS, MAX_TEXT_BYTES};
-pub use reference::reference_markdown;
+pub use reference::{
+    FunctionEntry, FunctionName, RefusedEntry, function_named, functions, reference_markdown,
+    refused_functions,
+};
 pub use value::{Kind, List, Text, Value};

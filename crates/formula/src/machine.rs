@@ -84,11 +84,10 @@ pub(crate) enum Slot {
     Known(Value),
 }
 
-/// What the statements of a formula came to.
-pub(crate) struct Finished {
-    pub(crate) value: Value,
-    /// The condition of the last SELECT.
-    pub(crate) selected: Option<bool>,
+/// What ends where a statement does not simply come to a value.
+enum Ended {
+    Statement(Value),
+    Formula(Result<Value, EvaluationError>),
 }
 
 pub(crate) struct Machine<'e> {
@@ -97,19 +96,16 @@ pub(crate) struct Machine<'e> {
     pub(crate) slots: Vec<Slot>,
     steps_left: u32,
     step_limit: u32,
-    selected: Option<bool>,
+    /// The condition of the last SELECT.
+    pub(crate) selected: Option<bool>,
     pub(crate) random_numbers: u64,
     /// How many `@Transform` stand around what is being evaluated.
     pub(crate) transforms: u32,
 }
 
 impl<'e> Machine<'e> {
-    pub(crate) fn run(
-        program: &'e Program,
-        document: &'e dyn Fields,
-        environment: &'e Environment,
-    ) -> Result<Finished, EvaluationError> {
-        let mut machine = Self {
+    pub(crate) fn new(program: &'e Program, document: &'e dyn Fields, environment: &'e Environment) -> Self {
+        Self {
             program,
             surroundings: Some((document, environment)),
             slots: vec![Slot::Unknown; program.slots],
@@ -118,9 +114,7 @@ impl<'e> Machine<'e> {
             selected: None,
             random_numbers: 0,
             transforms: 0,
-        };
-        let value = machine.statements()?;
-        Ok(Finished { value, selected: machine.selected })
+        }
     }
 
     /// Reckons a node whose operands are constants; none if it has no constant value. Also the steps
@@ -146,26 +140,39 @@ impl<'e> Machine<'e> {
         (value, step_limit - machine.steps_left)
     }
 
-    fn statements(&mut self) -> Result<Value, EvaluationError> {
+    /// Carries out the statements; the value is that of the last.
+    pub(crate) fn run(&mut self) -> Result<Value, EvaluationError> {
         let program = self.program;
-        let mut last = Value::empty();
-        for statement in &program.statements {
-            last = match self.evaluate(statement) {
-                Ok(value) => value,
-                Err(Fault::Error(error)) => {
-                    // A condition that is an error selects nothing, whatever an earlier one said.
-                    if matches!(statement, Node::Select { .. }) {
-                        self.selected = Some(false);
-                    }
-                    Value::Error(error)
-                }
-                Err(Fault::Return(value)) => return Ok(*value),
-                Err(Fault::Limit(error)) => return Err(error),
-                // Neither leaves what it belongs to.
-                Err(Fault::Nothing | Fault::NotConstant) => Value::empty(),
-            };
+        let Some((last, before)) = program.statements.split_last() else { return Ok(Value::empty()) };
+        for statement in before {
+            if let Err(fault) = self.evaluate(statement)
+                && let Ended::Formula(outcome) = self.ended(fault, statement)
+            {
+                return outcome;
+            }
         }
-        Ok(last)
+        self.evaluate(last).or_else(|fault| match self.ended(fault, last) {
+            Ended::Formula(outcome) => outcome,
+            Ended::Statement(value) => Ok(value),
+        })
+    }
+
+    /// What it means that a statement did not simply come to a value.
+    #[cold]
+    fn ended(&mut self, fault: Fault, statement: &Node) -> Ended {
+        match fault {
+            Fault::Error(error) => {
+                // A condition that is an error selects nothing, whatever an earlier one said.
+                if matches!(statement, Node::Select { .. }) {
+                    self.selected = Some(false);
+                }
+                Ended::Statement(Value::Error(error))
+            }
+            Fault::Return(value) => Ended::Formula(Ok(*value)),
+            Fault::Limit(error) => Ended::Formula(Err(error)),
+            // Neither leaves what it belongs to.
+            Fault::Nothing | Fault::NotConstant => Ended::Statement(Value::empty()),
+        }
     }
 
     /// Counts work, and stops the evaluation when it was too much.
@@ -362,26 +369,27 @@ impl<'e> Machine<'e> {
     }
 
     fn call(&mut self, function: &'static Function, native: Native, arguments: &[Node]) -> Outcome {
-        let call = |machine: &mut Self, values: &[Value]| native(machine, &Arguments { function, values });
+        let call =
+            |machine: &mut Self, values: &[Operand<'_>]| native(machine, &Arguments { function, values });
         // The usual numbers of arguments need no allocation.
         match arguments {
             [] => call(self, &[]),
             [first] => {
-                let values = [self.evaluate(first)?];
+                let values = [self.operand(first)?];
                 call(self, &values)
             }
             [first, second] => {
-                let values = [self.evaluate(first)?, self.evaluate(second)?];
+                let values = [self.operand(first)?, self.operand(second)?];
                 call(self, &values)
             }
             [first, second, third] => {
-                let values = [self.evaluate(first)?, self.evaluate(second)?, self.evaluate(third)?];
+                let values = [self.operand(first)?, self.operand(second)?, self.operand(third)?];
                 call(self, &values)
             }
             more => {
                 let mut values = Vec::with_capacity(more.len());
                 for node in more {
-                    values.push(self.evaluate(node)?);
+                    values.push(self.operand(node)?);
                 }
                 call(self, &values)
             }
@@ -409,7 +417,7 @@ impl<'e> Machine<'e> {
     fn field(&mut self, number: u16) -> Outcome {
         let Some(field) = self.program.fields.get(usize::from(number)) else { return Ok(Value::empty()) };
         let Some(slot) = field.slot else {
-            return usable(self.document()?.field(&field.name).unwrap_or_else(Value::empty));
+            return self.document()?.field(&field.name).map_or_else(|| Ok(Value::empty()), usable);
         };
         match self.look_up(slot, &field.name)? {
             Slot::Known(value) => usable(value.clone()),
@@ -429,8 +437,7 @@ impl<'e> Machine<'e> {
     pub(crate) fn field_named(&mut self, name: &str) -> Outcome<Option<Value>> {
         let program = self.program;
         self.charge(program.fields.len())?;
-        let key = name.to_lowercase();
-        let known = program.fields.iter().find(|field| field.name.to_lowercase() == key);
+        let known = program.fields.iter().find(|field| same_name(&field.name, name));
         let Some((field, slot)) = known.and_then(|field| Some((field, field.slot?))) else {
             return self.document()?.field(name).map(usable).transpose();
         };
@@ -451,6 +458,15 @@ impl<'e> Machine<'e> {
         }
         Ok(self.slots.get(slot).unwrap_or(&Slot::Missing))
     }
+}
+
+/// Whether two names are the same but for the case of their letters.
+fn same_name(left: &str, right: &str) -> bool {
+    fn lower(name: &str) -> impl Iterator<Item = char> {
+        name.chars().flat_map(char::to_lowercase)
+    }
+    let ascii = left.is_ascii() && right.is_ascii();
+    if ascii { left.eq_ignore_ascii_case(right) } else { lower(left).eq(lower(right)) }
 }
 
 fn usable(value: Value) -> Outcome {

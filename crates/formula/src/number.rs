@@ -1,5 +1,9 @@
 //! Numbers: writing them as text, and turning them into counts and places.
 
+use smol_str::format_smolstr;
+
+use crate::value::Text;
+
 /// Significant digits shown: every decimal number of so many digits survives being stored.
 const SIGNIFICANT_DIGITS: usize = 15;
 
@@ -8,19 +12,19 @@ const LARGEST_EXACT: f64 = 1e15;
 
 /// The number with up to 15 significant digits and no more than it needs; very large and very small ones
 /// with an exponent.
-pub(crate) fn shown(number: f64) -> String {
+pub(crate) fn shown(number: f64) -> Text {
     if number.fract() == 0.0 && number.abs() < LARGEST_EXACT {
-        return whole(number).to_string();
+        return format_smolstr!("{}", whole(number));
     }
     let rounded = format!("{number:.*e}", SIGNIFICANT_DIGITS - 1);
-    let Some((digits, exponent)) = rounded.split_once('e') else { return rounded };
+    let Some((digits, exponent)) = rounded.split_once('e') else { return rounded.into() };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-6..=20).contains(&exponent) {
-        return rounded.parse::<f64>().map_or_else(|_| rounded.clone(), |number| number.to_string());
+        return rounded.parse::<f64>().map_or_else(|_| rounded.into(), |number| format_smolstr!("{number}"));
     }
     let digits =
         if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
-    exponential(&format!("{digits}e{exponent}"))
+    exponential(&format!("{digits}e{exponent}")).into()
 }
 
 /// `8.5e2` as `8.5E+02`.

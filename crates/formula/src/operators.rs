@@ -108,21 +108,19 @@ fn seconds_between(machine: &mut Machine<'_>, later: &DateTime, earlier: &DateTi
 pub(crate) fn times_of(
     machine: &mut Machine<'_>,
     origin: &'static str,
-    texts: &[Text],
+    texts: &List<Text>,
 ) -> Outcome<List<DateTime>> {
     machine.charge(texts.len())?;
-    let times = texts.iter().map(|text| {
+    texts.try_map(|text| {
         DateTime::from_rfc3339(text).ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
             let message = format!(
                 "the text '{shown}' is not a date-time like 2026-11-21 or 2026-11-21T10:00:00Z; \
                  convert other forms with @TextToTime"
             );
-            Fault::from(ErrorValue::message(origin, message))
+            ErrorValue::message(origin, message).into()
         })
-    });
-    let times = times.collect::<Outcome<Vec<_>>>()?;
-    List::from_vec(times).ok_or_else(|| ErrorValue::message(origin, "there is no date-time").into())
+    })
 }
 
 /// Applies a function to the pairs that an operator makes of two lists.

@@ -8,10 +8,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use crate::datetime::DateTime;
 use crate::error::ErrorValue;
+use crate::number::shown;
 
 /// A piece of text: up to 23 bytes in place, more shared between copies.
 pub type Text = SmolStr;
@@ -39,6 +40,22 @@ impl<T> List<T> {
             return Some(Self(Elements::Many(elements.into())));
         }
         elements.pop().map(Self::one)
+    }
+
+    /// The list of what a function makes of each element.
+    pub(crate) fn map<U>(&self, apply: impl FnMut(&T) -> U) -> List<U> {
+        List(match &self.0 {
+            Elements::One(element) => Elements::One({ apply }(element)),
+            Elements::Many(elements) => Elements::Many(elements.iter().map(apply).collect()),
+        })
+    }
+
+    /// The list of what a function makes of each element; or the first error.
+    pub(crate) fn try_map<U, E>(&self, mut apply: impl FnMut(&T) -> Result<U, E>) -> Result<List<U>, E> {
+        Ok(List(match &self.0 {
+            Elements::One(element) => Elements::One(apply(element)?),
+            Elements::Many(elements) => Elements::Many(elements.iter().map(apply).collect::<Result<_, E>>()?),
+        }))
     }
 
     /// The only element of a list of one.
@@ -197,6 +214,17 @@ impl Value {
             Self::Number(list) => list.get(index).map(|number| Self::Number(List::one(*number))),
             Self::Time(list) => list.get(index).map(|time| Self::Time(List::one(*time))),
             Self::Error(_) => (index == 0).then(|| self.clone()),
+        }
+    }
+
+    /// Each element as a text for people: numbers with up to 15 digits, times as ISO 8601.
+    #[must_use]
+    pub fn to_texts(&self) -> List<Text> {
+        match self {
+            Self::Text(list) => list.clone(),
+            Self::Number(list) => list.map(|number| shown(*number)),
+            Self::Time(list) => list.map(|time| format_smolstr!("{time}")),
+            Self::Error(error) => List::one(format_smolstr!("{error}")),
         }
     }
 

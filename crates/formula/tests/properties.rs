@@ -164,6 +164,9 @@ fn expressions() -> impl Strategy<Value = String> {
         "@Now",
         "@Today",
         "\"2026-01-31\"",
+        "\"Z=5$DO=1$DL=4 1 1 10 -1 1$ZN=Eastern\"",
+        "[RULE1]",
+        "{@If(Form = 1; 2)}",
         "1:2:3",
         "\"a\":\"b\"",
     ]);
@@ -224,6 +227,18 @@ fn expressions() -> impl Strategy<Value = String> {
             "@Elements",
             "@GetField",
             "@Abs",
+            "@Abstract",
+            "@AbstractSimple",
+            "@Ascii",
+            "@CheckFormulaSyntax",
+            "@FloatEq",
+            "@Narrow",
+            "@OptimizeMailAddress",
+            "@TimeToTextInZone",
+            "@TimeZoneToText",
+            "@Unique",
+            "@Wide",
+            "@Zone",
         ]);
         prop_oneof![
             (inside.clone(), operators, inside.clone())

@@ -153,6 +153,9 @@ fn main() {
     // At 1,000 documents everything is in memory, so here too: it is depth that is compared, not the disk.
     for place in &places {
         (0..place.documents).for_each(|number| read_document_inside(place, &mut connection, number));
+        for start in (0..place.documents).step_by(1000) {
+            read_page(place, &mut connection, &format!("limit=1000&skip={start}"));
+        }
     }
     let operations: [(&str, Operation); 8] = [
         ("a document", read_document),

@@ -148,7 +148,12 @@ impl RowText {
             let before = text.len();
             let rows = self.rows.next_rows(self.at_once)?;
             if rows.is_empty() {
-                text.push_str("\n]}");
+                text.push_str("\n]");
+                if let Some(next) = self.rows.next_page()? {
+                    text.push_str(",\"next\":");
+                    push_string(text, &next);
+                }
+                text.push('}');
                 return Ok(true);
             }
             for row in &rows {

@@ -1,10 +1,14 @@
 //! An open index: the writer's side, and where readers come from.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use scrinium_store::{Batch, Direction, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
 use crate::plan::{Net, Plan, net};
+use crate::reader::Contents;
+use crate::reduce::Reductions;
 use crate::tree::Tree;
 use crate::{Change, IndexError, Reader};
 
@@ -19,6 +23,7 @@ pub struct Index {
     /// Held by whoever changes the index.
     pub(crate) writer: Mutex<()>,
     published: Mutex<Published>,
+    pub(crate) reductions: Arc<Reductions>,
 }
 
 /// What readers see.
@@ -54,7 +59,8 @@ impl Index {
             }
         };
         let published = Mutex::new(Published { tree, state, frozen: None });
-        Ok(Self { store: store.clone(), layout, writer: Mutex::new(()), published })
+        let reductions = Arc::default();
+        Ok(Self { store: store.clone(), layout, writer: Mutex::new(()), published, reductions })
     }
 
     /// Removes index number `id`, which must not be open any more. Readers keep what they have.
@@ -126,7 +132,13 @@ impl Index {
     pub fn reader(&self) -> Result<Reader, IndexError> {
         let published = self.published.lock();
         let snapshot = published.frozen.clone().unwrap_or_else(|| self.store.snapshot());
-        Ok(Reader::new(self.layout, snapshot, published.tree.clone(), published.state.reached))
+        let contents = Contents {
+            layout: self.layout,
+            snapshot,
+            tree: published.tree.clone(),
+            reductions: Arc::clone(&self.reductions),
+        };
+        Ok(Reader::new(contents, published.state.reached))
     }
 
     /// The change number that the last update carried; 0 for an index just begun.

@@ -19,6 +19,7 @@ mod overlay;
 mod plan;
 mod reader;
 mod rebuild;
+mod reduce;
 mod sum;
 mod tree;
 
@@ -28,4 +29,5 @@ pub use format::{COLUMNS_MAX, KEY_BYTES_MAX};
 pub use index::Index;
 pub use plan::{Change, Sums};
 pub use reader::{Checked, Reader};
+pub use reduce::Reduce;
 pub use scrinium_store::Direction;

@@ -1,6 +1,6 @@
 //! One node of the tree over the chunks: rows of lower bound, count and sums, side by side in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::sum::{Sum, add_all};
 
@@ -114,6 +114,8 @@ impl Rows {
 pub(crate) struct Node {
     pub(crate) rows: Rows,
     pub(crate) children: Vec<Arc<Node>>,
+    /// What the entries below come to, once somebody has asked. Whoever changes a node empties it.
+    pub(crate) reduction: OnceLock<Arc<[u8]>>,
 }
 
 impl Node {
@@ -176,8 +178,17 @@ impl Node {
 
     /// Takes over the rows of the node to the right.
     pub(crate) fn join(&mut self, right: &Self, columns: usize) {
+        self.reduction = OnceLock::new();
         (0..right.rows.len()).for_each(|index| self.rows.copy(&right.rows, index, columns));
         self.children.extend_from_slice(&right.children);
+    }
+
+    /// Chunks below it.
+    pub(crate) fn chunk_count(&self) -> usize {
+        if self.children.is_empty() {
+            return self.rows.len();
+        }
+        self.children.iter().map(|child| child.chunk_count()).sum()
     }
 
     /// Memory of the node and all below it, in bytes.

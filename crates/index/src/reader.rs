@@ -6,6 +6,7 @@ use scrinium_store::{Direction, Snapshot};
 
 use crate::format::{CHUNKS, ENTRIES, Layout, key_range, read_sums};
 use crate::node::Row;
+use crate::reduce::Reductions;
 use crate::sum::{Sum, add_all};
 use crate::tree::{Chunk, Tree};
 use crate::{Cursor, IndexError};
@@ -24,6 +25,7 @@ pub(crate) struct Contents {
     pub(crate) layout: Layout,
     pub(crate) snapshot: Snapshot,
     pub(crate) tree: Tree,
+    pub(crate) reductions: Arc<Reductions>,
 }
 
 /// What [`Reader::check`] found in order.
@@ -38,8 +40,12 @@ pub struct Checked {
 }
 
 impl Reader {
-    pub(crate) fn new(layout: Layout, snapshot: Snapshot, tree: Tree, reached: u64) -> Self {
-        Self { contents: Arc::new(Contents { layout, snapshot, tree }), reached }
+    pub(crate) fn new(contents: Contents, reached: u64) -> Self {
+        Self { contents: Arc::new(contents), reached }
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.contents
     }
 
     /// The change number that the index had reached.
@@ -191,7 +197,7 @@ impl Reader {
     /// # Errors
     /// [`IndexError::Damaged`] for what does not fit, [`IndexError::Store`].
     pub fn check(&self) -> Result<Checked, IndexError> {
-        let Contents { layout, snapshot, tree } = self.contents.as_ref();
+        let Contents { layout, snapshot, tree, .. } = self.contents.as_ref();
         let all = layout.whole_range();
         let mut records = snapshot.cursor(CHUNKS, key_range(&all), Direction::Forward);
         let mut checked = Checked { entries: 0, chunks: 0, debris: 0 };

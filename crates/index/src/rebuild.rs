@@ -38,6 +38,7 @@ impl Index {
         match built {
             Ok(built) => self.publish(Ok(built)),
             Err(error) => {
+                self.reductions.clear();
                 let cleared = Self::drop_index(&self.store, self.layout.id);
                 let empty = Tree::build(&[], self.layout.columns);
                 self.publish(Ok((empty, State::default())))?;
@@ -80,8 +81,7 @@ impl Index {
             let ingested = self.store.ingest_derived(ENTRIES, first.into_iter().chain(source.by_ref()));
             source.check()?;
             ingested?;
-            let records = source.chunks.rows.iter().map(|row| self.chunk_record(row));
-            self.store.ingest_derived(CHUNKS, records)?;
+            self.write_chunks(&source.chunks.rows)?;
         }
         let tree = Tree::build(&source.chunks.rows, self.layout.columns);
         let state = State { next_place: source.chunks.next_place, reached, entries: tree.count() };
@@ -89,6 +89,19 @@ impl Index {
         self.layout.put_state(&mut batch, state);
         self.store.write_derived(batch)?;
         Ok((tree, state))
+    }
+
+    /// In batches, since bringing sorted files in costs a flush of everything.
+    fn write_chunks(&self, rows: &[Row]) -> Result<(), IndexError> {
+        let mut batch = Batch::new();
+        for row in rows {
+            let (key, value) = self.chunk_record(row);
+            batch.put(CHUNKS, &key, &value);
+            if batch.len_bytes() > BATCH_BYTES_MAX {
+                self.store.write_derived(std::mem::take(&mut batch))?;
+            }
+        }
+        Ok(self.store.write_derived(batch)?)
     }
 
     fn chunk_record(&self, row: &Row) -> (Vec<u8>, Vec<u8>) {

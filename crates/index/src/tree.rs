@@ -1,6 +1,6 @@
 //! The counted tree over the chunks of an index. Immutable once shared: a change copies the nodes on its way.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::node::{FULL, JOINED, Node, Place, Row, SPARSE, parts};
 use crate::sum::{Sum, add_all};
@@ -128,6 +128,20 @@ impl Tree {
         }
     }
 
+    /// Number of chunks.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.root.chunk_count()
+    }
+
+    /// The parts of the tree that hold the entries from `from` up to `to`, in order and as large as can be.
+    pub(crate) fn cover<'a>(&'a self, from: &[u8], to: Option<&[u8]>) -> Vec<Part<'a>> {
+        let mut parts = Vec::new();
+        if !self.is_empty() && to.is_none_or(|to| from < to) {
+            cover_in(&self.root, None, from, to, self.columns, &mut parts);
+        }
+        parts
+    }
+
     /// Replaces the chunk that begins at `fence` by `rows`, the first of which (if any) begins there too. A first
     /// chunk is simply added.
     pub(crate) fn replace(&mut self, fence: &[u8], rows: &[Row]) {
@@ -155,6 +169,51 @@ impl Tree {
     }
 }
 
+/// A part of a range of entries.
+pub(crate) enum Part<'a> {
+    /// All that lies below a node.
+    Node(&'a Node),
+    /// A chunk.
+    Chunk(Chunk<'a>),
+    /// A chunk of which some entries do not belong to the range.
+    Edge(Chunk<'a>),
+}
+
+/// `next`: the fence behind the node. Recursion as deep as the tree.
+fn cover_in<'a>(
+    node: &'a Node,
+    next: Option<&'a [u8]>,
+    from: &[u8],
+    to: Option<&[u8]>,
+    columns: usize,
+    parts: &mut Vec<Part<'a>>,
+) {
+    let ends_within = |next: Option<&[u8]>| to.is_none_or(|to| next.is_some_and(|next| next <= to));
+    if node.rows.fence(0).is_some_and(|first| from <= first) && ends_within(next) {
+        parts.push(Part::Node(node));
+        return;
+    }
+    for row in 0..node.rows.len() {
+        let Some(fence) = node.rows.fence(row) else { return };
+        let behind = node.rows.fence(row + 1).or(next);
+        if to.is_some_and(|to| fence >= to) {
+            return;
+        }
+        if behind.is_some_and(|behind| behind <= from) {
+            continue;
+        }
+        if let Some(child) = node.children.get(row) {
+            cover_in(child, behind, from, to, columns, parts);
+            continue;
+        }
+        let (place, count) = (node.rows.place(row), node.rows.count(row));
+        let chunk =
+            Chunk { fence, next: behind, place, count, sums: node.rows.sums(row, columns), before: 0 };
+        let is_whole = from <= fence && ends_within(behind);
+        parts.push(if is_whole { Part::Chunk(chunk) } else { Part::Edge(chunk) });
+    }
+}
+
 /// Puts levels of inner nodes over the nodes until there is one.
 fn grow(mut nodes: Vec<Arc<Node>>, columns: usize) -> Arc<Node> {
     while nodes.len() > 1 {
@@ -169,6 +228,7 @@ fn grow(mut nodes: Vec<Arc<Node>>, columns: usize) -> Arc<Node> {
 /// Recursion as deep as the tree, of which every level multiplies the entries by at least sixteen or so.
 fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) {
     let node = Arc::make_mut(node);
+    node.reduction = OnceLock::new();
     let index = node.find(fence);
     let Some(child) = node.children.get_mut(index) else {
         let there = node.rows.fence(index) == Some(fence);

@@ -14,10 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Model, collect, compare, open_index, open_store, toggle};
+use common::{COLUMNS, Joining, Model, collect, compare, open_index, open_store, toggle};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_index::Direction;
+use scrinium_index::{Change, Direction, Index, IndexError};
 use scrinium_store::{Batch, Family};
 
 /// Every update moves one of a thousand tokens; the sum of the tokens' values never changes in a whole state.
@@ -145,4 +145,26 @@ fn listing(folder: &Path) -> Vec<(PathBuf, u64)> {
     }
     files.sort();
     files
+}
+
+/// A reduction is asked for where something changed, and not of everything.
+#[test]
+fn a_range_is_reduced_from_what_did_not_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = Index::open(&open_store(dir.path()), 1, COLUMNS).unwrap();
+    let key = |number: u64| number.to_be_bytes().to_vec();
+    let entry = |number: u64| Ok::<_, IndexError>((key(number * 2), vec![b'v'], vec![0.0; COLUMNS]));
+    index.rebuild((0..100_000).map(entry), 1).unwrap();
+    let calls = |index: &Index, from: u64, to: u64| {
+        let mut reducer = Joining::default();
+        index.reader().unwrap().reduce_range(&key(from), Some(&key(to)), &mut reducer).unwrap();
+        reducer.calls
+    };
+    assert!(calls(&index, 0, u64::MAX) > 1500);
+    assert!(calls(&index, 0, u64::MAX) <= 4);
+    // The two chunks at the ends, nodes that were only parts of larger ones, and what joins all of them.
+    assert!(calls(&index, 12_345, 150_001) <= 8);
+    let change = Change::Insert { key: key(77_777), value: vec![b'n'], sums: vec![0.0; COLUMNS] };
+    index.update(vec![change], Batch::new(), 2).unwrap();
+    assert!(calls(&index, 0, u64::MAX) <= 10);
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
+use scrinium_database::{Databases, NameRange};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use tokio::runtime::Runtime;
 
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, ServerParts, ServerReport};
+use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
 use crate::messages::{self, MessageLevel};
 use crate::{Shutdown, tls};
 
@@ -31,6 +32,8 @@ pub struct Ground {
     started: SystemTime,
     running_since: Instant,
     ports: RwLock<Vec<String>>,
+    /// While the server has them open.
+    databases: RwLock<Option<Databases>>,
 }
 
 impl Ground {
@@ -89,6 +92,7 @@ impl Ground {
             started: SystemTime::now(),
             running_since,
             ports: RwLock::default(),
+            databases: RwLock::default(),
         }
     }
 
@@ -108,6 +112,11 @@ impl Ground {
     #[must_use]
     pub fn statistics(&self) -> &Registry {
         &self.statistics
+    }
+
+    /// Lets the console work on databases, until it is told that they are about to be closed.
+    pub fn set_databases(&self, databases: Option<Databases>) {
+        *self.databases.write() = databases;
     }
 
     /// The table of long tasks.
@@ -191,6 +200,16 @@ impl ServerParts for Ground {
         &self.configuration
     }
 
+    fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let names = databases_for(&databases, order)?;
+        let (count, order) = (names.len(), order.clone());
+        let begun = std::thread::Builder::new()
+            .name("updall".to_owned())
+            .spawn(move || update_views_of(&databases, &names, &order));
+        begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    }
+
     fn report(&self) -> ServerReport {
         ServerReport {
             name: self.name.clone(),
@@ -200,6 +219,28 @@ impl ServerParts for Ground {
             started: self.started,
             elapsed: self.running_since.elapsed(),
             ports: self.ports.read().clone(),
+        }
+    }
+}
+
+/// Databases whose views are updated, one after the other.
+fn databases_for(databases: &Databases, order: &UpdateViews) -> Result<Vec<String>, String> {
+    let names = if order.database == "*" {
+        databases.names(&NameRange::default()).map_err(|error| error.to_string())?
+    } else {
+        databases.get(&order.database).map_err(|error| format!("{}: {error}", order.database))?;
+        vec![order.database.clone()]
+    };
+    Ok(names)
+}
+
+fn update_views_of(databases: &Databases, names: &[String], order: &UpdateViews) {
+    for name in names {
+        // A database may have gone meanwhile.
+        let Ok(database) = databases.get(name) else { continue };
+        match database.update_all_views(order.view.as_deref(), order.rebuild) {
+            Ok(views) => tracing::info!(database = name, views, "views were brought up to date"),
+            Err(error) => tracing::warn!(database = name, %error, "views were not brought up to date"),
         }
     }
 }

@@ -15,7 +15,7 @@ impl Program for Scrinium {
         Ground::run(configuration, terminal, |ground| async move {
             let running = Running::start(&ground, terminal)?;
             ground.shutdown().wait().await;
-            running.stop().await;
+            running.stop(&ground).await;
             Ok(())
         })
     }

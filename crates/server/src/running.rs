@@ -33,6 +33,8 @@ impl Running {
         let settings = ground.settings();
         let storage = Storage::open(&settings, ground.statistics())?;
         storage.follow(ground.configuration());
+        storage.databases.set_tasks(ground.tasks());
+        ground.set_databases(Some(storage.databases.clone()));
         storage.databases.set_guard(Arc::new(OwnDatabases));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
         prepare_directory(&storage, &directory, terminal)?;
@@ -72,8 +74,14 @@ impl Running {
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
-    pub(crate) async fn stop(self) {
+    pub(crate) async fn stop(self, ground: &Ground) {
         drop(self.port.await);
+        ground.set_databases(None);
+        // Long work is begun again by whoever needs it.
+        for task in ground.tasks().running() {
+            // One that has just ended need not be told.
+            let _told = ground.tasks().cancel(task.id);
+        }
         self.router.stop().await;
         drop(self.upkeep.await);
         let storage = self.storage;

@@ -38,6 +38,7 @@ impl Storage {
         })?;
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
+        databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         Ok(Self { store, databases })
     }
 
@@ -48,7 +49,12 @@ impl Storage {
             store.set_budget(budget_bytes(settings));
             Ok(())
         });
-        for key in ["document.max_bytes", "attachment.max_bytes"] {
+        let databases = self.databases.clone();
+        configuration.on_change("view.rebuild_dir", move |settings| {
+            databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+            Ok(())
+        });
+        for key in ["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"] {
             let databases = self.databases.clone();
             configuration.on_change(key, move |settings| {
                 databases.set_options(database_options(settings));
@@ -91,5 +97,6 @@ fn database_options(settings: &Settings) -> DatabaseOptions {
     DatabaseOptions {
         document_max_bytes: usize::try_from(settings.document.max_bytes).unwrap_or(usize::MAX),
         attachment_max_bytes: settings.attachment.max_bytes,
+        time_variant_seconds: i64::try_from(settings.view.time_variant_refresh.as_secs()).unwrap_or(i64::MAX),
     }
 }

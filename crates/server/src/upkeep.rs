@@ -1,10 +1,13 @@
 //! What a server does by itself: views and folders that were asked to be brought up to date, contents that
 //! nobody refers to, what dropped databases and folders have left.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_database::{DatabaseError, Databases};
-use scrinium_statistics::{Task, Tasks};
+use scrinium_database::{Database, DatabaseError, Databases};
+use scrinium_statistics::Tasks;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::shutdown::Shutdown;
 
@@ -14,51 +17,80 @@ const UPDATE_EVERY: Duration = Duration::from_millis(500);
 /// How often contents are collected and dropped databases cleared away.
 const COLLECT_EVERY: Duration = Duration::from_secs(30);
 
+/// Views of so many design documents are brought up to date at once; another waits rather than take more
+/// processors and disk from those who work.
+const UPDATES_AT_ONCE: usize = 2;
+
 /// Runs until the server stops.
 pub(crate) async fn run(databases: Databases, tasks: Tasks, shutdown: Shutdown) {
     let mut update = tokio::time::interval(UPDATE_EVERY);
     let mut collect = tokio::time::interval(COLLECT_EVERY);
+    let mut updates = ViewUpdates::default();
     loop {
         let (databases, tasks) = (databases.clone(), tasks.clone());
-        let done = tokio::select! {
+        tokio::select! {
             () = shutdown.wait() => return,
-            _ = update.tick() => tokio::task::spawn_blocking(move || update_views(&databases, &tasks)).await,
-            _ = collect.tick() => tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await,
-        };
-        match done {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),
-            Err(error) => tracing::error!(%error, "upkeep failed"),
+            _ = update.tick() => updates.begin(&databases),
+            Some(ended) = updates.running.join_next() => report(ended),
+            _ = collect.tick() => {
+                report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
+            }
         }
     }
 }
 
-fn update_views(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseError> {
-    for database in databases.in_use() {
-        for design in database.take_wanted_views() {
-            let task = tasks.start("indexer", Some(database.name()), None);
-            task.detail("design_document", format!("_design/{design}"));
-            end(task, database.update_view_group(&design))?;
-        }
-        for folder in database.take_wanted_folders() {
-            let task = tasks.start("indexer", Some(database.name()), None);
-            task.detail("folder", folder.as_str());
-            end(task, database.update_folder(&folder))?;
-        }
+fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
+    match done {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),
+        Err(error) => tracing::error!(%error, "upkeep failed"),
     }
-    Ok(())
 }
 
-fn end(task: Task, updated: Result<(), DatabaseError>) -> Result<(), DatabaseError> {
-    match updated {
-        // A design document, a folder, or its database, may have gone meanwhile.
-        Ok(()) | Err(DatabaseError::NotFound { .. }) => {
-            task.finish();
-            Ok(())
+/// What readers want brought up to date in the background.
+#[derive(Clone, PartialEq, Eq)]
+enum Wanted {
+    /// The views of a design document.
+    Views(String),
+    Folder(String),
+}
+
+/// Views and folders that wait for it, and those under way.
+#[derive(Default)]
+struct ViewUpdates {
+    /// In the order of asking.
+    waiting: VecDeque<(Arc<Database>, Wanted)>,
+    running: JoinSet<Result<(), DatabaseError>>,
+}
+
+impl ViewUpdates {
+    fn begin(&mut self, databases: &Databases) {
+        for database in databases.in_use() {
+            let views = database.take_wanted_views().into_iter().map(Wanted::Views);
+            let folders = database.take_wanted_folders().into_iter().map(Wanted::Folder);
+            for wanted in views.chain(folders) {
+                let is_same = |(of, waits): &(Arc<Database>, Wanted)| {
+                    of.number() == database.number() && *waits == wanted
+                };
+                if !self.waiting.iter().any(is_same) {
+                    self.waiting.push_back((Arc::clone(&database), wanted));
+                }
+            }
         }
-        Err(error) => {
-            task.fail(error.to_string());
-            Err(error)
+        while self.running.len() < UPDATES_AT_ONCE
+            && let Some((database, wanted)) = self.waiting.pop_front()
+        {
+            self.running.spawn_blocking(move || {
+                let updated = match &wanted {
+                    Wanted::Views(design) => database.update_view_group(design),
+                    Wanted::Folder(name) => database.update_folder(name),
+                };
+                match updated {
+                    // A design document, a folder, or its database, may have gone meanwhile.
+                    Ok(()) | Err(DatabaseError::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            });
         }
     }
 }
@@ -73,7 +105,7 @@ fn collect_all(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseError
         // Contents that are held just now are looked at again the next time.
         if collected.removed == 0 {
             if let Some(task) = task {
-                Task::finish(task);
+                scrinium_statistics::Task::finish(task);
             }
             return Ok(());
         }

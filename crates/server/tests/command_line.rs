@@ -28,9 +28,13 @@ fn help_and_version_are_data() {
     let folder = tempfile::tempdir().unwrap();
     let (code, output, talk) = run(folder.path(), &["--version"]);
     assert_eq!((code, output, talk), (0, format!("scrinium {}\n", env!("CARGO_PKG_VERSION")), String::new()));
-    for command in ["serve", "demo", "import", "console", "config", "lab"] {
+    for command in ["serve", "demo", "import", "console", "config", "formula", "lab"] {
         let (code, output, talk) = run(folder.path(), &["--help"]);
         assert!(code == 0 && talk.is_empty() && output.contains(&format!("\n  {command} ")), "{output}");
+    }
+    for command in ["check", "eval"] {
+        let (code, output, talk) = run(folder.path(), &["formula", command, "--help"]);
+        assert!(code == 0 && talk.is_empty() && output.contains("\nExamples: scrinium formula "), "{output}");
     }
     let (code, output, talk) = run(folder.path(), &["serv"]);
     assert_eq!((code, output), (2, String::new()));

@@ -9,7 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
-use scrinium_server::console::{COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport};
+use scrinium_server::console::{
+    COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
+};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use serde_json::json;
 
@@ -42,6 +44,30 @@ impl ServerParts for Parts {
             elapsed: Duration::from_secs(93_784),
             ports: vec!["https://127.0.0.1:5984".to_owned(), "http://[::1]:80".to_owned()],
         }
+    }
+
+    fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
+        let UpdateViews { database, view, rebuild } = order;
+        match database.as_str() {
+            "*" => Ok(7),
+            "mail/ada" if *rebuild && view.as_deref() == Some("by date") => Ok(1),
+            _ => Err(format!("{database}: Database does not exist.")),
+        }
+    }
+}
+
+#[test]
+fn views_are_updated_and_built_anew() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert!(said("load updall *").unwrap().starts_with("Updating the views of 7 databases"));
+    for line in ["load updall mail/ada -R -T by date", "lo upd mail/ada -T by date -R"] {
+        assert!(said(line).unwrap().contains(" 1 databases"), "{line}");
+    }
+    assert_eq!(said("load updall none").unwrap_err(), "none: Database does not exist.");
+    for line in ["load updall", "load updall a b", "load updall a -X", "load updall a -T "] {
+        let usage = "type it like this: load updall DATABASE or * [-R] [-T VIEW]";
+        assert_eq!(said(line).unwrap_err(), usage, "{line}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The store itself.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -97,6 +98,12 @@ impl Store {
         let committer = self.inner.core.committer.read();
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
         submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
+    }
+
+    /// The folder that the store lies in.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.inner.core.tree.folder.dir
     }
 
     /// How many commits have failed. Whoever keeps in memory what its batches have made of the store reads it

@@ -76,14 +76,20 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
     let mut table = table_options(budget);
     match family {
         None | Some(Family::Meta) => point_table(&mut table),
-        Some(Family::Point | Family::DerivedPoint) => {
+        Some(Family::Point) => {
             point_table(&mut table);
             options.set_target_file_size_base(32 * MEGABYTE);
         }
-        Some(Family::Scan | Family::DerivedScan) => {
+        Some(Family::DerivedPoint) => {
+            point_table(&mut table);
             table.set_block_size(16 * KILOBYTE);
-            table.set_bloom_filter(10.0, false);
-            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+            options.set_target_file_size_base(32 * MEGABYTE);
+            compress_small_records(&mut options);
+        }
+        Some(Family::Scan) => scan_table(&mut table, &mut options),
+        Some(Family::DerivedScan) => {
+            scan_table(&mut table, &mut options);
+            compress_small_records(&mut options);
         }
         Some(Family::Churn | Family::DerivedChurn) => {
             table.set_block_size(8 * KILOBYTE);
@@ -120,6 +126,24 @@ fn table_options(budget: &Budget) -> BlockBasedOptions {
     table.set_metadata_block_size(4 * KILOBYTE);
     table.set_optimize_filters_for_memory(true);
     table
+}
+
+fn scan_table(table: &mut BlockBasedOptions, options: &mut Options) {
+    table.set_block_size(16 * KILOBYTE);
+    table.set_bloom_filter(10.0, false);
+    options.set_bottommost_compression_type(DBCompressionType::Zstd);
+}
+
+/// Views' entries and lists are short and much alike from one block to the next, so that a dictionary for each file
+/// saves another tenth.
+fn compress_small_records(options: &mut Options) {
+    const DICTIONARY_BYTES: i32 = 16 << 10;
+    const WINDOW_BITS: i32 = -14;
+    const LEVEL: i32 = 3;
+    const STRATEGY: i32 = 0;
+    options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    options.set_bottommost_compression_options(WINDOW_BITS, LEVEL, STRATEGY, DICTIONARY_BYTES, true);
+    options.set_bottommost_zstd_max_train_bytes(DICTIONARY_BYTES * 64, true);
 }
 
 fn point_table(table: &mut BlockBasedOptions) {

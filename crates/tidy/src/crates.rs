@@ -8,13 +8,15 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 23] = [
     "statistics",
     "worker",
     "log",
     "store",
     "document",
     "formula",
+    "javascript",
+    "mango",
     "index",
     "database",
     "directory",

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Group, View, definition, read, registry};
+use parking_lot::Mutex;
+
+use super::{Group, View, design, read, registry};
 use crate::database::Database;
 use crate::error::Result;
 use crate::folder::members::Places;
+use crate::folder::name::folded;
 use crate::folder::record::FolderRecord;
 use crate::folder::{columns_of, record_at};
 use crate::rows::{Freshness, RowQuery, Rows};
@@ -21,7 +24,7 @@ impl Database {
         let record = record_at(&self.store().snapshot(), self.number(), name)?;
         let group = self.folder_group(&record)?;
         match query.freshness {
-            Freshness::UpToDate => self.update_views(&group)?,
+            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => drop(self.views.wanted_folders.lock().insert(record.name.clone())),
         }
@@ -47,6 +50,23 @@ impl Database {
         self.update_views(&*self.folder_group(&record)?)
     }
 
+    /// Brings all folders up to date, or the one of this name; `rebuild` builds them anew. Returns how many there were.
+    pub(super) fn update_all_folders(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
+        let mut found = 0;
+        for folder in self.folders(None)? {
+            if name.is_none_or(|name| folded(name) == folded(&folder.name)) {
+                let record = record_at(&self.store().snapshot(), self.number(), &folder.name)?;
+                let group = self.folder_group(&record)?;
+                if rebuild {
+                    self.rebuild_views(group.views.iter().collect())?;
+                }
+                self.update_views(&group)?;
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
     /// Folders that a reader wanted brought up to date soon (`update=lazy`); forgotten with this call.
     #[must_use]
     pub fn take_wanted_folders(&self) -> Vec<String> {
@@ -60,10 +80,10 @@ impl Database {
         {
             return Ok(Arc::clone(group));
         }
-        let definition = definition::of_folder(&record.name, record.number, &columns_of(record)?)?;
+        let definition = design::of_folder(&record.name, record.number, &columns_of(record)?)?;
         let index = registry::index(self, &definition)?;
-        let views = vec![View { definition, index }];
-        let group = Arc::new(Group { views, folder: Some(record.number) });
+        let view = View { definition: Arc::new(definition), index, folder: Some(record.number) };
+        let group = Arc::new(Group { views: vec![view], before: Mutex::new(None) });
         let known = (record.columns.clone(), Arc::clone(&group));
         self.views.folders.lock().insert(record.number, known);
         Ok(group)
@@ -75,7 +95,7 @@ impl Database {
         // What is known of those that are gone need not be kept.
         self.views.folders.lock().retain(|number, _| folders.iter().any(|folder| folder.number == *number));
         let identity = |folder: &crate::FolderInfo| {
-            Ok(definition::of_folder(&folder.name, folder.number, &folder.columns)?.identity)
+            Ok(design::of_folder(&folder.name, folder.number, &folder.columns)?.identity)
         };
         folders.iter().map(identity).collect()
     }

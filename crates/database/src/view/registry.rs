@@ -3,24 +3,33 @@
 //! | family | key | value |
 //! |---|---|---|
 //! | DerivedPoint | number `FFFFFFFF` `v` identity | number of the index (4 bytes) |
-//! | DerivedPoint | number index `o` id | the entries that the document has in the index |
+//! | DerivedPoint | number `FFFFFFFF` `b` index | lists of the index may be left, though it is empty |
+//! | DerivedPoint | number `FFFFFFFE` id index | the entries that the document has in the index |
 //!
-//! Entries and chunk records begin with the same eight bytes: the database's number and the index's.
+//! Entries and chunk records begin with the same eight bytes: the database's number and the index's. The lists of
+//! one document lie side by side, since an update changes those of several views; a zero byte in an id is
+//! followed by `FF`, and `00 00` ends it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use scrinium_javascript::ScriptError;
+use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
+use super::entries::decode_list;
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{DatabaseError, Result};
 use crate::keys;
 
 const NO_INDEX: u32 = u32::MAX;
+const LISTS: u32 = u32::MAX - 1;
+
+/// Lists looked at by one step of clearing away.
+const LISTS_AT_ONCE: usize = 10_000;
 
 /// The index of a view.
 pub(crate) struct ViewIndex {
@@ -29,6 +38,16 @@ pub(crate) struct ViewIndex {
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
+    pub(super) evaluated_s: AtomicI64,
+    pub(super) errors: Mutex<Errors>,
+}
+
+/// Documents that a view's functions failed on, since the server was started.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Errors {
+    pub(super) count: u64,
+    pub(super) last: String,
 }
 
 impl ViewIndex {
@@ -41,14 +60,39 @@ impl ViewIndex {
         self.index.len()
     }
 
+    /// A function failed on a document, or as a whole, which costs what it would have emitted.
+    pub(super) fn note_error(&self, id: Option<&str>, error: &ScriptError) {
+        let mut errors = self.errors.lock();
+        errors.count += 1;
+        errors.last = id.map_or_else(|| error.to_string(), |id| format!("document {id}: {error}"));
+        // The first is worth a line, and then ever fewer, or one bad function would fill the log.
+        if errors.count.is_power_of_two() {
+            tracing::warn!(count = errors.count, last = errors.last, "a view's function failed");
+        }
+    }
+
+    /// The keys of a document's entries.
+    pub(super) fn entry_keys(
+        &self,
+        database: &Database,
+        definition: &Definition,
+        id: &str,
+    ) -> Result<Vec<Vec<u8>>> {
+        let stored = database.store().get(Family::DerivedPoint, &list_key(self.id, id))?;
+        let Some(stored) = stored else { return Ok(Vec::new()) };
+        let entries = decode_list(id, definition.totals().count(), &stored);
+        let entries = entries.ok_or_else(|| DatabaseError::damaged("list of entries", id))?;
+        Ok(entries.into_iter().map(|(key, _)| key).collect())
+    }
+
     pub(super) fn is_updating(&self) -> bool {
         self.updating.load(Ordering::Relaxed)
     }
 
-    /// Bytes on disk, about, with the list of each document's entries.
+    /// Bytes on disk, about, without the lists, which all indexes of a database share.
     pub(super) fn size_bytes(&self, store: &Store) -> u64 {
         let (from, to) = (self.id.to_be_bytes(), (self.id + 1).to_be_bytes());
-        [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn]
+        [Family::DerivedScan, Family::DerivedChurn]
             .iter()
             .map(|family| store.size_of(*family, &from, &to))
             .sum()
@@ -59,13 +103,35 @@ fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 
+fn numbers_of(id: u64) -> (u32, u32) {
+    let [a, b, c, d, rest @ ..] = id.to_be_bytes();
+    (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest))
+}
+
 fn identity_key(database: u32, identity: &[u8]) -> Vec<u8> {
     [&database.to_be_bytes()[..], &NO_INDEX.to_be_bytes(), b"v", identity].concat()
 }
 
+fn leftover_key(id: u64) -> Vec<u8> {
+    let (database, index) = numbers_of(id);
+    [&database.to_be_bytes()[..], &NO_INDEX.to_be_bytes(), b"b", &index.to_be_bytes()].concat()
+}
+
 /// The key of the list of a document's entries in an index.
-pub(super) fn entries_key(index: u64, id: &str) -> Vec<u8> {
-    [&index.to_be_bytes()[..], b"o", id.as_bytes()].concat()
+pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
+    let (database, index) = numbers_of(index);
+    let mut key = Vec::with_capacity(id.len() + 14);
+    key.extend_from_slice(&database.to_be_bytes());
+    key.extend_from_slice(&LISTS.to_be_bytes());
+    for byte in id.bytes() {
+        key.push(byte);
+        if byte == 0 {
+            key.push(u8::MAX);
+        }
+    }
+    key.extend_from_slice(&[0, 0]);
+    key.extend_from_slice(&index.to_be_bytes());
+    key
 }
 
 /// The index of a view: the one that is open, the one that is stored, or a new one.
@@ -87,17 +153,22 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         index: open_index(store, id, definition.totals().count())?,
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
+        evaluated_s: AtomicI64::new(0),
+        errors: Mutex::default(),
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)
 }
 
-/// An index that cannot be used any more is begun anew.
+/// An index that cannot be used any more is begun anew, as is one that a build has not completed.
 fn open_index(store: &Store, id: u64, sums: usize) -> Result<Index> {
+    if store.contains(Family::DerivedPoint, &leftover_key(id))? {
+        Index::drop_index(store, id)?;
+    }
     match Index::open(store, id, sums) {
         Err(error @ (IndexError::Outdated { .. } | IndexError::Damaged { .. })) => {
             tracing::warn!(%error, "building the index of a view anew");
-            drop_index(store, id)?;
+            empty_index(store, id)?;
             Ok(Index::open(store, id, sums)?)
         }
         opened => Ok(opened?),
@@ -107,8 +178,6 @@ fn open_index(store: &Store, id: u64, sums: usize) -> Result<Index> {
 fn new_index(database: &Database, key: &[u8]) -> Result<u32> {
     let store = database.store();
     let number = stored_indexes(database)?.iter().map(|(_, number)| number + 1).max().unwrap_or(1);
-    // A crash may have left entries of an index that was built but not yet noted.
-    drop_index(store, index_id(database.number(), number))?;
     let mut batch = Batch::new();
     batch.put(Family::DerivedPoint, key, &number.to_be_bytes());
     store.write_derived(batch)?;
@@ -131,18 +200,59 @@ fn stored_indexes(database: &Database) -> Result<Vec<(Vec<u8>, u32)>> {
     Ok(indexes)
 }
 
-fn drop_index(store: &Store, id: u64) -> Result<()> {
-    Index::drop_index(store, id)?;
-    drop_lists(store, id)
+/// Empties an index; its lists go when it is built again or forgotten.
+fn empty_index(store: &Store, id: u64) -> Result<()> {
+    note_leftovers(store, id)?;
+    Ok(Index::drop_index(store, id)?)
 }
 
-/// Removes the lists of all documents' entries in an index.
-pub(super) fn drop_lists(store: &Store, id: u64) -> Result<()> {
-    let from = entries_key(id, "");
+/// Notes that lists of an index that is empty, or not yet complete, may lie in the store.
+pub(super) fn note_leftovers(store: &Store, id: u64) -> Result<()> {
     let mut batch = Batch::new();
-    batch.delete_range(Family::DerivedPoint, &from, &keys::successor(&from));
-    store.write_derived(batch)?;
+    batch.put(Family::DerivedPoint, &leftover_key(id), &[]);
+    Ok(store.write_derived(batch)?)
+}
+
+/// The index and its lists are complete.
+pub(super) fn forget_leftovers(store: &Store, id: u64) -> Result<()> {
+    let mut batch = Batch::new();
+    batch.delete(Family::DerivedPoint, &leftover_key(id));
+    Ok(store.write_derived(batch)?)
+}
+
+/// Removes the lists that a build left which did not come to its end; a look at one key if there was none.
+pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
+    if store.contains(Family::DerivedPoint, &leftover_key(id))? {
+        remove_lists(store, id)?;
+        forget_leftovers(store, id)?;
+    }
     Ok(())
+}
+
+/// Goes through the lists of all indexes of the database, since they lie side by side.
+pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
+    let (database, index) = numbers_of(id);
+    let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
+    let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();
+    loop {
+        let snapshot = store.snapshot();
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let options = ScanOptions::long(Direction::Forward);
+        let mut cursor = snapshot.cursor_with(Family::DerivedPoint, range, options);
+        let (mut batch, mut last) = (Batch::new(), None);
+        for _ in 0..LISTS_AT_ONCE {
+            let Some((key, _)) = cursor.next()? else { break };
+            if key.ends_with(&index.to_be_bytes()) {
+                batch.delete(Family::DerivedPoint, key);
+            }
+            last = Some([key, &[0]].concat());
+        }
+        store.write_derived(batch)?;
+        match last {
+            Some(next) => from = next,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Removes the indexes of a database but those in `used`. Returns how many.
@@ -157,10 +267,13 @@ pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Resu
             continue;
         }
         indexes.remove(&identity);
+        let id = index_id(database.number(), number);
+        empty_index(database.store(), id)?;
+        remove_lists(database.store(), id)?;
         let mut batch = Batch::new();
         batch.delete(Family::DerivedPoint, &identity_key(database.number(), &identity));
+        batch.delete(Family::DerivedPoint, &leftover_key(id));
         database.store().write_derived(batch)?;
-        drop_index(database.store(), index_id(database.number(), number))?;
         dropped += 1;
     }
     Ok(dropped)

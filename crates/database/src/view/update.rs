@@ -13,78 +13,138 @@ use scrinium_formula::Environment;
 use scrinium_index::Change;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
-use super::entries::{Entry, entries};
-use super::registry::entries_key;
+use super::entries::{Entry, decode_list, encode_list};
+use super::evaluate::Evaluator;
+use super::registry::{clear_leftovers, list_key, note_leftovers, remove_lists};
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
-use crate::wire::{Input, put_bytes, put_number};
+
+pub(crate) use build::default_rebuild_dir;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
 
 /// A new index of a database with more changes than this is built in bulk.
-const BUILD_FROM_CHANGES: u64 = 2000;
+pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 
 impl Database {
-    /// Brings the views of a design document up to the last visible change.
+    /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
+    /// themselves, so that nobody waits for them who reads another.
     pub(super) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+        self.update_built_views(group)?;
+        self.update_together(group.views.iter().filter(|view| !view.is_built()).collect())
+    }
+
+    /// As [`update_views`](Self::update_views), without those that are not built.
+    pub(super) fn update_built_views(self: &Arc<Self>, group: &Group) -> Result<()> {
+        self.update_together(group.views.iter().filter(|view| view.is_built()).collect())
+    }
+
+    fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
         let wanted = self.visible_change_number();
-        if group.views.iter().all(|view| view.index.reached() >= wanted) {
+        if !views.iter().any(|view| self.is_behind(view, wanted)) {
             return Ok(());
         }
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
         // for each other.
-        let mut views: Vec<&View> = group.views.iter().collect();
         views.sort_by_key(|view| view.index.id);
         views.dedup_by_key(|view| view.index.id);
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
-        views.retain(|view| view.index.reached() < wanted);
+        views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
-        let result = match group.folder {
-            None => self.follow(&views),
-            Some(folder) => views.iter().try_for_each(|view| self.follow_folder(view, folder)),
+        // A folder's collection is alone in its group.
+        let result = match views.as_slice() {
+            [view] if view.folder.is_some() => self.follow_folder(view),
+            views => self.follow(views),
         };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
         result
     }
 
+    /// Builds views anew from all documents, whatever their indexes hold. Readers have the old entries meanwhile.
+    pub(super) fn rebuild_views(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
+        views.sort_by_key(|view| view.index.id);
+        views.dedup_by_key(|view| view.index.id);
+        let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
+        let (last, snapshot) = (self.visible_change_number(), self.store().snapshot());
+        for view in &views {
+            // From here to the end of the build, a crash leaves indexes that begin anew.
+            note_leftovers(self.store(), view.index.id)?;
+            remove_lists(self.store(), view.index.id)?;
+        }
+        if !views.is_empty() {
+            build::build(self, &snapshot, &views, &environment(self), last)?;
+        }
+        drop(updating);
+        Ok(())
+    }
+
+    /// Whether there is something to do for an index to hold what it should at change `wanted`.
+    fn is_behind(&self, view: &View, wanted: u64) -> bool {
+        view.index.reached() < wanted || self.is_out_of_date(view)
+    }
+
+    /// Whether entries may hold no more because time has passed.
+    fn is_out_of_date(&self, view: &View) -> bool {
+        let age_s = || jiff::Timestamp::now().as_second() - view.index.evaluated_s.load(Ordering::Relaxed);
+        view.definition.is_time_variant && age_s() >= self.common.options().time_variant_seconds
+    }
+
     fn follow(self: &Arc<Self>, views: &[&View]) -> Result<()> {
         let last = self.visible_change_number();
         let snapshot = self.store().snapshot();
         let environment = environment(self);
-        let (new, old): (Vec<&View>, Vec<&View>) =
-            views.iter().partition(|view| view.index.reached() == 0 && last > BUILD_FROM_CHANGES);
-        let built = new.is_empty() || build::build(self, &snapshot, &new, &environment, last)?;
-        let rest = if built { old.as_slice() } else { views };
-        if rest.is_empty() { Ok(()) } else { self.follow_changes(&snapshot, rest, &environment, last) }
+        for view in views.iter().filter(|view| view.index.reached() == 0) {
+            clear_leftovers(self.store(), view.index.id)?;
+        }
+        let is_new = |view: &&View| view.index.reached() == 0;
+        let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
+        if !new.is_empty() && last > BUILD_FROM_CHANGES {
+            build::build(self, &snapshot, &new, &environment, last)?;
+        }
+        // What was built just now holds; of the others, those that depend on the time are gone through whole.
+        let since = |view: &View| {
+            let is_new = new.iter().any(|new| new.index.id == view.index.id);
+            if self.is_out_of_date(view) && !is_new { 0 } else { view.index.reached() }
+        };
+        let rest: Vec<(&View, u64)> =
+            views.iter().map(|view| (*view, since(view))).filter(|(_, since)| *since < last).collect();
+        if !rest.is_empty() {
+            self.follow_changes(&snapshot, &rest, &environment, last)?;
+        }
+        let now_s = environment.now.as_second();
+        views.iter().for_each(|view| view.index.evaluated_s.store(now_s, Ordering::Relaxed));
+        Ok(())
     }
 
     fn follow_changes(
         self: &Arc<Self>,
         snapshot: &Snapshot,
-        views: &[&View],
+        views: &[(&View, u64)],
         environment: &Environment,
         last: u64,
     ) -> Result<()> {
-        let since = views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
+        let since = views.iter().map(|(_, since)| *since).min().unwrap_or(last);
         let from = keys::change(self.number(), since + 1);
         let (_, to) = keys::change_range(self.number());
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let mut evaluator = Evaluator::new(self, views.iter().map(|(view, _)| *view).collect(), environment);
         loop {
-            let mut updates: Vec<ViewUpdate> = views.iter().map(|view| ViewUpdate::new(view)).collect();
+            let mut updates: Vec<ViewUpdate> =
+                views.iter().map(|(view, since)| ViewUpdate::new(view, *since)).collect();
             let mut reached = None;
             for _ in 0..CHANGES_AT_ONCE {
                 let Some((key, stored)) = cursor.next()? else { break };
                 let damaged = || DatabaseError::damaged("change", self.name());
                 let number = keys::change_number_of(key).ok_or_else(damaged)?;
                 let change = ChangeRecord::decode(stored).ok_or_else(damaged)?;
-                self.take_change(snapshot, &mut updates, &change, number, environment)?;
+                self.take_change(snapshot, &mut updates, &change, number, &mut evaluator)?;
                 reached = Some(number);
             }
             let at_end = reached.is_none();
@@ -106,7 +166,7 @@ impl Database {
         updates: &mut [ViewUpdate<'_>],
         change: &ChangeRecord,
         number: u64,
-        environment: &Environment,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<()> {
         let id = change.id.as_str();
         let record = if change.deleted || scrinium_document::is_design(id) {
@@ -116,15 +176,16 @@ impl Database {
             Some(stored.ok_or_else(|| DatabaseError::damaged("document", id))?)
         };
         let leaf = record.as_ref().map(|record| Leaf::decode(id, record)).transpose()?;
+        let mut entries = match &leaf {
+            Some(leaf) => evaluator.entries(id, leaf)?,
+            None => Vec::new(),
+        }
+        .into_iter();
         for update in updates {
-            if update.view.index.reached() >= number {
-                continue;
+            let new = entries.next().unwrap_or_default();
+            if update.since < number {
+                update.replace(self, id, new)?;
             }
-            let new = match &leaf {
-                Some(leaf) => entries(&update.view.definition, self, id, leaf, environment)?,
-                None => Vec::new(),
-            };
-            update.replace(self, id, new)?;
         }
         Ok(())
     }
@@ -139,23 +200,27 @@ fn environment(database: &Database) -> Environment {
 /// What one batch changes in one index.
 struct ViewUpdate<'a> {
     view: &'a View,
+    /// The last change that its entries hold.
+    since: u64,
     changes: Vec<Change>,
     lists: Batch,
 }
 
 impl<'a> ViewUpdate<'a> {
-    fn new(view: &'a View) -> Self {
-        Self { view, changes: Vec::new(), lists: Batch::new() }
+    fn new(view: &'a View, since: u64) -> Self {
+        Self { view, since, changes: Vec::new(), lists: Batch::new() }
     }
 
     /// The document's entries become `new`.
     fn replace(&mut self, database: &Database, id: &str, new: Vec<Entry>) -> Result<()> {
-        let key = entries_key(self.view.index.id, id);
+        let key = list_key(self.view.index.id, id);
         let stored = database.store().get(Family::DerivedPoint, &key)?;
         let old = match &stored {
             None => Vec::new(),
             Some(stored) => {
-                decode_list(stored).ok_or_else(|| DatabaseError::damaged("list of entries", id))?
+                let totals = self.view.definition.totals().count();
+                decode_list(id, totals, stored)
+                    .ok_or_else(|| DatabaseError::damaged("list of entries", id))?
             }
         };
         if old.is_empty() && new.is_empty() {
@@ -164,7 +229,7 @@ impl<'a> ViewUpdate<'a> {
         if new.is_empty() {
             self.lists.delete(Family::DerivedPoint, &key);
         } else {
-            self.lists.put(Family::DerivedPoint, &key, &encode_list(&new));
+            self.lists.put(Family::DerivedPoint, &key, &encode_list(id, &new));
         }
         self.changes.extend(old.into_iter().map(|(key, sums)| Change::Remove { key, sums }));
         self.changes.extend(new.into_iter().map(|entry| Change::Insert {
@@ -176,35 +241,10 @@ impl<'a> ViewUpdate<'a> {
     }
 
     fn write(self, reached: u64) -> Result<()> {
-        if reached > self.view.index.reached() {
+        let reached = reached.max(self.view.index.reached());
+        if reached > self.view.index.reached() || !self.changes.is_empty() {
             self.view.index.index.update(self.changes, self.lists, reached)?;
         }
         Ok(())
     }
-}
-
-/// Keys and totals of a document's entries, so that they can be taken out again.
-pub(super) fn encode_list(entries: &[Entry]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.key.len() + 12).sum());
-    for entry in entries {
-        put_bytes(&mut out, &entry.key);
-        put_number(&mut out, entry.totals.len() as u64);
-        entry.totals.iter().for_each(|total| out.extend_from_slice(&total.to_be_bytes()));
-    }
-    out
-}
-
-fn decode_list(bytes: &[u8]) -> Option<Vec<(Vec<u8>, Vec<f64>)>> {
-    let mut input = Input::new(bytes);
-    let mut entries = Vec::new();
-    while !input.rest().is_empty() {
-        let key = input.bytes()?.to_vec();
-        let count = input.number()?;
-        let mut totals = Vec::new();
-        for _ in 0..count {
-            totals.push(f64::from_be_bytes(input.array()?));
-        }
-        entries.push((key, totals));
-    }
-    Some(entries)
 }

@@ -47,6 +47,8 @@ proptest! {
         for (name, variant) in folders {
             let before = world.rows(&name, &RowQuery::default());
             world.database.define_folder(&name, Some(&columns(variant + 100))).unwrap();
+            prop_assert_eq!(&world.rows(&name, &RowQuery::default()), &before);
+            prop_assert_eq!(world.database.update_all_views(Some(&name.to_uppercase()), true).unwrap(), 1);
             prop_assert_eq!(world.rows(&name, &RowQuery::default()), before);
         }
         world.database.clean_up_views().unwrap();

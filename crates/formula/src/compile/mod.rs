@@ -23,6 +23,8 @@ pub(crate) struct Traits {
     pub(crate) flags: u16,
     /// The names of the fields that it may read, as it spells them first.
     pub(crate) reads: Vec<String>,
+    /// Whether it has a SELECT statement.
+    pub(crate) has_selection: bool,
 }
 
 /// The work that may be spent on reckoning constants of one formula.
@@ -32,6 +34,15 @@ const FOLDING_WORK: u32 = 500_000;
 const MAX_CONSTANT_WEIGHT: usize = 4096;
 
 pub(crate) fn compile(source: &str) -> Result<(Program, Traits), FormulaError> {
+    compile_within(source, FOLDING_WORK)
+}
+
+/// Whether a text can be compiled; nothing of it is reckoned.
+pub(crate) fn check(source: &str) -> Result<(), FormulaError> {
+    compile_within(source, 0).map(drop)
+}
+
+fn compile_within(source: &str, folding_work: u32) -> Result<(Program, Traits), FormulaError> {
     let statements = parser::parse(source)?;
     let mut compiler = Compiler {
         source,
@@ -41,7 +52,7 @@ pub(crate) fn compile(source: &str) -> Result<(Program, Traits), FormulaError> {
         slots: 0,
         loops: 0,
         branches: 0,
-        folding_work: FOLDING_WORK,
+        folding_work,
         traits: Traits::default(),
     };
     for statement in &statements {
@@ -227,6 +238,7 @@ impl Compiler<'_> {
                 self.assign(*target, name, value, expression.at)
             }
             ExpressionKind::Select(condition) => {
+                self.traits.has_selection = true;
                 let condition = Box::new(self.node(condition)?);
                 Ok(Node::Select { condition, at: offset(expression.at) })
             }
@@ -372,10 +384,22 @@ impl Compiler<'_> {
         match function.body {
             Body::Form(form) => self.form(function, form, arguments, at),
             Body::Native(native) => {
-                let arguments = self.optional(|compiler| compiler.nodes(arguments))?;
-                Ok(self.native(function, native, arguments, offset(at)))
+                let nodes = self.optional(|compiler| compiler.nodes(arguments))?;
+                if function.flags & flags::NAMES_FIELDS != 0 {
+                    self.read_named(&nodes, at)?;
+                }
+                Ok(self.native(function, native, nodes, offset(at)))
             }
         }
+    }
+
+    /// Counts the fields as read whose names are the last of these arguments.
+    fn read_named(&mut self, arguments: &[Node], at: usize) -> Result<(), FormulaError> {
+        let Some(Node::Constant(Value::Text(names))) = arguments.last() else {
+            self.traits.flags |= flags::ANY_FIELD;
+            return Ok(());
+        };
+        names.iter().try_for_each(|name| self.read_field(name, at).map(drop))
     }
 
     fn native(
@@ -385,7 +409,10 @@ impl Compiler<'_> {
         arguments: Box<[Node]>,
         at: u32,
     ) -> Node {
-        if function.flags & flags::FORMAT != 0 && functions::format_needs_today(&arguments) {
+        let needs_today =
+            function.flags & flags::FORMAT != 0 && functions::format_needs_today(function, &arguments);
+        let needs_now = function.flags & flags::NOW_IF_NOT_GIVEN != 0 && arguments.is_empty();
+        if needs_today || needs_now {
             self.traits.flags |= flags::TIME_VARIANT;
         }
         if function.flags & flags::DAY_WORDS != 0

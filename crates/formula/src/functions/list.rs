@@ -5,13 +5,14 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 
+use super::number::random_bits;
 use super::{Arguments, Body, Category, FormKind, Function, Native, flags, keyword};
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
 use crate::machine::{Machine, Outcome};
 use crate::number::from_count;
 use crate::operators::{text_order, text_order_ignoring_case};
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 const fn list(
     name: &'static str,
@@ -49,13 +50,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "The first elements of a list, or the last if the count is negative.",
         &[("@Subset(1:2:3; 2)", "1:2"), ("@Subset(1:2:3; -2)", "2:3"), ("@Subset(1:2; 9)", "1:2")],
     ),
-    list(
-        "@Unique",
-        native(unique),
-        "list",
-        "The list without repetitions.",
-        &[(r#"@Unique("red":"green":"red":"Red")"#, r#""red":"green":"Red""#)],
-    ),
+    Function {
+        flags: flags::DOCUMENT,
+        ..list(
+            "@Unique",
+            native(unique),
+            "[list]",
+            "The list without repetitions. Without a list, a text that no other document has: it looks random, but is \
+             always the same for a document.",
+            &[
+                (r#"@Unique("red":"green":"red":"Red")"#, r#""red":"green":"Red""#),
+                ("@Length(@Unique)", "13"),
+                ("@Unique = @Unique", "0"),
+            ],
+        )
+    },
     list(
         "@Sort",
         Body::Form(FormKind::Sort),
@@ -102,7 +111,7 @@ fn subset(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 fn unique(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let value = arguments.value(0)?;
+    let Some(value) = arguments.get(0) else { return unique_text(machine) };
     machine.charge(value.weight())?;
     Ok(match value {
         _ if value.len() == 1 => value.clone(),
@@ -123,6 +132,17 @@ fn unique(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         }
         Value::Error(_) => value.clone(),
     })
+}
+
+/// 64 bits that look random, in digits and letters of which none looks like another.
+fn unique_text(machine: &mut Machine<'_>) -> Outcome {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let bits = random_bits(machine)?;
+    let letters = (0..u64::BITS).step_by(5).map(|shift| {
+        let place = usize::try_from((bits >> shift) & 31).unwrap_or(0);
+        LETTERS.get(place).copied().map_or('0', char::from)
+    });
+    Ok(Value::text(letters.collect::<Text>()))
 }
 
 /// How `@Sort` sorts.

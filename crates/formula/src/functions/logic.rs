@@ -24,7 +24,8 @@ const fn form(
     }
 }
 
-const fn native(
+/// A row of the table: a function of truth and errors.
+pub(super) const fn native(
     name: &'static str,
     native: super::Native,
     arguments: &'static str,

@@ -3,6 +3,9 @@
 //! Each function is one entry: its name, its arguments, what it does, examples that are also tests, and
 //! on what its answer depends. The compiler, the reference page and the tests all read this table.
 
+mod address;
+mod characters;
+mod check;
 mod document;
 mod list;
 mod list_search;
@@ -12,6 +15,7 @@ mod number;
 mod number_format;
 mod pattern;
 mod refused;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -19,14 +23,15 @@ mod text_convert;
 mod text_parts;
 mod time;
 mod time_format;
+mod zone;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::datetime::DateTime;
 use crate::error::{ErrorValue, Reason};
-use crate::machine::{Machine, Outcome};
-use crate::number::whole;
+use crate::machine::{Fault, Machine, Operand, Outcome};
+use crate::number::{finite, shown, whole};
 use crate::operators::times_of;
 use crate::program::Node;
 use crate::value::{List, Text, Value};
@@ -71,18 +76,22 @@ pub(crate) mod flags {
     pub(crate) const PARENT: u16 = 1 << 6;
     /// On the fields that hold the author.
     pub(crate) const AUTHOR: u16 = 1 << 7;
-    /// On the day, where a constant argument is "Today" or the like.
-    pub(crate) const DAY_WORDS: u16 = 1 << 10;
-    /// On whether it stands inside `@Transform`.
-    pub(crate) const PLACE: u16 = 1 << 11;
     /// It adds the direct responses to a selection.
     pub(crate) const CHILDREN: u16 = 1 << 8;
     /// It adds all responses, and theirs, to a selection.
     pub(crate) const DESCENDANTS: u16 = 1 << 9;
+    /// On the day, where a constant argument is "Today" or the like.
+    pub(crate) const DAY_WORDS: u16 = 1 << 10;
+    /// On whether it stands inside `@Transform`.
+    pub(crate) const PLACE: u16 = 1 << 11;
+    /// On the time, unless it is given one.
+    pub(crate) const NOW_IF_NOT_GIVEN: u16 = 1 << 12;
+    /// On the fields that its last argument names.
+    pub(crate) const NAMES_FIELDS: u16 = 1 << 13;
 
     /// Any of these, and the answer is not a constant.
     pub(crate) const VARYING: u16 =
-        TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR | PLACE;
+        TIME_VARIANT | DOCUMENT | USER | SERVER | ANY_FIELD | PARENT | AUTHOR | PLACE | NAMES_FIELDS;
 }
 
 /// The part of the reference in which a function stands.
@@ -185,15 +194,20 @@ impl Function {
 pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     [
         logic::FUNCTIONS,
+        check::FUNCTIONS,
         text::FUNCTIONS,
         text_parts::FUNCTIONS,
         text_convert::FUNCTIONS,
+        characters::FUNCTIONS,
+        summary::FUNCTIONS,
         pattern::FUNCTIONS,
         list::FUNCTIONS,
         list_search::FUNCTIONS,
         number::FUNCTIONS,
         time::FUNCTIONS,
+        zone::FUNCTIONS,
         name::FUNCTIONS,
+        address::FUNCTIONS,
         document::FUNCTIONS,
     ]
     .into_iter()
@@ -244,9 +258,10 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(usize::MAX)
 }
 
-/// Whether the format given to `@Text` shows a day as it relates to today, or may.
-pub(crate) fn format_needs_today(arguments: &[Node]) -> bool {
-    match arguments.get(1) {
+/// Whether the format given to a function shows a day as it relates to today, or may.
+pub(crate) fn format_needs_today(function: &Function, arguments: &[Node]) -> bool {
+    let place = function.arguments.split("; ").position(|name| name == "[format]");
+    match place.and_then(|place| arguments.get(place)) {
         None => false,
         Some(Node::Constant(Value::Text(format))) => {
             format.iter().any(|format| time_format::needs_today(format))
@@ -273,7 +288,7 @@ pub(crate) fn day_word(arguments: &[Node]) -> Option<(&'static Function, Native)
 /// The evaluated arguments of a call; none of them is an error.
 pub(crate) struct Arguments<'v> {
     pub(crate) function: &'static Function,
-    pub(crate) values: &'v [Value],
+    pub(crate) values: &'v [Operand<'v>],
 }
 
 impl<'v> Arguments<'v> {
@@ -282,7 +297,7 @@ impl<'v> Arguments<'v> {
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&'v Value> {
-        self.values.get(index)
+        self.values.get(index).map(|value| &**value)
     }
 
     /// An argument that must be given.
@@ -375,16 +390,13 @@ pub(crate) fn each_text(
     texts: &List<Text>,
     mut apply: impl FnMut(&str) -> Text,
 ) -> Outcome {
-    let mut checked = |text: &Text| {
+    let results = texts.try_map(|text| {
         machine.charge(1 + text.len() / 64)?;
         let result = apply(text);
         machine.charge_text(result.len())?;
-        Ok(result)
-    };
-    match texts.single() {
-        Some(text) => checked(text).map(Value::text),
-        None => texts.iter().map(checked).collect::<Outcome<Vec<_>>>().map(Value::texts),
-    }
+        Ok::<_, Fault>(result)
+    })?;
+    Ok(Value::Text(results))
 }
 
 /// Applies a function to each number of a list.
@@ -395,17 +407,9 @@ pub(crate) fn each_number(
 ) -> Outcome {
     let numbers = arguments.numbers(0)?;
     machine.charge(numbers.len())?;
-    let checked = |number: f64| {
-        let result = apply(number);
-        if result.is_finite() {
-            return Ok(result);
-        }
-        Err(arguments.message(format!("there is no result for {}", crate::number::shown(number))).into())
-    };
-    match numbers.single() {
-        Some(number) => checked(*number).map(Value::number),
-        None => {
-            numbers.iter().map(|number| checked(*number)).collect::<Outcome<Vec<_>>>().map(Value::numbers)
-        }
-    }
+    let results = numbers.try_map(|number| {
+        finite(apply(*number))
+            .ok_or_else(|| arguments.message(format!("there is no result for {}", shown(*number))))
+    })?;
+    Ok(Value::Number(results))
 }

@@ -1,12 +1,15 @@
-//! Names of people and servers, and Internet addresses.
+//! Names of people and servers.
 //!
 //! A hierarchical name is written with its components' labels, `CN=Ann Smith/OU=Sales/O=Acme/C=US`, or
 //! without, `Ann Smith/Sales/Acme/US`. Without labels the first component is the common name, a last one of
 //! two letters the country if something stands between, the one before it the organisation.
 
+use smol_str::format_smolstr;
+
+use super::address::address;
 use super::document::told;
 use super::{Arguments, Body, Category, Function, flags, keyword};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::value::{Text, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -49,20 +52,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         flags: flags::USER,
         body: Body::Native(v3_user_name),
     },
-    Function {
-        name: "@ValidateInternetAddress",
-        category: Category::Name,
-        arguments: "form; address",
-        help: "Empty if an Internet address is well formed, else what is wrong: as [Address821] ann@acme.com, as \
-               [Address822] also \"Ann Smith\" <ann@acme.com>.",
-        examples: &[
-            (r#"@ValidateInternetAddress([Address821]; "ann@acme.com")"#, r#""""#),
-            (r#"@ValidateInternetAddress([Address822]; "Ann Smith <ann@acme.com>")"#, r#""""#),
-            (r#"@ValidateInternetAddress([Address821]; "ann acme.com") = """#, "0"),
-        ],
-        flags: flags::PURE,
-        body: Body::Native(validate),
-    },
 ];
 
 /// A hierarchical name, taken apart.
@@ -87,15 +76,9 @@ enum Label {
 
 impl Label {
     fn read(label: &str) -> Self {
-        match label.to_ascii_uppercase().as_str() {
-            "CN" => Self::Common,
-            "OU" | "OU1" | "OU2" | "OU3" | "OU4" => Self::Unit,
-            "O" => Self::Organisation,
-            "C" => Self::Country,
-            "G" => Self::Given,
-            "S" => Self::Surname,
-            "I" => Self::Initials,
-            "Q" => Self::Generation,
+        match Part::read(label) {
+            Some(Part::Labelled(label)) => label,
+            Some(Part::Unit(_)) => Self::Unit,
             _ => Self::Other,
         }
     }
@@ -174,107 +157,111 @@ impl<'n> Name<'n> {
     }
 }
 
-/// The parts of `"Ann Smith" <ann@acme.com>` or `ann@acme.com`: the phrase and the address.
-fn address(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim();
-    if let Some((phrase, rest)) = text.rsplit_once('<') {
-        let address = rest.split_once('>')?.0.trim();
-        let phrase = phrase.trim();
-        let quoted = phrase.strip_prefix('"').and_then(|phrase| phrase.strip_suffix('"'));
-        return Some((quoted.unwrap_or(phrase), address));
+/// What `@Name` can be asked for.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Labelled(Label),
+    /// Counted from 0.
+    Unit(usize),
+    Abbreviated,
+    Canonical,
+    Hierarchy,
+    Keyword,
+    Address,
+    Mailbox,
+    Phrase,
+}
+
+impl Part {
+    const WORDS: [(&str, Self); 20] = [
+        ("CN", Self::Labelled(Label::Common)),
+        ("O", Self::Labelled(Label::Organisation)),
+        ("OU", Self::Unit(0)),
+        ("OU1", Self::Unit(0)),
+        ("OU2", Self::Unit(1)),
+        ("OU3", Self::Unit(2)),
+        ("OU4", Self::Unit(3)),
+        ("C", Self::Labelled(Label::Country)),
+        ("G", Self::Labelled(Label::Given)),
+        ("S", Self::Labelled(Label::Surname)),
+        ("I", Self::Labelled(Label::Initials)),
+        ("Q", Self::Labelled(Label::Generation)),
+        ("ABBREVIATE", Self::Abbreviated),
+        ("CANONICALIZE", Self::Canonical),
+        ("HIERARCHYONLY", Self::Hierarchy),
+        ("TOKEYWORD", Self::Keyword),
+        ("ADDRESS821", Self::Address),
+        ("LP", Self::Mailbox),
+        ("LOCALPART", Self::Mailbox),
+        ("PHRASE", Self::Phrase),
+    ];
+
+    fn read(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, part)| *part)
     }
-    (text.contains('@') && !text.contains(char::is_whitespace)).then_some(("", text))
 }
 
 fn name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let part = keyword(arguments.text(0)?).to_ascii_uppercase();
-    let names = match arguments.value(1)? {
-        Value::Text(names) => names,
-        other => return Err(arguments.wrong(1, "text", other).into()),
-    };
-    let mut results = Vec::with_capacity(names.len());
-    for text in names.iter() {
-        machine.charge_text(text.len())?;
-        let Some(result) = part_of(&part, text) else {
-            return Err(arguments
-                .message(format!("[{part}] is not a part of a name; use for example [CN]"))
-                .into());
-        };
-        results.push(result);
-    }
-    Ok(Value::texts(results))
+    let word = keyword(arguments.text(0)?);
+    let part = Part::read(word).ok_or_else(|| {
+        let word = word.to_ascii_uppercase();
+        arguments.message(format!("[{word}] is not a part of a name; use for example [CN]"))
+    })?;
+    let names = arguments.texts(1)?.try_map(|name| {
+        machine.charge_text(name.len())?;
+        Ok::<_, Fault>(part_of(part, name))
+    })?;
+    Ok(Value::Text(names))
 }
 
-fn part_of(part: &str, text: &Text) -> Option<Text> {
+fn part_of(part: Part, text: &Text) -> Text {
     // By far the most frequent question, answered without taking the name apart.
-    if part == "CN"
-        && let Some(("CN=", rest)) = text.split_at_checked(3)
-    {
-        return Some(Text::new(rest.split('/').next().unwrap_or(rest).trim()));
+    if let (Part::Labelled(Label::Common), Some(("CN=", rest))) = (part, text.split_at_checked(3)) {
+        return Text::new(rest.split('/').next().unwrap_or(rest).trim());
     }
     let address = address(text);
-    match part {
-        "ADDRESS821" => return Some(Text::new(address.map_or("", |(_, address)| address))),
-        "PHRASE" => return Some(Text::new(address.map_or("", |(phrase, _)| phrase))),
-        "LP" | "LOCALPART" => {
-            let local =
-                address.and_then(|(_, address)| address.rsplit_once('@')).map_or("", |(local, _)| local);
-            return Some(Text::new(local));
+    let local_part = |address: &'_ str| address.rsplit_once('@').map(|(local, _)| Text::new(local));
+    match (part, address) {
+        (Part::Address, _) => return Text::new(address.map_or("", |(_, address)| address)),
+        (Part::Phrase, _) => return Text::new(address.map_or("", |(phrase, _)| phrase)),
+        (Part::Mailbox, _) => {
+            return address.and_then(|(_, address)| local_part(address)).unwrap_or_default();
+        }
+        // An Internet address has no hierarchy: its common name is the phrase, or else what stands before
+        // the @.
+        (_, Some((phrase, address))) if !text.contains('=') => {
+            return match part {
+                Part::Labelled(Label::Common) if phrase.is_empty() => {
+                    local_part(address).unwrap_or_else(|| Text::new(address))
+                }
+                Part::Labelled(Label::Common) => Text::new(phrase),
+                Part::Abbreviated | Part::Canonical => text.clone(),
+                _ => Text::default(),
+            };
         }
         _ => {}
     }
-    // An Internet address has no hierarchy: its common name is the phrase, or else what stands before the @.
-    if let Some((phrase, address)) = address
-        && !text.contains('=')
-    {
-        return Some(match part {
-            "CN" if phrase.is_empty() => {
-                Text::new(address.rsplit_once('@').map_or(address, |(local, _)| local))
-            }
-            "CN" => Text::new(phrase),
-            "ABBREVIATE" | "CANONICALIZE" => text.clone(),
-            _ if is_part(part) => Text::default(),
-            _ => return None,
-        });
-    }
+    part_of_hierarchy(part, text)
+}
+
+fn part_of_hierarchy(part: Part, text: &Text) -> Text {
     let name = Name::read(text);
-    Some(match part {
-        "CN" if name.parts.len() == 1 => Text::new(name.parts.first().map_or("", |(_, value)| value)),
-        "ABBREVIATE" => Text::new(name.abbreviated()),
-        "CANONICALIZE" => Text::new(name.canonical()),
-        "HIERARCHYONLY" => {
+    match part {
+        Part::Labelled(Label::Common) if name.parts.len() == 1 => {
+            Text::new(name.parts.first().map_or("", |(_, value)| value))
+        }
+        Part::Labelled(label) => Text::new(name.part(label)),
+        Part::Unit(number) => Text::new(name.unit(number)),
+        Part::Canonical => Text::new(name.canonical()),
+        Part::Hierarchy => {
             let above = Name { parts: name.hierarchy().copied().collect() };
             Text::new(if text.contains('=') { above.labelled() } else { above.abbreviated() })
         }
-        "TOKEYWORD" => {
+        Part::Keyword => {
             Text::new(name.hierarchy().rev().map(|(_, value)| *value).collect::<Vec<_>>().join("\\"))
         }
-        "OU1" | "OU" => Text::new(name.unit(0)),
-        "OU2" => Text::new(name.unit(1)),
-        "OU3" => Text::new(name.unit(2)),
-        "OU4" => Text::new(name.unit(3)),
-        _ if is_part(part) => Text::new(name.part(Label::read(part))),
-        _ => return None,
-    })
-}
-
-fn is_part(part: &str) -> bool {
-    matches!(
-        part,
-        "CN" | "O"
-            | "C"
-            | "G"
-            | "S"
-            | "I"
-            | "Q"
-            | "OU"
-            | "OU1"
-            | "OU2"
-            | "OU3"
-            | "OU4"
-            | "HIERARCHYONLY"
-            | "TOKEYWORD"
-    )
+        Part::Abbreviated | Part::Address | Part::Mailbox | Part::Phrase => Text::new(name.abbreviated()),
+    }
 }
 
 fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
@@ -283,15 +270,14 @@ fn author(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
             if domain.iter().any(|domain| !domain.is_empty()) =>
         {
             let domain = domain.first().cloned().unwrap_or_default();
-            let names: Vec<Text> = from.iter().map(|name| Text::new(format!("{name}@{domain}"))).collect();
-            return Ok(Value::texts(names));
+            return Ok(Value::Text(from.map(|name| format_smolstr!("{name}@{domain}"))));
         }
         (Some(from), _) => from,
         (None, _) => machine.field_named("$UpdatedBy")?.unwrap_or_else(Value::empty),
     };
     let Value::Text(names) = names else { return Ok(names) };
     machine.charge(names.len())?;
-    Ok(Value::texts(names.iter().map(|name| part_of("ABBREVIATE", name).unwrap_or_default()).collect()))
+    Ok(Value::Text(names.map(|name| part_of(Part::Abbreviated, name))))
 }
 
 fn v3_user_name(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -319,38 +305,4 @@ pub(super) fn user_names(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -
     names.extend(environment.user_roles.iter().chain(&environment.user_groups).map(Text::new));
     machine.charge_list(names.len())?;
     Ok(Value::texts(names))
-}
-
-fn validate(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let with_phrase = arguments.has_keyword(0, "ADDRESS822");
-    if !with_phrase && !arguments.has_keyword(0, "ADDRESS821") {
-        return Err(arguments.message("its form is [Address821] or [Address822]").into());
-    }
-    let mut results = Vec::new();
-    for text in arguments.texts(1)?.iter() {
-        machine.charge_text(text.len())?;
-        let plain =
-            if with_phrase { address(text).map_or(text.as_str(), |(_, address)| address) } else { text };
-        results.push(Text::new(fault_of(plain)));
-    }
-    Ok(Value::texts(results))
-}
-
-/// What is wrong with an address; empty if nothing is.
-fn fault_of(address: &str) -> &'static str {
-    let Some((local, domain)) = address.rsplit_once('@') else {
-        return "An Internet address has an @ between the person and the domain.";
-    };
-    let dots = |text: &str| text.starts_with('.') || text.ends_with('.') || text.contains("..");
-    let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    let in_local = |character: char| !character.is_control() && !" ()<>[]:;@\\,\"".contains(character);
-    if local.is_empty() || (!quoted && (dots(local) || !local.chars().all(in_local))) {
-        return "What stands before the @ is not the name of a mailbox.";
-    }
-    let in_domain = |character: char| character.is_alphanumeric() || matches!(character, '-' | '.');
-    let literal = domain.starts_with('[') && domain.ends_with(']') && domain.len() > 2;
-    if domain.is_empty() || (!literal && (dots(domain) || !domain.chars().all(in_domain))) {
-        return "What stands behind the @ is not the name of a domain.";
-    }
-    ""
 }

@@ -68,6 +68,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         &[("@Modulo(7; 3)", "1"), ("@Modulo(-7; 3)", "-1"), ("@Modulo(4:5:6; 2:3)", "0:2:0")],
     ),
     number(
+        "@FloatEq",
+        float_equal,
+        "number; number; [tolerance]",
+        "Whether two numbers differ by less than the tolerance, which is 0.0001 unless given; of two lists, whether one \
+         pair at least does.",
+        &[
+            ("@FloatEq(0.1 + 0.2; 0.3)", "1"),
+            ("@FloatEq(1; 1.5; 0.5)", "0"),
+            ("@FloatEq(1:5; 9:5.00001)", "1"),
+        ],
+    ),
+    number(
         "@Power",
         |machine, arguments| two(machine, arguments, f64::powf),
         "base; exponent",
@@ -217,6 +229,16 @@ fn two(machine: &mut Machine<'_>, arguments: &Arguments<'_>, apply: fn(f64, f64)
     Ok(Value::numbers(results))
 }
 
+/// What `@FloatEq` takes for equal where it is not told.
+const TOLERANCE: f64 = 0.0001;
+
+fn float_equal(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let (left, right) = (arguments.numbers(0)?, arguments.numbers(1)?);
+    let tolerance = if arguments.count() > 2 { arguments.number(2)? } else { TOLERANCE };
+    machine.charge(left.len().max(right.len()))?;
+    Ok(Value::truth(pairs(left, right).any(|(left, right)| (left - right).abs() < tolerance)))
+}
+
 fn sum(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let mut sum = 0.0;
     for index in 0..arguments.count() {
@@ -244,8 +266,13 @@ fn extreme(machine: &mut Machine<'_>, arguments: &Arguments<'_>, choose: fn(f64,
     Ok(Value::numbers(results))
 }
 
-/// SplitMix64 of the document's identifier and of how many have been asked for.
 fn random(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
+    let high = u32::try_from(random_bits(machine)? >> 32).unwrap_or(0);
+    Ok(Value::number(f64::from(high) / (f64::from(u32::MAX) + 1.0)))
+}
+
+/// SplitMix64 of the document's identifier and of how many have been asked for.
+pub(super) fn random_bits(machine: &mut Machine<'_>) -> Outcome<u64> {
     let document = machine.document()?;
     machine.random_numbers += 1;
     let mut state = machine.random_numbers.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -254,7 +281,5 @@ fn random(machine: &mut Machine<'_>, _: &Arguments<'_>) -> Outcome {
     }
     state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    state ^= state >> 31;
-    let high = u32::try_from(state >> 32).unwrap_or(0);
-    Ok(Value::number(f64::from(high) / (f64::from(u32::MAX) + 1.0)))
+    Ok(state ^ (state >> 31))
 }

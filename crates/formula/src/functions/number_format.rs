@@ -1,6 +1,9 @@
 //! How `@Text` shows a number.
 
+use smol_str::format_smolstr;
+
 use crate::number::{exponential, shown};
+use crate::value::Text;
 
 /// Places behind the point that a format may ask for; a number has no more than 17 digits that mean
 /// anything.
@@ -26,9 +29,12 @@ enum Style {
 }
 
 impl NumberFormat {
+    /// As a number is shown without a format.
+    const GENERAL: Self = Self { style: Style::General, places: None, thousands: false, parentheses: false };
+
     /// Reads `G`, `F2`, `S3`, `C`, `%`, each perhaps with `,` and `()`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
-        let mut format = Self { style: Style::General, places: None, thousands: false, parentheses: false };
+        let mut format = Self::GENERAL;
         let mut digits = String::new();
         for character in text.chars() {
             match character.to_ascii_uppercase() {
@@ -58,15 +64,22 @@ impl NumberFormat {
         Ok(format)
     }
 
-    pub(super) fn show(self, number: f64) -> String {
+    pub(super) fn show(self, number: f64) -> Text {
+        if self == Self::GENERAL {
+            return shown(number);
+        }
         let size = number.abs();
         let digits = match self.style {
-            Style::General => self.places.map_or_else(|| shown(size), |places| significant(size, places)),
+            Style::General => match self.places {
+                Some(places) => significant(size, places),
+                None => shown(size).into(),
+            },
             Style::Fixed => format!("{size:.*}", self.places.unwrap_or(2)),
             Style::Currency => format!("${size:.*}", self.places.unwrap_or(2)),
-            Style::Percent => self
-                .places
-                .map_or_else(|| shown(size * 100.0), |places| format!("{:.*}", places, size * 100.0)),
+            Style::Percent => match self.places {
+                Some(places) => format!("{:.*}", places, size * 100.0),
+                None => shown(size * 100.0).into(),
+            },
             Style::Scientific => exponential(&format!("{size:.*e}", self.places.unwrap_or(2))),
         };
         let mut result = if self.thousands { with_thousands(&digits) } else { digits };
@@ -75,9 +88,9 @@ impl NumberFormat {
         }
         let zero = !result.contains(|character: char| ('1'..='9').contains(&character));
         match (number < 0.0 && !zero, self.parentheses) {
-            (false, _) => result,
-            (true, false) => format!("-{result}"),
-            (true, true) => format!("({result})"),
+            (false, _) => result.into(),
+            (true, false) => format_smolstr!("-{result}"),
+            (true, true) => format_smolstr!("({result})"),
         }
     }
 }
@@ -85,7 +98,7 @@ impl NumberFormat {
 /// Rounded to so many significant digits.
 fn significant(size: f64, digits: usize) -> String {
     let rounded = format!("{size:.*e}", digits.saturating_sub(1));
-    rounded.parse().map_or(rounded, shown)
+    rounded.parse().map_or(rounded, |number| shown(number).into())
 }
 
 fn with_thousands(digits: &str) -> String {

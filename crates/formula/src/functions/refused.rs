@@ -15,10 +15,10 @@ pub(crate) enum Refusal {
     Machine,
     /// The server does not keep what it tells.
     NotKept,
-    /// It compiles or runs text as a formula.
-    Compiling,
-    /// It is not built yet.
-    Later,
+    /// It runs text as a formula.
+    RunsText,
+    /// It makes or tries a password.
+    Password,
 }
 
 impl Refusal {
@@ -31,8 +31,10 @@ impl Refusal {
             Self::Row => "it tells about a row of a view, which is known only when the view is read",
             Self::Machine => "it depends on the machine or the program that runs it",
             Self::NotKept => "the server does not keep what it tells",
-            Self::Compiling => "formulas are compiled once, before they run",
-            Self::Later => "this version does not have it yet",
+            Self::RunsText => {
+                "what a formula reads, and whether it depends on the time, must be known before it runs"
+            }
+            Self::Password => "passwords are made and tried by the directory alone",
         }
     }
 
@@ -47,8 +49,10 @@ impl Refusal {
             Self::Row => "read positions, levels and counts from the view's rows",
             Self::Machine => "store what is needed in the document, or ask the server through its interface",
             Self::NotKept => "store what is needed in a field of the document",
-            Self::Compiling => "write the expression itself in its place",
-            Self::Later => "see the formula reference for the functions there are",
+            Self::RunsText => "write the expression itself in its place",
+            Self::Password => {
+                "store a new password in the person's document of the directory, which hashes it"
+            }
         }
     }
 
@@ -61,8 +65,8 @@ impl Refusal {
             Self::Row => "They tell about a row of a view",
             Self::Machine => "They depend on the machine",
             Self::NotKept => "They tell what the server does not keep",
-            Self::Compiling => "They run text as a formula",
-            Self::Later => "Not in this version",
+            Self::RunsText => "They run text as a formula",
+            Self::Password => "They make or try passwords",
         }
     }
 }
@@ -91,6 +95,7 @@ pub(super) const NAMES: &[(Refusal, &[&str])] = &[
             "@IsDocBeingRecalculated",
             "@IsDocBeingSaved",
             "@IsEmbeddedInsideWCT",
+            "@IsInCompositeApp",
             "@IsModalHelp",
             "@IsUsingJavaElement",
             "@IsValid",
@@ -186,7 +191,6 @@ pub(super) const NAMES: &[(Refusal, &[&str])] = &[
             "@Domain",
             "@Environment",
             "@FormLanguage",
-            "@GetCurrentTimeZone",
             "@GetPortsList",
             "@IsAgentEnabled",
             "@IsVirtualizedDirectory",
@@ -202,39 +206,7 @@ pub(super) const NAMES: &[(Refusal, &[&str])] = &[
             "@Version",
         ],
     ),
-    (
-        Refusal::NotKept,
-        &[
-            "@Accessed",
-            "@AddedToThisFile",
-            "@AttachmentModifiedTimes",
-            "@DocOmittedLength",
-            "@DocOmmittedLength",
-            "@IsDocTruncated",
-            "@ModifiedInThisFile",
-            "@NoteID",
-            "@Zone",
-        ],
-    ),
-    (Refusal::Compiling, &["@CheckFormulaSyntax", "@Eval"]),
-    (
-        Refusal::Later,
-        &[
-            "@Abstract",
-            "@AbstractSimple",
-            "@Ascii",
-            "@FloatEq",
-            "@HashPassword",
-            "@Narrow",
-            "@OptimizeMailAddress",
-            "@Password",
-            "@PasswordQuality",
-            "@ReplicaID",
-            "@Size",
-            "@TimeToTextInZone",
-            "@TimeZoneToText",
-            "@VerifyPassword",
-            "@Wide",
-        ],
-    ),
+    (Refusal::NotKept, &["@Accessed", "@AttachmentModifiedTimes", "@NoteID", "@ReplicaID"]),
+    (Refusal::RunsText, &["@Eval"]),
+    (Refusal::Password, &["@HashPassword", "@Password", "@PasswordQuality", "@VerifyPassword"]),
 ];

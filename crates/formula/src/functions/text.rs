@@ -3,7 +3,7 @@
 use smol_str::StrExt;
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::{Text, Value};
@@ -164,17 +164,15 @@ fn trim(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 fn length(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
-    let value = arguments.value(0)?;
     let texts = arguments.texts(0)?;
-    machine.charge(value.weight())?;
-    Ok(Value::numbers(texts.iter().map(|text| from_count(text.chars().count())).collect()))
+    machine.charge(arguments.value(0)?.weight())?;
+    Ok(Value::Number(texts.map(|text| from_count(text.chars().count()))))
 }
 
 fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let count = arguments.count_of(1)?;
     let most = if arguments.count() > 2 { Some(arguments.count_of(2)?) } else { None };
-    let mut results = Vec::new();
-    for text in arguments.texts(0)?.iter() {
+    let results = arguments.texts(0)?.try_map(|text| {
         let characters = text.chars().count();
         // Repeating more often than the limit has room for would only be cut away again.
         let count = match most {
@@ -186,22 +184,21 @@ fn repeat(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         let cut = most
             .and_then(|most| repeated.char_indices().nth(most))
             .map_or(repeated.len(), |(place, _)| place);
-        results.push(Text::new(repeated.get(..cut).unwrap_or("")));
-    }
-    Ok(Value::texts(results))
+        Ok::<_, Fault>(Text::new(repeated.get(..cut).unwrap_or("")))
+    })?;
+    Ok(Value::Text(results))
 }
 
 fn char_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let numbers = arguments.numbers(0)?;
     machine.charge(numbers.len())?;
-    let mut results = Vec::with_capacity(numbers.len());
-    for number in numbers.iter() {
-        let Some(character) = u32::try_from(whole(*number)).ok().and_then(char::from_u32) else {
-            return Err(arguments.message(format!("{number} is not the number of a character")).into());
-        };
-        results.push(Text::new(character.encode_utf8(&mut [0; 4])));
-    }
-    Ok(Value::texts(results))
+    let characters = numbers.try_map(|number| {
+        let character = u32::try_from(whole(*number)).ok().and_then(char::from_u32);
+        let character = character
+            .ok_or_else(|| arguments.message(format!("{number} is not the number of a character")))?;
+        Ok::<_, Fault>(Text::new(character.encode_utf8(&mut [0; 4])))
+    })?;
+    Ok(Value::Text(characters))
 }
 
 fn any_within(
@@ -223,8 +220,7 @@ fn any_within(
 
 fn replace_substring(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (from, to) = (arguments.texts(1)?, arguments.texts(2)?);
-    let mut results = Vec::new();
-    for text in arguments.texts(0)?.iter() {
+    let results = arguments.texts(0)?.try_map(|text| {
         let mut text = text.clone();
         for (from, to) in pairs(from, to).take(from.len()) {
             machine.charge_text(text.len())?;
@@ -239,7 +235,7 @@ fn replace_substring(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Ou
                 text = text.replace_smolstr(from, to);
             }
         }
-        results.push(text);
-    }
-    Ok(Value::texts(results))
+        Ok::<_, Fault>(text)
+    })?;
+    Ok(Value::Text(results))
 }

@@ -2,7 +2,7 @@
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags, number_format, time_format};
 use crate::datetime::Written;
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::number;
 use crate::value::{Text, Value};
 
@@ -114,16 +114,13 @@ fn to_text(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         Value::Number(list) => {
             let format =
                 number_format::NumberFormat::read(format).map_err(|message| arguments.message(message))?;
-            Ok(Value::texts(list.iter().map(|number| Text::new(format.show(*number))).collect()))
+            Ok(Value::Text(list.map(|number| format.show(*number))))
         }
         Value::Time(list) => {
             let format =
                 time_format::TimeFormat::read(format).map_err(|message| arguments.message(message))?;
-            let mut texts = Vec::with_capacity(list.len());
-            for time in list.iter() {
-                texts.push(Text::new(format.show(machine, *time)?));
-            }
-            Ok(Value::texts(texts))
+            let clock = time_format::Clock { machine, zone: None };
+            list.try_map(|time| format.show(&clock, *time)).map(Value::Text)
         }
     }
 }
@@ -136,15 +133,13 @@ fn to_number(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         Value::Text(texts) => texts,
         other => return Err(arguments.wrong(0, "text", other).into()),
     };
-    let mut numbers = Vec::with_capacity(texts.len());
-    for text in texts.iter() {
-        let Some(number) = leading_number(text) else {
+    let numbers = texts.try_map(|text| {
+        leading_number(text).ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
-            return Err(arguments.message(format!("'{shown}' does not begin with a number")).into());
-        };
-        numbers.push(number);
-    }
-    Ok(Value::numbers(numbers))
+            arguments.message(format!("'{shown}' does not begin with a number"))
+        })
+    })?;
+    Ok(Value::Number(numbers))
 }
 
 /// The number at the beginning of a text.
@@ -167,20 +162,18 @@ fn to_time(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         Value::Text(texts) => texts,
         other => return Err(arguments.wrong(0, "text", other).into()),
     };
-    let mut times = Vec::with_capacity(texts.len());
-    for text in texts.iter() {
+    let times = texts.try_map(|text| {
         let time = match Written::read(text) {
             Some(Written::Fixed(time)) => Some(time),
             Some(local) => local.in_zone(machine.zone()?),
             None => None,
         };
-        let Some(time) = time else {
+        time.ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
-            return Err(arguments.message(format!("'{shown}' is not a date or a time of day")).into());
-        };
-        times.push(time);
-    }
-    Ok(Value::times(times))
+            Fault::from(arguments.message(format!("'{shown}' is not a date or a time of day")))
+        })
+    })?;
+    Ok(Value::Time(times))
 }
 
 fn soundex(text: &str) -> Text {

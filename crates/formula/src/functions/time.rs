@@ -1,16 +1,18 @@
 //! Dates and times.
 
 use jiff::civil::{Date, Time, Weekday};
+use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
 use super::{Arguments, Body, Category, Function, Native, flags};
 use crate::datetime::{Adjustment, DateTime, moment_of};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Fault, Machine, Outcome};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
 use crate::value::Value;
 
-const fn time(
+/// A row of the table: a function of date-times.
+pub(super) const fn time(
     name: &'static str,
     native: Native,
     arguments: &'static str,
@@ -147,9 +149,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     time(
         "@Adjust",
         adjust,
-        "date-time; years; months; days; hours; minutes; seconds; [zone]",
+        "date-time; years; months; days; hours; minutes; seconds; [clock]",
         "The date-time moved by so much, from the seconds to the years; a day that a month lacks becomes its \
-         last. Days, months and years keep the time of day.",
+         last. Days, months and years keep the time of day, by the server's clock or with [InGMT] in UTC.",
         &[
             ("@Adjust([2006-02-02]; 0; 2; 28; 0; 0; 0)", "[2006-05-02]"),
             ("@Adjust([2026-01-31]; 0; 1; 0; 0; 0; 0)", "[2026-02-28]"),
@@ -160,9 +162,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     time(
         "@TimeMerge",
         time_merge,
-        "date; time of day",
-        "The moment made of a date and a time of day.",
-        &[("@TimeMerge([2026-11-21]:[2026-11-22]; [10:00])", "[2026-11-21 10:00]:[2026-11-22 10:00]")],
+        "date; time of day; [zone]",
+        "The moment made of a date and a time of day, by the server's clock or that of a zone as @TimeToTextInZone \
+         takes it.",
+        &[
+            ("@TimeMerge([2026-11-21]:[2026-11-22]; [10:00])", "[2026-11-21 10:00]:[2026-11-22 10:00]"),
+            (r#"@TimeMerge([2026-11-21]; [10:00]; "Z=5$DO=0")"#, "[2026-11-21T15:00:00Z]"),
+        ],
         flags::PURE,
     ),
     time(
@@ -204,14 +210,11 @@ fn part(
 ) -> Outcome {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
-    let number = |time: DateTime| {
-        let (date, time) = parts(machine, time)?;
-        Ok(f64::from(take(date, time).unwrap_or(-1)))
-    };
-    match times.single() {
-        Some(time) => number(*time).map(Value::number),
-        None => times.iter().map(|time| number(*time)).collect::<Outcome<Vec<f64>>>().map(Value::numbers),
-    }
+    let numbers = times.try_map(|time| {
+        let (date, time) = parts(machine, *time)?;
+        Ok::<_, Fault>(f64::from(take(date, time).unwrap_or(-1)))
+    })?;
+    Ok(Value::Number(numbers))
 }
 
 fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -219,14 +222,11 @@ fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let mut dates = Vec::with_capacity(times.len());
-            for time in times.iter() {
-                let Some(date) = parts(machine, *time)?.0 else {
-                    return Err(arguments.message("a time of day has no date").into());
-                };
-                dates.push(DateTime::Date(date));
-            }
-            Ok(Value::times(dates))
+            let dates = times.try_map(|time| match parts(machine, *time)?.0 {
+                Some(date) => Ok(DateTime::Date(date)),
+                None => Err(Fault::from(arguments.message("a time of day has no date"))),
+            })?;
+            Ok(Value::Time(dates))
         }
         3 => Ok(Value::time(date_of(arguments)?)),
         6 => moment(machine, arguments).map(Value::time),
@@ -239,14 +239,11 @@ fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome 
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let mut results = Vec::with_capacity(times.len());
-            for time in times.iter() {
-                let Some(time) = parts(machine, *time)?.1 else {
-                    return Err(arguments.message("a date has no time of day").into());
-                };
-                results.push(DateTime::Time(time));
-            }
-            Ok(Value::times(results))
+            let clocks = times.try_map(|time| match parts(machine, *time)?.1 {
+                Some(time) => Ok(DateTime::Time(time)),
+                None => Err(Fault::from(arguments.message("a date has no time of day"))),
+            })?;
+            Ok(Value::Time(clocks))
         }
         3 => Ok(Value::time(clock_of(arguments, 0)?)),
         6 => moment(machine, arguments).map(Value::time),
@@ -283,6 +280,7 @@ fn moment(machine: &Machine<'_>, arguments: &Arguments<'_>) -> Outcome<Timestamp
 fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
+    let in_utc = arguments.has_keyword(7, "INGMT");
     let adjustment = Adjustment {
         years: arguments.whole(1)?,
         months: arguments.whole(2)?,
@@ -291,29 +289,29 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         minutes: arguments.whole(5)?,
         seconds: arguments.whole(6)?,
     };
-    let mut results = Vec::with_capacity(times.len());
-    for time in times.iter() {
+    let results = times.try_map(|time| {
         let moved = match *time {
             // Needs no zone, and can therefore be reckoned when the formula is compiled.
-            DateTime::Date(_) if adjustment.is_whole_days() => {
-                adjustment.apply(*time, &jiff::tz::TimeZone::UTC)
-            }
+            DateTime::Date(_) if adjustment.is_whole_days() => adjustment.apply(*time, &TimeZone::UTC),
+            _ if in_utc => adjustment.apply(*time, &TimeZone::UTC),
             _ => adjustment.apply(*time, machine.zone()?),
         };
-        results.push(moved.ok_or_else(|| arguments.message("the result is outside the calendar"))?);
-    }
-    Ok(Value::times(results))
+        moved.ok_or_else(|| Fault::from(arguments.message("the result is outside the calendar")))
+    })?;
+    Ok(Value::Time(results))
 }
 
 fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (dates, clocks) = (arguments.times(machine, 0)?, arguments.times(machine, 1)?);
     machine.charge_list(dates.len().max(clocks.len()))?;
+    let rules = if arguments.count() > 2 { Some(super::zone::rules(machine, arguments, 2)?) } else { None };
     let mut results = Vec::with_capacity(dates.len().max(clocks.len()));
     for (date, clock) in pairs(&dates, &clocks) {
         let (Some(date), Some(clock)) = (parts(machine, *date)?.0, parts(machine, *clock)?.1) else {
             return Err(arguments.message("it takes a date and a time of day").into());
         };
-        let Some(moment) = moment_of(date.to_datetime(clock), machine.zone()?) else {
+        let zone = rules.as_ref().map_or_else(|| machine.zone(), Ok)?;
+        let Some(moment) = moment_of(date.to_datetime(clock), zone) else {
             return Err(arguments.message("the date is outside the calendar").into());
         };
         results.push(DateTime::Moment(moment));

@@ -1,9 +1,11 @@
 //! How `@Text` shows a date-time.
 
 use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 
 use crate::datetime::DateTime;
 use crate::machine::{Machine, Outcome};
+use crate::value::Text;
 
 /// The format of a date-time, in the original's letters: D for the date, T for the time of day, Z for
 /// the zone, S for which of them.
@@ -13,6 +15,19 @@ pub(super) struct TimeFormat {
     time: u8,
     zone: u8,
     parts: Option<u8>,
+}
+
+/// By which clocks date-times are shown.
+pub(super) struct Clock<'c> {
+    pub(super) machine: &'c Machine<'c>,
+    /// If not those of the evaluation.
+    pub(super) zone: Option<&'c TimeZone>,
+}
+
+impl Clock<'_> {
+    fn zone(&self) -> Outcome<&TimeZone> {
+        self.zone.map_or_else(|| self.machine.zone(), Ok)
+    }
 }
 
 /// Whether a format shows a day as it relates to today.
@@ -44,12 +59,17 @@ impl TimeFormat {
         Ok(format)
     }
 
-    pub(super) fn show(self, machine: &Machine<'_>, value: DateTime) -> Outcome<String> {
+    /// The same, with the offset from UTC behind a time of day.
+    pub(super) const fn with_offset(self) -> Self {
+        Self { zone: 2, ..self }
+    }
+
+    pub(super) fn show(self, clock: &Clock<'_>, value: DateTime) -> Outcome<Text> {
         let (date, time, offset) = match value {
             DateTime::Date(date) => (Some(date), None, None),
             DateTime::Time(time) => (None, Some(time), None),
             DateTime::Moment(moment) => {
-                let zone = machine.zone()?;
+                let zone = clock.zone()?;
                 let local = zone.to_datetime(moment);
                 (Some(local.date()), Some(local.time()), Some(zone.to_offset(moment)))
             }
@@ -57,7 +77,7 @@ impl TimeFormat {
         let date = date.filter(|_| self.parts != Some(1));
         let time = time.filter(|_| self.parts != Some(0));
         let mut result = match date {
-            Some(date) => self.show_date(machine, date)?,
+            Some(date) => self.show_date(clock, date)?,
             None => String::new(),
         };
         if let Some(time) = time {
@@ -69,12 +89,12 @@ impl TimeFormat {
                 result.push_str(&shown_offset(offset.seconds()));
             }
         }
-        Ok(result)
+        Ok(Text::new(result))
     }
 
-    fn show_date(self, machine: &Machine<'_>, date: Date) -> Outcome<String> {
+    fn show_date(self, clock: &Clock<'_>, date: Date) -> Outcome<String> {
         if self.date == 1 || self.parts == Some(3) {
-            let today = machine.zone()?.to_datetime(machine.now()?).date();
+            let today = clock.zone()?.to_datetime(clock.machine.now()?).date();
             if self.parts == Some(3) && date == today {
                 return Ok("Today".to_owned());
             }

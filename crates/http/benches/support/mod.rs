@@ -16,10 +16,6 @@ use scrinium_statistics::Registry;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use serde_json::Value;
 
-/// As the server has it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Everybody is an administrator, from memory: passwords are not what is measured.
 struct Anybody;
 

@@ -123,7 +123,11 @@ async fn an_answer_that_nobody_takes_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_of_documents_and_attachments_are_told() {
-    let options = DatabaseOptions { document_max_bytes: 1000, attachment_max_bytes: 400_000 };
+    let options = DatabaseOptions {
+        document_max_bytes: 1000,
+        attachment_max_bytes: 400_000,
+        ..DatabaseOptions::default()
+    };
     let server = Server::with(local_port(), options).await;
     server.ask("PUT", "/db", ()).await.expect(201);
     let refused = server.ask("PUT", "/db/x", json!({"x": "y".repeat(2000)})).await.expect(413).json();

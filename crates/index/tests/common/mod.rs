@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_index::{Change, Cursor, Direction, Index, Reader, Sums};
+use scrinium_index::{Change, Cursor, Direction, Index, IndexError, Reader, Reduce, Sums};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 
@@ -56,6 +57,34 @@ pub(crate) fn collect(mut cursor: Cursor<'_>, limit: usize) -> Vec<(Key, (Vec<u8
         }
     }
     entries
+}
+
+/// Joins keys and values in their order, and counts how often it was asked.
+#[derive(Default)]
+pub(crate) struct Joining {
+    pub(crate) calls: usize,
+}
+
+impl Reduce for Joining {
+    type Error = IndexError;
+
+    fn reduce(&mut self, entries: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<u8>, IndexError> {
+        self.calls += 1;
+        assert!((1..=400).contains(&entries.len()));
+        Ok(entries.iter().flat_map(|(key, value)| [key.as_slice(), b"=", value, b";"].concat()).collect())
+    }
+
+    fn rereduce(&mut self, reductions: &[Arc<[u8]>]) -> Result<Vec<u8>, IndexError> {
+        self.calls += 1;
+        assert!((2..=400).contains(&reductions.len()));
+        Ok(reductions.concat())
+    }
+}
+
+fn joined<'a>(entries: impl Iterator<Item = (&'a Key, &'a (Vec<u8>, Sums))>) -> Option<Vec<u8>> {
+    let parts: Vec<Vec<u8>> =
+        entries.map(|(key, (value, _))| [key.as_slice(), b"=", value, b";"].concat()).collect();
+    if parts.is_empty() { None } else { Some(parts.concat()) }
 }
 
 fn sums_of<'a>(entries: impl Iterator<Item = (&'a Key, &'a (Vec<u8>, Sums))>) -> Sums {
@@ -112,6 +141,9 @@ pub(crate) fn compare(reader: &Reader, model: &Model, seed: u64, samples: usize)
         let range = &all[place(&from).min(until)..until];
         assert_eq!(reader.count_range(&from, end).unwrap(), range.len() as u64);
         close(&reader.sums_range(&from, end).unwrap(), &sums_of(range.iter().map(|(key, rest)| (key, rest))));
+        let mut reducer = Joining::default();
+        let reduction = reader.reduce_range(&from, end, &mut reducer).unwrap();
+        assert_eq!(reduction.as_deref(), joined(range.iter().map(|(key, rest)| (key, rest))).as_deref());
         let skip = random.random_range(0..range.len() + 3);
         let forward = collect(reader.cursor(&from, end, Direction::Forward, skip as u64).unwrap(), 30);
         assert_eq!(forward, range.iter().skip(skip).take(30).cloned().collect::<Vec<_>>());

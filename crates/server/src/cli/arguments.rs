@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
+use super::formula::FormulaCommand;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -71,6 +73,13 @@ pub enum CommandLine {
         /// What to look at.
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Try out formulas, and look up their language
+    #[command(disable_help_subcommand = true)]
+    Formula {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: FormulaCommand,
     },
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),

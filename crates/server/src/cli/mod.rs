@@ -7,6 +7,7 @@ mod arguments;
 mod config;
 mod console;
 mod failure;
+mod formula;
 mod terminal;
 
 use std::ffi::OsString;
@@ -22,6 +23,7 @@ pub use arguments::{
     ImportMailArguments, LabArguments,
 };
 pub use failure::Failure;
+pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use terminal::Terminal;
 
 /// Where a configuration file is looked for, if none is named.
@@ -99,6 +101,7 @@ fn dispatch(
         }
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
+        CommandLine::Formula { command } => formula::formula(&command, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
     }
 }

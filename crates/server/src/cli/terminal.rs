@@ -7,21 +7,29 @@ use serde_json::Value;
 use super::{Failure, GlobalArguments};
 
 const RED: &str = "\x1b[1;31m";
+const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
 /// How to speak to whoever started the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     json: bool,
+    /// Standard error.
     color: bool,
+    /// Standard output.
+    data_color: bool,
 }
 
 impl Terminal {
     pub(super) fn new(global: &GlobalArguments, environment: &[(String, String)]) -> Self {
         // https://no-color.org: any value but the empty one.
         let no_color = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
-        let color = !global.no_color && !no_color && io::stderr().is_terminal();
-        Self { json: global.json, color }
+        let may = !global.no_color && !no_color;
+        Self {
+            json: global.json,
+            color: may && io::stderr().is_terminal(),
+            data_color: may && io::stdout().is_terminal(),
+        }
     }
 
     /// Whether answers are to be JSON.
@@ -60,7 +68,16 @@ impl Terminal {
     }
 
     pub(super) fn complain(&self, reason: &str) {
-        let (begin, end) = if self.color { (RED, PLAIN) } else { ("", "") };
-        self.say(&format!("{begin}error:{end} {reason}"));
+        self.say(&format!("{} {reason}", self.alarming("error:")));
+    }
+
+    /// A part of talk that is to strike the eye.
+    pub(super) fn alarming(&self, text: &str) -> String {
+        if self.color { format!("{RED}{text}{PLAIN}") } else { text.to_owned() }
+    }
+
+    /// A part of data for people that is to stand out.
+    pub(super) fn emphasised(&self, text: &str) -> String {
+        if self.data_color { format!("{BOLD}{text}{PLAIN}") } else { text.to_owned() }
     }
 }

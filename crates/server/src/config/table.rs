@@ -82,6 +82,16 @@ configuration! {
         reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
     }
 
+    /// Views and their indexes.
+    view as ViewSettings {
+        /// The folder for sorted files while views are built whose entries do not fit into memory; put on
+        /// a fast device of its own, or on a RAM disk that is large enough, it relieves the databases'.
+        rebuild_dir: Path = "rebuild", Running, domino "View_Rebuild_Dir";
+        /// How old a view may be that depends on the time (`@Now`, `@Today`). Then reading it evaluates all
+        /// its documents anew, since the formulas may say something else of any of them.
+        time_variant_refresh: Duration { min: Duration::ZERO, max: DAY } = "15 min", Running;
+    }
+
     /// Limits of documents.
     document as DocumentSettings {
         /// The largest document, attachments not counted. A larger one is answered with 413.

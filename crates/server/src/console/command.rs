@@ -2,7 +2,7 @@
 //!
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
-use super::ConsoleError;
+use super::{ConsoleError, UpdateViews};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -61,6 +61,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: assignment,
     },
     CommandLine {
+        words: &["load", "updall"],
+        arguments: "DATABASE or * [-R] [-T VIEW]",
+        help: "Brings all views and folders up to date; -R builds them anew, -T only those of a name",
+        build: update_views,
+    },
+    CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit",
         help: "Stops a task, by its number in show tasks",
@@ -84,6 +90,7 @@ pub enum Command {
     ShowServer,
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
+    UpdateViews(UpdateViews),
     Quit { task: u64 },
     Help,
 }
@@ -173,6 +180,27 @@ fn assignment(rest: &str) -> Option<Command> {
     let (name, value) = rest.split_once('=')?;
     let name = name.trim().to_owned();
     (!name.is_empty()).then(|| Command::SetConfiguration { name, value: value.trim().to_owned() })
+}
+
+/// What follows `-T` is a view's name, which may have blanks in it.
+fn update_views(rest: &str) -> Option<Command> {
+    let (rest, view) = match rest.split_once("-T ").or_else(|| rest.split_once("-t ")) {
+        Some((before, after)) => match after.trim().split_once(" -R") {
+            Some((view, "")) => (format!("{before} -R"), Some(view.trim().to_owned())),
+            _ => (before.to_owned(), Some(after.trim().to_owned())),
+        },
+        None => (rest.to_owned(), None),
+    };
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        rest.split_whitespace().partition(|word| word.starts_with('-'));
+    let rebuild = options.iter().any(|option| option.eq_ignore_ascii_case("-R"));
+    let known = options.iter().all(|option| option.eq_ignore_ascii_case("-R"));
+    match names.as_slice() {
+        [database] if known && view.as_deref() != Some("") => {
+            Some(Command::UpdateViews(UpdateViews { database: (*database).to_owned(), view, rebuild }))
+        }
+        _ => None,
+    }
 }
 
 fn quit(rest: &str) -> Option<Command> {

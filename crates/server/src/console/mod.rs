@@ -1,6 +1,6 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `tell`, `help`.
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `load updall`, `tell`, `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
@@ -32,6 +32,22 @@ pub trait ServerParts: Send + Sync {
     fn configuration(&self) -> &RunningConfiguration;
     /// What there is to say of the server as a whole.
     fn report(&self) -> ServerReport;
+    /// Begins to bring views up to date, in the background; returns how many databases' views.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn update_views(&self, order: &UpdateViews) -> Result<usize, String>;
+}
+
+/// `load updall`: which views, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateViews {
+    /// The database, or `*` for all of them.
+    pub database: String,
+    /// Only views of this name (`-T`).
+    pub view: Option<String>,
+    /// Build them anew from all documents (`-R`).
+    pub rebuild: bool,
 }
 
 /// The answer to a command.
@@ -127,6 +143,15 @@ impl Console {
             }
             Command::SetConfiguration { name, value } => {
                 settings::set_configuration(parts.configuration(), &name, &value)
+            }
+            Command::UpdateViews(order) => {
+                let databases = parts.update_views(&order).map_err(ConsoleError::NotFound)?;
+                Ok(Reply {
+                    text: format!(
+                        "Updating the views of {databases} databases; show tasks says how far it is.\n"
+                    ),
+                    data: json!({"databases": databases}),
+                })
             }
             Command::Help => Ok(help()),
         }

@@ -1,177 +1,162 @@
 //! Building new indexes from all documents of a database, in bulk.
 //!
-//! One thread reads the documents in the order of their ids; others evaluate the views and keep the
-//! entries in memory; then the entries of each view are sorted and written as sorted files.
+//! The documents are read once for all the views, in the order of their ids, and evaluated on all cores. The entries
+//! are sorted in memory; where there are more than it may hold, sorted runs are spilled to files and merged. Then
+//! each index is written as sorted files, and the documents' lists as well.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+mod run;
+mod segment;
+#[cfg(test)]
+mod tests;
+mod workplace;
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use scrinium_formula::Environment;
-use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
+use scrinium_statistics::Task;
+use scrinium_store::{Family, Snapshot};
 
-use super::encode_list;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::keys;
-use crate::leaf::Leaf;
 use crate::view::View;
-use crate::view::entries::{Entry, entries};
-use crate::view::registry::{drop_lists, entries_key};
+use crate::view::entries::Entry;
+use crate::view::registry::{forget_leftovers, note_leftovers};
+use run::Run;
+use segment::{Evaluation, Segment};
+use workplace::Workplace;
 
-/// Documents handed from the reader to an evaluator at once.
-const DOCUMENTS_AT_ONCE: usize = 256;
+pub(crate) use workplace::default_rebuild_dir;
 
-/// Hand-overs that may wait, so that a fast reader does not fill the memory.
-const WAITING: usize = 8;
+/// A build holds at most so much in memory, however large the budget is.
+const LIMIT_BYTES_MAX: u64 = 1 << 30;
 
-/// What an entry costs in memory beside its bytes.
-const ENTRY_OVERHEAD_BYTES: usize = 3 * size_of::<Vec<u8>>() + 32;
-
-/// Some documents on their way to be evaluated, and which ones in the order of ids.
-struct Load {
-    number: usize,
-    documents: Vec<(String, Vec<u8>)>,
-}
-
-/// The entries of a load in each view: for each document its id and its entries.
-type Evaluated = Vec<Vec<(String, Vec<Entry>)>>;
-
-/// Builds the indexes of `views`, which are empty, as of `snapshot`, whose last change is `last`.
-///
-/// Returns `false`, with nothing written, if the entries do not fit into half of the store's budget.
+/// Builds the indexes of `views`, which are empty, as of `snapshot`, whose last change is `last`. They may
+/// stand at an earlier change afterwards, if an earlier build was gone on with.
 pub(super) fn build(
     database: &Arc<Database>,
     snapshot: &Snapshot,
     views: &[&View],
     environment: &Environment,
     last: u64,
-) -> Result<bool> {
-    let evaluated = Evaluation {
-        database,
-        views,
-        environment,
-        limit_bytes: database.store().budget() / 2,
-        held_bytes: AtomicU64::new(0),
-        loads: Mutex::new(Vec::new()),
+) -> Result<()> {
+    let task = task(database, views);
+    let limit_bytes =
+        usize::try_from((database.store().budget() / 4).min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX);
+    let evaluation = Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes };
+    let mut workplace = Workplace::open(database, views, last);
+    let mut built = build_in(&mut workplace, &evaluation);
+    if let Err(error) = &built
+        && workplace.is_resumed()
+        && !evaluation.is_cancelled()
+    {
+        tracing::warn!(%error, "a build of views that was cut off could not be gone on with; it begins anew");
+        workplace.remove();
+        workplace = Workplace::open(database, views, last);
+        built = build_in(&mut workplace, &evaluation);
+    }
+    // What a failure leaves may be its cause; only a crash is gone on from.
+    workplace.remove();
+    if built.is_err() {
+        views.iter().for_each(|view| empty(view));
+    }
+    if let Some(task) = task {
+        match &built {
+            Ok(()) => task.finish(),
+            Err(_) if task.is_cancelled() => drop(task),
+            Err(error) => task.fail(error.to_string()),
+        }
+    }
+    built
+}
+
+/// What was written of an index is no whole without the lists, so nobody may read it or go on from there.
+fn empty(view: &View) {
+    let nothing = std::iter::empty::<Result<(Vec<u8>, Vec<u8>, Vec<f64>)>>();
+    if let Err(error) = view.index.index.rebuild(nothing, 0) {
+        tracing::warn!(view = view.definition.name, %error, "an index that was not completed is still in the store");
+    }
+}
+
+fn task(database: &Database, views: &[&View]) -> Option<Task> {
+    let total = database.info().ok().map(|info| info.document_count);
+    let task = database.common.tasks()?.start("indexer", Some(database.name()), total);
+    let names: Vec<&str> = views.iter().map(|view| view.definition.name.as_str()).collect();
+    task.detail("views", names.join(", "));
+    Some(task)
+}
+
+fn build_in(workplace: &mut Workplace, evaluation: &Evaluation<'_>) -> Result<()> {
+    let views = evaluation.views;
+    let totals: Vec<usize> = views.iter().map(|view| view.definition.totals().count()).collect();
+    let rest = loop {
+        let segment = evaluation.segment(workplace.after())?;
+        if segment.last_id.is_none() {
+            break segment;
+        }
+        workplace.spill(segment, &totals)?;
     };
-    evaluated.run(snapshot)?;
-    if evaluated.is_over() {
-        return Ok(false);
+    for view in views {
+        note_leftovers(evaluation.database.store(), view.index.id)?;
     }
-    let mut loads = evaluated.loads.into_inner().unwrap_or_else(PoisonError::into_inner);
-    loads.sort_unstable_by_key(|(number, _)| *number);
-    let mut by_view: Vec<Vec<(String, Vec<Entry>)>> = views.iter().map(|_| Vec::new()).collect();
-    for (_, load) in loads {
-        for (all, some) in by_view.iter_mut().zip(load) {
-            all.extend(some);
-        }
+    write(workplace, evaluation, rest, &totals)?;
+    for view in views {
+        forget_leftovers(evaluation.database.store(), view.index.id)?;
     }
-    for (view, documents) in views.iter().zip(by_view) {
-        write(database, view, documents, last)?;
-    }
-    Ok(true)
+    Ok(())
 }
 
-struct Evaluation<'a> {
-    database: &'a Arc<Database>,
-    views: &'a [&'a View],
-    environment: &'a Environment,
-    limit_bytes: u64,
-    held_bytes: AtomicU64,
-    loads: Mutex<Vec<(usize, Evaluated)>>,
+/// One part of the writing, which does not depend on the others.
+enum Job {
+    Lists(Vec<Vec<u8>>),
+    View(usize, Vec<Run>),
 }
 
-impl Evaluation<'_> {
-    fn is_over(&self) -> bool {
-        self.held_bytes.load(Ordering::Relaxed) > self.limit_bytes
-    }
-
-    fn run(&self, snapshot: &Snapshot) -> Result<()> {
-        let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
-        let (sender, receiver) = mpsc::sync_channel::<Load>(WAITING);
-        let receiver = Arc::new(Mutex::new(receiver));
-        std::thread::scope(|scope| {
-            let start = |receiver: Arc<_>| scope.spawn(move || self.evaluate_all(&receiver));
-            let threads: Vec<_> = (0..evaluators).map(|_| start(Arc::clone(&receiver))).collect();
-            // The last evaluator that stops closes the channel, which the reader then does not wait for.
-            drop(receiver);
-            let read = self.read(snapshot, &sender);
-            drop(sender);
-            let evaluated = threads.into_iter().try_for_each(|thread| {
-                thread.join().unwrap_or_else(|_| {
-                    Err(DatabaseError::Internal { reason: "evaluating a view panicked".to_owned() })
-                })
-            });
-            evaluated.and(read)
-        })
-    }
-
-    fn read(&self, snapshot: &Snapshot, sender: &mpsc::SyncSender<Load>) -> Result<()> {
-        let (from, to) = keys::winner_range(self.database.number());
-        let range = KeyRange { from: &from, to: Some(&to) };
-        let mut cursor = snapshot.cursor_with(Family::Scan, range, ScanOptions::long(Direction::Forward));
-        for number in 0.. {
-            let mut documents = Vec::with_capacity(DOCUMENTS_AT_ONCE);
-            while documents.len() < DOCUMENTS_AT_ONCE
-                && let Some((key, value)) = cursor.next()?
-            {
-                let id =
-                    keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
-                if !scrinium_document::is_design(id) {
-                    documents.push((id.to_owned(), value.to_vec()));
-                }
-            }
-            // Evaluators that stopped have a reason, which they return.
-            if documents.is_empty() || self.is_over() || sender.send(Load { number, documents }).is_err() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn evaluate_all(&self, receiver: &Mutex<mpsc::Receiver<Load>>) -> Result<()> {
+/// Writes the lists and the indexes, several at once.
+fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, totals: &[usize]) -> Result<()> {
+    let mut jobs: Vec<Job> =
+        rest.runs.into_iter().enumerate().map(|(view, runs)| Job::View(view, runs)).collect();
+    // The last is taken first, and the lists are the largest part.
+    jobs.push(Job::Lists(rest.lists));
+    let jobs = Mutex::new(jobs);
+    let writers = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
         loop {
-            let load = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(load) = load else { return Ok(()) };
-            let evaluated = self.evaluate(&load.documents)?;
-            let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
-            loads.push((load.number, evaluated));
-        }
-    }
-
-    fn evaluate(&self, documents: &[(String, Vec<u8>)]) -> Result<Evaluated> {
-        let mut evaluated: Evaluated = self.views.iter().map(|_| Vec::new()).collect();
-        let mut bytes = 0;
-        for (id, record) in documents {
-            let leaf = Leaf::decode(id, record)?;
-            if leaf.deleted {
-                continue;
-            }
-            for (view, all) in self.views.iter().zip(&mut evaluated) {
-                let some = entries(&view.definition, self.database, id, &leaf, self.environment)?;
-                if !some.is_empty() {
-                    let held =
-                        some.iter().map(|entry| entry.key.len() + entry.value.len() + ENTRY_OVERHEAD_BYTES);
-                    bytes += held.sum::<usize>() + id.len() + ENTRY_OVERHEAD_BYTES;
-                    all.push((id.clone(), some));
-                }
+            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(job) = job else { return Ok(()) };
+            let done = carry_out(job, workplace, evaluation, totals);
+            if done.is_err() {
+                jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                return done;
             }
         }
-        self.held_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(evaluated)
-    }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..writers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| {
+                Err(DatabaseError::Internal { reason: "writing the index of a view panicked".to_owned() })
+            })
+        })
+    })
 }
 
-/// Writes the list of each document's entries, then the entries in their order.
-fn write(database: &Database, view: &View, documents: Vec<(String, Vec<Entry>)>, last: u64) -> Result<()> {
-    let id = view.index.id;
-    // A build that a crash cut off may have left some.
-    drop_lists(database.store(), id)?;
-    let lists = documents.iter().map(|(document, entries)| (entries_key(id, document), encode_list(entries)));
-    database.store().ingest_derived(Family::DerivedPoint, lists)?;
-    let mut all: Vec<Entry> = documents.into_iter().flat_map(|(_, entries)| entries).collect();
-    all.sort_unstable_by(|left, right| left.key.cmp(&right.key));
-    let sorted = all.into_iter().map(|entry| Ok::<_, DatabaseError>((entry.key, entry.value, entry.totals)));
-    view.index.index.rebuild(sorted, last)?;
+fn carry_out(job: Job, workplace: &Workplace, evaluation: &Evaluation<'_>, totals: &[usize]) -> Result<()> {
+    let store = evaluation.database.store();
+    match job {
+        Job::Lists(lists) => {
+            let mut failed = None;
+            let lists =
+                workplace.lists(lists).map_while(|list| list.map_err(|error| failed = Some(error)).ok());
+            let ingested = store.ingest_derived(Family::DerivedPoint, lists);
+            failed.map_or(Ok(()), Err)?;
+            ingested?;
+        }
+        Job::View(number, runs) => {
+            let Some(view) = evaluation.views.get(number) else { return Ok(()) };
+            let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
+            let sorted = merged.map(|entry| entry.map(|Entry { key, value, totals }| (key, value, totals)));
+            view.index.index.rebuild(sorted, workplace.reached())?;
+        }
+    }
     Ok(())
 }

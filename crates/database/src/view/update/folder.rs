@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use scrinium_formula::Environment;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
 use super::{CHANGES_AT_ONCE, View, ViewUpdate, environment};
@@ -13,7 +13,9 @@ use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
-use crate::view::entries::{Entry, entries};
+use crate::view::entries::Entry;
+use crate::view::evaluate::Evaluator;
+use crate::view::registry::clear_leftovers;
 
 /// Documents to look at, and up to which change these are all.
 struct Step {
@@ -24,34 +26,44 @@ struct Step {
 
 impl Database {
     /// Brings the collection of a folder up to the last visible change.
-    pub(super) fn follow_folder(self: &Arc<Self>, view: &View, folder: u32) -> Result<()> {
+    pub(super) fn follow_folder(self: &Arc<Self>, view: &View) -> Result<()> {
+        let Some(folder) = view.folder else { return Ok(()) };
         let last = self.visible_change_number();
         let snapshot = self.store().snapshot();
         let environment = environment(self);
-        // Whatever is in a folder has come into it by a change, so a new index need not look at the documents' feed:
-        // it sees every document as the snapshot has it.
         let is_new = view.index.reached() == 0;
+        if is_new {
+            clear_leftovers(self.store(), view.index.id)?;
+        }
+        // Whatever is in a folder has come into it by a change, so going through all of these need not look at the
+        // documents' feed: it sees every document as the snapshot has it.
+        let whole = is_new || self.is_out_of_date(view);
+        let mut since = if whole { 0 } else { view.index.reached() };
+        let mut evaluator = Evaluator::new(self, vec![view], &environment);
         loop {
-            let step = self.step(&snapshot, folder, view.index.reached(), last, is_new)?;
-            let mut update = ViewUpdate::new(view);
+            let step = self.step(&snapshot, folder, since, last, whole)?;
+            let mut update = ViewUpdate::new(view, since);
             for id in &step.ids {
-                let new = self.entries_in_folder(&snapshot, view, folder, id, &environment)?;
+                let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
                 update.replace(self, id, new)?;
             }
             update.write(step.reached)?;
+            since = step.reached;
             if step.is_last {
-                return Ok(());
+                break;
             }
         }
+        view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
+        Ok(())
     }
 
-    fn step(&self, snapshot: &Snapshot, folder: u32, since: u64, last: u64, is_new: bool) -> Result<Step> {
+    fn step(&self, snapshot: &Snapshot, folder: u32, since: u64, last: u64, whole: bool) -> Result<Step> {
         let placed: Vec<(u64, String)> = self
             .member_changes_at(snapshot, folder, since, CHANGES_AT_ONCE)?
             .into_iter()
             .map(|change| (change.change_number, change.id))
             .collect();
-        let edited = if is_new { Vec::new() } else { self.edited(snapshot, since)? };
+        let edited = if whole { Vec::new() } else { self.edited(snapshot, since)? };
         // Where one of the lists was cut, the other counts only as far.
         let ends = [&placed, &edited].into_iter().filter(|list| list.len() >= CHANGES_AT_ONCE);
         let end = ends.filter_map(|list| list.last()).map(|(number, _)| *number).min();
@@ -86,18 +98,17 @@ impl Database {
     fn entries_in_folder(
         &self,
         snapshot: &Snapshot,
-        view: &View,
+        evaluator: &mut Evaluator<'_>,
         folder: u32,
         id: &str,
-        environment: &Environment,
     ) -> Result<Vec<Entry>> {
         if self.uid_at(snapshot, folder, id)?.is_none() {
             return Ok(Vec::new());
         }
+        // A document that is gone has left its folders in the same batch.
         let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
         let leaf = Leaf::decode(id, &stored)?;
-        // A document that is gone has left its folders in the same batch.
-        entries(&view.definition, self, id, &leaf, environment)
+        Ok(evaluator.entries(id, &leaf)?.pop().unwrap_or_default())
     }
 }

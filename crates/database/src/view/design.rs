@@ -1,0 +1,244 @@
+//! The views of a design document.
+//!
+//! ```json
+//! { "_id": "_design/mail", "language": "formula", "views": {
+//!     "inbox": { "selection": "SELECT Form = \"Memo\"",
+//!                "columns": [
+//!                  { "title": "Date", "formula": "PostedDate", "sort": "desc" },
+//!                  { "title": "From", "formula": "From" },
+//!                  { "title": "Size", "formula": "Size", "total": true } ] } } }
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use scrinium_document::collation::COLLATION_VERSION;
+use scrinium_formula::Formula;
+use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce};
+use scrinium_mango::{IndexDefinition, SortField};
+use serde_json::{Value, json};
+
+use super::definition::{Column, Definition, Script, Sort, Source, Total};
+use crate::error::{DatabaseError, Result};
+
+/// Changes when entries are made in another way, so that indexes are built anew.
+const ENTRY_VERSION: u8 = 2;
+
+/// A view has at most so many columns.
+const MAX_COLUMNS: usize = 64;
+
+/// Columns with totals; each costs eight bytes in every entry.
+const MAX_TOTALS: usize = 16;
+
+/// A design document has at most so many views.
+const MAX_VIEWS: usize = 256;
+
+/// The views of a design document.
+///
+/// # Errors
+/// `compilation_error`, naming the view and the column, with the formula's line and column.
+pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
+    let Some(views) = design.get("views") else { return Ok(Vec::new()) };
+    let parse = match design.get("language").and_then(Value::as_str) {
+        Some("formula") => parse_formulas,
+        Some("query") => parse_mango,
+        None | Some("javascript") => return parse_scripts(views),
+        _ => return Ok(Vec::new()),
+    };
+    let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
+    if views.len() > MAX_VIEWS {
+        return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
+    }
+    let id = design.get("_id").and_then(Value::as_str).unwrap_or_default();
+    views.iter().map(|(name, view)| parse(id, name, view)).collect()
+}
+
+/// Refuses, before it is stored, a design document whose functions cannot be compiled.
+///
+/// # Errors
+/// As [`parse`], and `compilation_error` for JavaScript.
+pub(crate) fn check(design: &Value) -> Result<()> {
+    for definition in parse(design)? {
+        let Some(script) = definition.script() else { continue };
+        let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {
+            error: error.error(),
+            reason: format!("view `{}`, {function}: {error}", definition.name),
+        };
+        MapEngine::new(&[&script.map], script.library.as_ref(), Limits::default())
+            .map_err(|error| place("map", error))?;
+        if let Some(Reducer::Function(source)) = &script.reducer {
+            check_reduce(source, &Limits::default()).map_err(|error| place("reduce", error))?;
+        }
+    }
+    Ok(())
+}
+
+/// CouchDB's views: a map function each, and perhaps a reduce function. `views.lib` holds modules.
+fn parse_scripts(views: &Value) -> Result<Vec<Definition>> {
+    let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
+    if views.len() > MAX_VIEWS {
+        return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
+    }
+    let library = views.get("lib");
+    let is_view = |(name, view): &(&String, &Value)| *name != "lib" || view.get("map").is_some();
+    views.iter().filter(is_view).map(|(name, view)| parse_script(name, view, library)).collect()
+}
+
+fn parse_script(name: &str, view: &Value, library: Option<&Value>) -> Result<Definition> {
+    let text = |member: &str| match view.get(member) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(format!("view `{name}`: `{member}` must be the text of a function"))),
+    };
+    let map = text("map")?.ok_or_else(|| wrong(format!("view `{name}` has no `map` function")))?;
+    let reducer = text("reduce")?.filter(|source| !source.is_empty());
+    let reducer = reducer.map(|source| Reducer::parse(&source)).transpose()?;
+    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": library});
+    Ok(Definition {
+        name: name.to_owned(),
+        columns: vec![
+            Column::new("key".to_owned(), Some(Sort::Ascending)),
+            Column::new("value".to_owned(), None),
+        ],
+        is_time_variant: false,
+        identity: identity_of(&identity),
+        source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
+    })
+}
+
+/// A Mango index, as `POST /{db}/_index` puts it into a design document.
+fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
+    let definition = IndexDefinition::from_view(design, name, view)
+        .map_err(|error| wrong(format!("index `{name}`: {}", error.reason())))?;
+    let column = |field: &SortField| Column::new(field.path.text().to_owned(), Some(Sort::Ascending));
+    // Only what decides which entries there are, so that the same index under another name is not built again.
+    let identity = json!({"fields": view.pointer("/map/fields"), "filter": definition.to_json().get("def")});
+    Ok(Definition {
+        name: name.to_owned(),
+        columns: definition.fields().iter().map(column).collect(),
+        is_time_variant: false,
+        identity: identity_of(&identity),
+        source: Source::Mango(Arc::new(definition)),
+    })
+}
+
+/// The collection of a folder: its columns, over what is in it.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn of_folder(name: &str, folder: u32, columns: &Value) -> Result<Definition> {
+    // With the folder's number, so that no two folders share an index.
+    parse_formulas("", name, &json!({"folder": folder, "columns": columns}))
+}
+
+fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition> {
+    let selection = view.get("selection").map_or(Some("SELECT @All"), Value::as_str);
+    let selection =
+        selection.ok_or_else(|| wrong(format!("view `{name}`: `selection` must be a formula's text")))?;
+    let columns = match view.get("columns") {
+        None => Vec::new(),
+        Some(Value::Array(columns)) if columns.len() <= MAX_COLUMNS => columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| parse_column(name, index, column))
+            .collect::<Result<Vec<(Column, Formula)>>>()?,
+        Some(Value::Array(_)) => {
+            return Err(wrong(format!("view `{name}`: a view has at most {MAX_COLUMNS} columns")));
+        }
+        Some(_) => return Err(wrong(format!("view `{name}`: `columns` must be an array"))),
+    };
+    let place = format!("view `{name}`, selection");
+    let selection = compile(selection, &place)?;
+    if selection.uses_responses() {
+        return Err(wrong(format!(
+            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
+             their fields, such as `Form` or `$REF`"
+        )));
+    }
+    let (columns, formulas): (Vec<Column>, Vec<Formula>) = columns.into_iter().unzip();
+    let definition = Definition {
+        name: name.to_owned(),
+        is_time_variant: selection.is_time_variant() || formulas.iter().any(Formula::is_time_variant),
+        source: Source::Formulas { selection, columns: formulas },
+        columns,
+        identity: identity_of(view),
+    };
+    let mut titles = HashSet::new();
+    if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
+        return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
+    }
+    if definition.totals().count() > MAX_TOTALS {
+        return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
+    }
+    Ok(definition)
+}
+
+fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula)> {
+    let place = format!("view `{view}`, column {}", index + 1);
+    let text = |member: &str| column_json.get(member).and_then(Value::as_str);
+    let flag = |member: &str| match column_json.get(member) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(wrong(format!("{place}: `{member}` must be true or false"))),
+    };
+    let formula = text("formula").ok_or_else(|| wrong(format!("{place}: `formula` is missing")))?;
+    let category = flag("category")?;
+    let sort = match column_json.get("sort") {
+        None | Some(Value::Null) if category => Some(Sort::Ascending),
+        None | Some(Value::Null) => None,
+        Some(Value::String(sort)) if sort == "asc" => Some(Sort::Ascending),
+        Some(Value::String(sort)) if sort == "desc" => Some(Sort::Descending),
+        Some(_) => return Err(wrong(format!("{place}: `sort` must be \"asc\" or \"desc\""))),
+    };
+    let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
+    let mut column = Column::new(title, sort);
+    column.category = category;
+    column.total = match column_json.get("total") {
+        None | Some(Value::Null | Value::Bool(false)) => None,
+        Some(Value::Bool(true)) => Some(Total::Sum),
+        Some(Value::String(total)) => Some(parse_total(total, &place)?),
+        Some(_) => return Err(wrong_total(&place)),
+    };
+    Ok((column, compile(formula, &place)?))
+}
+
+fn parse_total(total: &str, place: &str) -> Result<Total> {
+    match total {
+        "sum" => Ok(Total::Sum),
+        "average" => Ok(Total::Average),
+        "percent_of_parent" => Ok(Total::PercentOfParent),
+        "percent_of_all" => Ok(Total::PercentOfAll),
+        _ => Err(wrong_total(place)),
+    }
+}
+
+fn wrong_total(place: &str) -> DatabaseError {
+    wrong(format!(
+        "{place}: `total` must be true, false, \"sum\", \"average\", \"percent_of_parent\" or \"percent_of_all\""
+    ))
+}
+
+fn compile(source: &str, place: &str) -> Result<Formula> {
+    let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
+    if formula.is_user_dependent() {
+        let reason =
+            "a view is the same for everybody who reads it, so @UserName and the like are not available";
+        return Err(wrong(format!("{place}: {reason}")));
+    }
+    Ok(formula)
+}
+
+/// An index belongs to it.
+fn identity_of(view: &Value) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[ENTRY_VERSION]);
+    hasher.update(&COLLATION_VERSION.to_be_bytes());
+    hasher.update(view.to_string().as_bytes());
+    let mut identity = [0; 16];
+    hasher.finalize_xof().fill(&mut identity);
+    identity
+}
+
+fn wrong(reason: String) -> DatabaseError {
+    DatabaseError::BadRequest { error: "compilation_error", reason }
+}

@@ -1,0 +1,206 @@
+//! Evaluating documents for views: which rows each has, and with them its entries.
+
+use scrinium_formula::{Environment, Formula};
+use scrinium_javascript::{MapEngine, Mapped, ScriptError};
+use scrinium_store::Family;
+use serde_json::Value;
+
+use super::View;
+use super::definition::{Definition, Source};
+use super::document::Document;
+use super::entries::{Entry, entries_of};
+use super::scripts::{Lent, functions_of};
+use crate::database::Database;
+use crate::error::Result;
+use crate::keys;
+use crate::leaf::Leaf;
+use crate::read::ReadOptions;
+use crate::read::render::Renderer;
+
+/// A document is under at most so many combinations of categories.
+const MAX_ENTRIES: usize = 1000;
+
+/// Evaluates documents for some views, on one thread.
+pub(super) struct Evaluator<'a> {
+    database: &'a Database,
+    views: Vec<&'a View>,
+    environment: &'a Environment,
+    scripts: Vec<Scripts<'a>>,
+}
+
+/// Map functions that share a library and therefore an engine.
+struct Scripts<'a> {
+    /// Which of the evaluator's views they belong to.
+    views: Vec<usize>,
+    engine: Lent<'a, MapEngine>,
+}
+
+/// The entries of one document in each of the views.
+pub(super) type Evaluated = Vec<Vec<Entry>>;
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn new(database: &'a Database, views: Vec<&'a View>, environment: &'a Environment) -> Self {
+        let scripts = engines(database, &views);
+        Self { database, views, environment, scripts }
+    }
+
+    /// The entries of a document in each of the views.
+    pub(super) fn entries(&mut self, id: &str, leaf: &Leaf<'_>) -> Result<Evaluated> {
+        Ok(self.entries_of_many(&[(id, leaf)])?.pop().unwrap_or_default())
+    }
+
+    /// As [`entries`](Self::entries) for several documents, which is faster where JavaScript is run.
+    pub(super) fn entries_of_many(&mut self, documents: &[(&str, &Leaf<'_>)]) -> Result<Vec<Evaluated>> {
+        let mut all = Vec::with_capacity(documents.len());
+        for (id, leaf) in documents {
+            let document = Document::new(self.database, id, leaf)?;
+            let of_view = |view: &&View| {
+                if !self.may_hold(view, id)? {
+                    return Ok(Vec::new());
+                }
+                let rows = rows(&view.definition, &document, self.environment);
+                Ok(entries_of(&view.definition, id, &rows))
+            };
+            all.push(self.views.iter().map(of_view).collect::<Result<Evaluated>>()?);
+        }
+        if !self.scripts.is_empty() {
+            self.run_scripts(documents, &mut all)?;
+        }
+        Ok(all)
+    }
+
+    /// A folder's collection has what is in the folder; whoever comes or leaves in this moment is looked at again
+    /// for that.
+    fn may_hold(&self, view: &View, id: &str) -> Result<bool> {
+        let Some(folder) = view.folder else { return Ok(true) };
+        let key = keys::membership(self.database.number(), id, folder);
+        Ok(self.database.store().contains(Family::Point, &key)?)
+    }
+
+    fn run_scripts(&mut self, documents: &[(&str, &Leaf<'_>)], all: &mut [Evaluated]) -> Result<()> {
+        let options = ReadOptions::default();
+        let renderer = Renderer::new(self.database, &options);
+        let texts = documents.iter().map(|(id, leaf)| Ok(renderer.render(id, leaf, None)?.json));
+        let texts = texts.collect::<Result<Vec<String>>>()?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for scripts in &mut self.scripts {
+            let Some(engine) = scripts.engine.get() else { continue };
+            let mapped = engine.map_many(&texts);
+            for line in engine.take_log() {
+                tracing::info!(database = self.database.name(), line, "a map function says");
+            }
+            for ((mapped, evaluated), (id, _)) in mapped.into_iter().zip(all.iter_mut()).zip(documents) {
+                for (mapped, place) in mapped.into_iter().zip(&scripts.views) {
+                    let (Some(view), Some(entries)) = (self.views.get(*place), evaluated.get_mut(*place))
+                    else {
+                        continue;
+                    };
+                    let rows = emitted(view, id, mapped);
+                    *entries = entries_of(&view.definition, id, &rows);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An engine for each library that the views' functions use, or one for each function where some cannot be compiled.
+fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
+    let mut by_library: Vec<(Option<&Value>, Vec<usize>)> = Vec::new();
+    for (place, view) in views.iter().enumerate() {
+        let Some(script) = view.definition.script() else { continue };
+        match by_library.iter_mut().find(|(library, _)| *library == script.library.as_ref()) {
+            Some((_, places)) => places.push(place),
+            None => by_library.push((script.library.as_ref(), vec![place])),
+        }
+    }
+    let mut engines = Vec::new();
+    for (library, places) in by_library {
+        match engine(database, views, library, &places) {
+            Ok(engine) => engines.push(Scripts { views: places, engine }),
+            Err(_) => engines.extend(places.into_iter().filter_map(|place| {
+                let engine = engine(database, views, library, &[place]);
+                let failed = |error| views.get(place).map(|view| view.index.note_error(None, &error));
+                let engine = engine.map_err(failed).ok()?;
+                Some(Scripts { views: vec![place], engine })
+            })),
+        }
+    }
+    engines
+}
+
+fn engine<'a>(
+    database: &'a Database,
+    views: &[&View],
+    library: Option<&Value>,
+    places: &[usize],
+) -> std::result::Result<Lent<'a, MapEngine>, ScriptError> {
+    let scripts = places.iter().filter_map(|place| views.get(*place)?.definition.script());
+    let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
+    let modules = library.map(Value::to_string).unwrap_or_default();
+    let functions = functions_of(sources.iter().copied().chain([modules.as_str()]));
+    database.common.engines.map(functions, &sources, library)
+}
+
+/// The rows that a map function emitted; none, and a note, if it failed on the document.
+fn emitted(view: &View, id: &str, mapped: Mapped) -> Vec<Vec<Value>> {
+    let parse = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
+    match mapped {
+        Ok(all) => all.iter().map(|row| vec![parse(&row.key_json), parse(&row.value_json)]).collect(),
+        Err(error) => {
+            view.index.note_error(Some(id), &error);
+            Vec::new()
+        }
+    }
+}
+
+/// The rows of a document in a view, each a value for every column; none if the view does not have it.
+fn rows(definition: &Definition, document: &Document<'_>, environment: &Environment) -> Vec<Vec<Value>> {
+    match &definition.source {
+        Source::Mango(index) => index.keys(document).into_iter().collect(),
+        // What they emit comes from their engine.
+        Source::Script(_) => Vec::new(),
+        Source::Formulas { selection, columns } => {
+            // A formula that fails on a document does not select it: one odd document must not stop a view.
+            if !selection.selects(document, environment).unwrap_or(false) {
+                return Vec::new();
+            }
+            let value = |formula: &Formula| {
+                let value = formula.evaluate(document, environment);
+                value.map_or(Value::Null, |value| value.to_json())
+            };
+            exploded(definition, columns.iter().map(value).collect())
+        }
+    }
+}
+
+/// A row for each combination of elements of lists in category columns.
+fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
+    let mut rows = vec![row];
+    for (column, definition) in definition.columns.iter().enumerate() {
+        let is_list = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Array(_)));
+        if definition.category && rows.iter().any(is_list) {
+            rows = rows.into_iter().flat_map(|row| explode(row, column)).take(MAX_ENTRIES).collect();
+        }
+    }
+    rows
+}
+
+/// A row for each element of a list in a category column.
+fn explode(mut row: Vec<Value>, column: usize) -> Vec<Vec<Value>> {
+    let elements = match row.get_mut(column).map(Value::take) {
+        Some(Value::Array(elements)) if !elements.is_empty() => elements,
+        Some(other) => vec![other],
+        None => return vec![row],
+    };
+    elements
+        .into_iter()
+        .map(|element| {
+            let mut row = row.clone();
+            if let Some(place) = row.get_mut(column) {
+                *place = element;
+            }
+            row
+        })
+        .collect()
+}

@@ -1,0 +1,261 @@
+//! Entries of one view on their way to its index: gathered in memory, sorted, spilled to files where there are too
+//! many, and merged.
+//!
+//! A record is the length of the key, the key, the length of the value, the value, and eight bytes for
+//! each total. A file is such records in the order of their keys, compressed, with a checksum at its end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{DatabaseError, Result};
+use crate::view::entries::Entry;
+use crate::wire::{Input, put_bytes};
+
+/// Memory is taken in such pieces, so that it need not be copied as it grows.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Fast, and a third of the bytes.
+const COMPRESSION_LEVEL: i32 = 1;
+
+/// What an entry costs beside its record.
+const PLACE_BYTES: usize = size_of::<Place>();
+
+/// Where a record lies, with the first bytes of its key, which mostly decide.
+#[derive(Clone, Copy)]
+struct Place {
+    prefix: u64,
+    piece: u32,
+    start: u32,
+}
+
+/// Entries in memory.
+#[derive(Default)]
+pub(super) struct Run {
+    pieces: Vec<Vec<u8>>,
+    places: Vec<Place>,
+}
+
+/// A record taken apart: key, value and the bytes of the totals.
+type Record<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+impl Run {
+    pub(super) fn push(&mut self, entry: &Entry) {
+        let needed = entry.key.len() + entry.value.len() + entry.totals.len() * 8 + 20;
+        if self.pieces.last().is_none_or(|piece| piece.capacity() - piece.len() < needed) {
+            self.pieces.push(Vec::with_capacity(PIECE_BYTES.max(needed)));
+        }
+        let number = self.pieces.len() - 1;
+        let Some(piece) = self.pieces.last_mut() else { return };
+        let start = piece.len();
+        put_record(piece, entry);
+        let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        self.places.push(Place { prefix: prefix_of(&entry.key), piece: place(number), start: place(start) });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// What an entry adds to the memory that a run holds.
+    pub(super) fn bytes_of(entry: &Entry) -> usize {
+        entry.key.len() + entry.value.len() + entry.totals.len() * 8 + 4 + PLACE_BYTES
+    }
+
+    /// Brings the entries into the order of their keys.
+    pub(super) fn sort(&mut self, totals: usize) {
+        let pieces = &self.pieces;
+        self.places.sort_unstable_by(|left, right| {
+            let key = |place: &Place| record_at(pieces, *place, totals).map(|(key, _, _)| key);
+            left.prefix.cmp(&right.prefix).then_with(|| key(left).cmp(&key(right)))
+        });
+    }
+
+    /// The entries, in the order of their keys if it was [sorted](Self::sort).
+    pub(super) fn entries(self, totals: usize) -> impl Iterator<Item = Result<Entry>> + Send {
+        let Self { pieces, places } = self;
+        places.into_iter().map(move |place| {
+            let record = record_at(&pieces, place, totals);
+            record.map(entry_of).ok_or_else(|| broken("an entry in memory cannot be read"))
+        })
+    }
+}
+
+fn prefix_of(key: &[u8]) -> u64 {
+    let mut prefix = [0; 8];
+    prefix.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(prefix)
+}
+
+fn put_record(out: &mut Vec<u8>, entry: &Entry) {
+    put_bytes(out, &entry.key);
+    put_bytes(out, &entry.value);
+    entry.totals.iter().for_each(|total| out.extend_from_slice(&total.to_be_bytes()));
+}
+
+fn record_at(pieces: &[Vec<u8>], place: Place, totals: usize) -> Option<Record<'_>> {
+    let piece = pieces.get(usize::try_from(place.piece).ok()?)?;
+    let mut input = Input::new(piece.get(usize::try_from(place.start).ok()?..)?);
+    Some((input.bytes()?, input.bytes()?, input.take(totals * 8)?))
+}
+
+fn entry_of((key, value, totals): Record<'_>) -> Entry {
+    let total = |bytes: &[u8]| f64::from_be_bytes(bytes.try_into().unwrap_or_default());
+    Entry { key: key.to_vec(), value: value.to_vec(), totals: totals.chunks_exact(8).map(total).collect() }
+}
+
+/// Writes sorted entries into a file and syncs it.
+pub(super) fn spill(path: &Path, entries: impl Iterator<Item = Result<Entry>>) -> Result<()> {
+    let mut out = Spill::create(path)?;
+    let mut record = Vec::new();
+    for entry in entries {
+        record.clear();
+        put_record(&mut record, &entry?);
+        out.write(&record)?;
+    }
+    out.finish()
+}
+
+/// A compressed file that is being written.
+pub(super) struct Spill<'a> {
+    path: &'a Path,
+    out: zstd::Encoder<'static, BufWriter<File>>,
+}
+
+impl<'a> Spill<'a> {
+    pub(super) fn create(path: &'a Path) -> Result<Self> {
+        let create = || {
+            let mut out = zstd::Encoder::new(BufWriter::new(File::create(path)?), COMPRESSION_LEVEL)?;
+            out.include_checksum(true)?;
+            Ok(out)
+        };
+        Ok(Self { path, out: create().map_err(|error| file_error("write", path, &error))? })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| file_error("write", self.path, &error))
+    }
+
+    /// Everything is on the disk when this returns.
+    pub(super) fn finish(self) -> Result<()> {
+        let sync = |out: zstd::Encoder<'static, BufWriter<File>>| {
+            let file = out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            file.sync_all()
+        };
+        sync(self.out).map_err(|error| file_error("write", self.path, &error))
+    }
+}
+
+/// What is read from a compressed file, bit by bit, until `read` finds no more.
+pub(super) fn spilled<T, R>(path: PathBuf, read: R) -> Result<impl Iterator<Item = Result<T>> + use<T, R>>
+where
+    R: Fn(&mut BufReader<zstd::Decoder<'static, BufReader<File>>>) -> std::io::Result<Option<T>>,
+{
+    let opened = File::open(&path).and_then(zstd::Decoder::new);
+    let mut input = BufReader::new(opened.map_err(|error| file_error("read", &path, &error))?);
+    Ok(std::iter::from_fn(move || {
+        read(&mut input).map_err(|error| file_error("read", &path, &error)).transpose()
+    }))
+}
+
+fn read_entry(input: &mut impl BufRead, totals: usize) -> std::io::Result<Option<Entry>> {
+    if input.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    let key = read_bytes(input)?;
+    let value = read_bytes(input)?;
+    let totals = (0..totals).map(|_| {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes).map(|()| f64::from_be_bytes(bytes))
+    });
+    let totals = totals.collect::<std::io::Result<Vec<f64>>>()?;
+    Ok(Some(Entry { key, value, totals }))
+}
+
+pub(super) fn read_bytes(input: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    let mut length = 0_u64;
+    for shift in (0..35).step_by(7) {
+        let mut byte = [0];
+        input.read_exact(&mut byte)?;
+        length |= u64::from(byte[0] & 0x7f) << shift;
+        if byte[0] < 0x80 {
+            break;
+        }
+    }
+    let mut bytes = Vec::new();
+    if input.take(length).read_to_end(&mut bytes)? as u64 == length {
+        Ok(bytes)
+    } else {
+        Err(std::io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Sorted entries of several runs as one.
+pub(super) struct Merge {
+    sources: Vec<Box<dyn Iterator<Item = Result<Entry>> + Send>>,
+    /// The next entry of each source that has one, the lowest key first.
+    next: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
+    rest: Vec<Option<(Vec<u8>, Vec<f64>)>>,
+    failed: Option<DatabaseError>,
+}
+
+impl Merge {
+    /// Of sorted runs in memory, and of files.
+    pub(super) fn of(
+        runs: impl IntoIterator<Item = Run>,
+        files: impl IntoIterator<Item = PathBuf>,
+        totals: usize,
+    ) -> Result<Self> {
+        let mut sources: Vec<Box<dyn Iterator<Item = Result<Entry>> + Send>> = Vec::new();
+        for run in runs.into_iter().filter(|run| !run.is_empty()) {
+            sources.push(Box::new(run.entries(totals)));
+        }
+        for file in files {
+            sources.push(Box::new(spilled(file, move |input| read_entry(input, totals))?));
+        }
+        let rest = sources.iter().map(|_| None).collect();
+        let mut merge = Self { sources, next: BinaryHeap::new(), rest, failed: None };
+        (0..merge.sources.len()).for_each(|source| merge.advance(source));
+        Ok(merge)
+    }
+
+    fn advance(&mut self, source: usize) {
+        match self.sources.get_mut(source).and_then(Iterator::next) {
+            None => {}
+            Some(Err(error)) => self.failed = Some(error),
+            Some(Ok(Entry { key, value, totals })) => {
+                if let Some(rest) = self.rest.get_mut(source) {
+                    *rest = Some((value, totals));
+                    self.next.push(Reverse((key, source)));
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Merge {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            self.next.clear();
+            return Some(Err(error));
+        }
+        let Reverse((key, source)) = self.next.pop()?;
+        let (value, totals) = self.rest.get_mut(source).and_then(Option::take)?;
+        self.advance(source);
+        Some(Ok(Entry { key, value, totals }))
+    }
+}
+
+pub(super) fn file_error(what: &str, path: &Path, error: &std::io::Error) -> DatabaseError {
+    DatabaseError::Internal {
+        reason: format!("cannot {what} {} while a view is built: {error}", path.display()),
+    }
+}
+
+fn broken(reason: &str) -> DatabaseError {
+    DatabaseError::Internal { reason: reason.to_owned() }
+}

@@ -1,0 +1,192 @@
+//! Documents read in the order of their ids and evaluated on all cores, as many as the memory may hold.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use scrinium_formula::Environment;
+use scrinium_statistics::Task;
+use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
+
+use super::run::Run;
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::leaf::Leaf;
+use crate::view::View;
+use crate::view::entries::encode_list;
+use crate::view::evaluate::Evaluator;
+use crate::view::registry::list_key;
+use crate::wire::put_bytes;
+
+/// Documents handed from the reader to an evaluator at once.
+const DOCUMENTS_AT_ONCE: usize = 256;
+
+/// Hand-overs that may wait, so that a fast reader does not fill the memory.
+const WAITING: usize = 8;
+
+/// Some documents on their way to be evaluated, and which ones in the order of ids.
+struct Load {
+    number: usize,
+    documents: Vec<(String, Vec<u8>)>,
+}
+
+/// What the evaluation of some documents has made.
+#[derive(Default)]
+pub(super) struct Segment {
+    /// For each view its sorted runs, one of each evaluator.
+    pub(super) runs: Vec<Vec<Run>>,
+    /// The documents' lists: keys and values, each with its length before it, in pieces that are in order.
+    pub(super) lists: Vec<Vec<u8>>,
+    /// The last document; `None` if these were the last ones.
+    pub(super) last_id: Option<String>,
+}
+
+/// What one evaluator has made.
+struct Evaluated {
+    runs: Vec<Run>,
+    lists: BTreeMap<usize, Vec<u8>>,
+}
+
+/// Everything that evaluating needs.
+pub(super) struct Evaluation<'a> {
+    pub(super) database: &'a Arc<Database>,
+    pub(super) views: &'a [&'a View],
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) environment: &'a Environment,
+    pub(super) task: Option<&'a Task>,
+    /// A segment holds about so much memory.
+    pub(super) limit_bytes: usize,
+}
+
+impl Evaluation<'_> {
+    /// Evaluates the documents behind `after`, as many as the limit allows.
+    pub(super) fn segment(&self, after: Option<&str>) -> Result<Segment> {
+        let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
+        let (sender, receiver) = mpsc::sync_channel::<Load>(WAITING);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let held_bytes = &AtomicUsize::new(0);
+        let (last_id, evaluated) = std::thread::scope(|scope| {
+            let start = |receiver: Arc<_>| scope.spawn(move || self.evaluate_all(&receiver, held_bytes));
+            let threads: Vec<_> = (0..evaluators).map(|_| start(Arc::clone(&receiver))).collect();
+            // The last evaluator that stops closes the channel, which the reader then does not wait for.
+            drop(receiver);
+            let read = self.read(after, &sender, held_bytes);
+            drop(sender);
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Evaluated>>| {
+                thread.join().unwrap_or_else(|_| {
+                    Err(DatabaseError::Internal { reason: "evaluating a view panicked".to_owned() })
+                })
+            };
+            let evaluated = threads.into_iter().map(join).collect::<Result<Vec<Evaluated>>>()?;
+            Ok::<_, DatabaseError>((read?, evaluated))
+        })?;
+        let mut segment = Segment { last_id, ..Segment::default() };
+        segment.runs = self.views.iter().map(|_| Vec::new()).collect();
+        let mut lists = BTreeMap::new();
+        for part in evaluated {
+            segment.runs.iter_mut().zip(part.runs).for_each(|(all, run)| all.push(run));
+            lists.extend(part.lists);
+        }
+        segment.lists = lists.into_values().collect();
+        Ok(segment)
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.task.is_some_and(Task::is_cancelled) || self.database.check_there().is_err()
+    }
+
+    /// Hands documents over until there are no more or the memory is full; then the last one's id.
+    fn read(
+        &self,
+        after: Option<&str>,
+        sender: &mpsc::SyncSender<Load>,
+        held_bytes: &AtomicUsize,
+    ) -> Result<Option<String>> {
+        let number = self.database.number();
+        let (first, to) = keys::winner_range(number);
+        let from = after.map_or(first, |id| [keys::winner(number, id), vec![0]].concat());
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let options = ScanOptions::long(Direction::Forward);
+        let mut cursor = self.snapshot.cursor_with(Family::Scan, range, options);
+        let mut last_id = None;
+        for number in 0.. {
+            let mut documents = Vec::with_capacity(DOCUMENTS_AT_ONCE);
+            while documents.len() < DOCUMENTS_AT_ONCE
+                && let Some((key, value)) = cursor.next()?
+            {
+                let id =
+                    keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
+                documents.push((id.to_owned(), value.to_vec()));
+            }
+            let Some((id, _)) = documents.last() else { return Ok(None) };
+            last_id = Some(id.clone());
+            // Evaluators that stopped have a reason, which they return.
+            if sender.send(Load { number, documents }).is_err() {
+                break;
+            }
+            if self.is_cancelled() {
+                return Err(DatabaseError::Unavailable {
+                    reason: "The building of the views was cancelled; the next reader begins it again."
+                        .to_owned(),
+                });
+            }
+            if held_bytes.load(Ordering::Relaxed) > self.limit_bytes {
+                break;
+            }
+        }
+        Ok(last_id)
+    }
+
+    fn evaluate_all(
+        &self,
+        receiver: &Mutex<mpsc::Receiver<Load>>,
+        held_bytes: &AtomicUsize,
+    ) -> Result<Evaluated> {
+        let runs = self.views.iter().map(|_| Run::default()).collect();
+        let mut evaluated = Evaluated { runs, lists: BTreeMap::new() };
+        let mut evaluator = Evaluator::new(self.database, self.views.to_vec(), self.environment);
+        loop {
+            let load = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(load) = load else { break };
+            held_bytes.fetch_add(self.evaluate(&load, &mut evaluator, &mut evaluated)?, Ordering::Relaxed);
+            if let Some(task) = self.task {
+                task.advance(load.documents.len() as u64);
+            }
+        }
+        for (view, run) in self.views.iter().zip(&mut evaluated.runs) {
+            run.sort(view.definition.totals().count());
+        }
+        Ok(evaluated)
+    }
+
+    /// Returns the bytes that the documents' entries and lists hold.
+    fn evaluate(
+        &self,
+        load: &Load,
+        evaluator: &mut Evaluator<'_>,
+        evaluated: &mut Evaluated,
+    ) -> Result<usize> {
+        let mut lists = Vec::new();
+        let mut bytes = 0;
+        let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
+        let leaves = documents.map(|(id, record)| Ok((id.as_str(), Leaf::decode(id, record)?)));
+        let leaves = leaves.collect::<Result<Vec<(&str, Leaf<'_>)>>>()?;
+        let alive: Vec<(&str, &Leaf<'_>)> =
+            leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
+        let all = evaluator.entries_of_many(&alive)?;
+        for ((id, _), entries) in alive.iter().zip(all) {
+            for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
+                if !some.is_empty() {
+                    some.iter().for_each(|entry| run.push(entry));
+                    bytes += some.iter().map(Run::bytes_of).sum::<usize>();
+                    put_bytes(&mut lists, &list_key(view.index.id, id));
+                    put_bytes(&mut lists, &encode_list(id, &some));
+                }
+            }
+        }
+        bytes += lists.len();
+        evaluated.lists.insert(load.number, lists);
+        Ok(bytes)
+    }
+}

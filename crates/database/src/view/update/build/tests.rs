@@ -1,0 +1,155 @@
+//! Builds that do not fit into memory, and builds that a crash cuts off.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use serde_json::json;
+
+use super::super::environment;
+use super::segment::Evaluation;
+use super::workplace::Workplace;
+use super::{View, build_in};
+use crate::database::Database;
+use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
+
+const DOCUMENTS: u64 = 12_000;
+/// A few hundred entries of the views below.
+const LIMIT_BYTES: usize = 50_000;
+
+fn put(database: &Arc<Database>, documents: impl Iterator<Item = serde_json::Value>) {
+    let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
+    let results = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    results.into_iter().for_each(|result| drop(result.unwrap()));
+}
+
+fn document(number: u64) -> serde_json::Value {
+    let tags: Vec<String> = (0..number % 4).map(|tag| format!("tag {tag}")).collect();
+    let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    json!({"_id": format!("{number:05}"), "Key": key, "Tags": tags, "Size": number, "Half": number as f64 / 2.0})
+}
+
+fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
+    let store = Store::open(StoreOptions::new(dir), &Registry::new()).unwrap();
+    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+    let database = databases.create("large").unwrap();
+    put(&database, (0..DOCUMENTS).map(document));
+    put(
+        &database,
+        std::iter::once(json!({"_id": "_design/d", "language": "formula", "views": {
+            "keys": {"columns": [
+                {"title": "Key", "formula": "Key", "sort": "desc"}, {"title": "Size", "formula": "Size", "total": true}]},
+            "tags": {"columns": [
+                {"title": "Tag", "formula": "Tags", "category": true}, {"title": "Half", "formula": "Half", "total": true}]},
+        }})),
+    );
+    (databases, database)
+}
+
+/// All rows and the totals of both views.
+fn contents(database: &Arc<Database>) -> Vec<String> {
+    let mut all = Vec::new();
+    for view in ["keys", "tags"] {
+        let mut rows = database.view("d", view, RowQuery::default()).unwrap();
+        while let Some(some) = Some(rows.next_rows(1000).unwrap()).filter(|rows| !rows.is_empty()) {
+            all.extend(some.into_iter().map(|row| format!("{} {:?} {:?}", row.key, row.id, row.value)));
+        }
+        let query = RowQuery { reduce: Some(true), group: true, ..RowQuery::default() };
+        let mut totals = database.view("d", view, query).unwrap();
+        all.extend(
+            totals.next_rows(100_000).unwrap().into_iter().map(|row| format!("{} {:?}", row.key, row.value)),
+        );
+    }
+    all
+}
+
+/// What the views hold that were built in memory, in one go.
+fn expected(change: impl Fn(&Arc<Database>)) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let (_databases, database) = filled(dir.path());
+    change(&database);
+    contents(&database)
+}
+
+/// Calls `work` with an evaluation of both views that may hold little memory.
+fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_>, Workplace) -> T) -> T {
+    let group = database.view_group("d").unwrap();
+    let views: Vec<&View> = group.views.iter().collect();
+    let snapshot = database.store().snapshot();
+    let environment = environment(database);
+    let evaluation = Evaluation {
+        database,
+        views: &views,
+        snapshot: &snapshot,
+        environment: &environment,
+        task: None,
+        limit_bytes: LIMIT_BYTES,
+    };
+    work(&evaluation, Workplace::open(database, &views, database.visible_change_number()))
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_sorted_in_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_databases, database) = filled(dir.path());
+    with_evaluation(&database, |evaluation, mut workplace| {
+        build_in(&mut workplace, evaluation).unwrap();
+        assert!(workplace.files() >= 4, "{}", workplace.files());
+        workplace.remove();
+    });
+    assert_eq!(contents(&database), expected(|_| {}));
+}
+
+/// Documents change between the crash and the second attempt, on both sides of the place where it goes on.
+#[test]
+fn a_build_goes_on_where_a_crash_cut_it_off() {
+    let change = |database: &Arc<Database>| {
+        let rewrite = |number: u64| {
+            let id = format!("{number:05}");
+            let revision = database.read(&id, &crate::ReadOptions::default()).unwrap().revision;
+            let mut document = document(number + 7);
+            document["_id"] = json!(id);
+            document["_rev"] = json!(revision);
+            if number.is_multiple_of(3) {
+                document["_deleted"] = json!(true);
+            }
+            document
+        };
+        put(database, (0..DOCUMENTS).step_by(11).map(rewrite));
+        put(database, (DOCUMENTS..DOCUMENTS + 50).map(document));
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (_databases, database) = filled(dir.path());
+    with_evaluation(&database, |evaluation, mut workplace| {
+        for _ in 0..2 {
+            let segment = evaluation.segment(workplace.after()).unwrap();
+            workplace.spill(segment, &[1, 1]).unwrap();
+        }
+    });
+    change(&database);
+    with_evaluation(&database, |_, workplace| {
+        let after = workplace.after().unwrap();
+        assert!(("00100".."11900").contains(&after), "{after}");
+        assert!(workplace.reached() < database.visible_change_number());
+    });
+    assert_eq!(contents(&database), expected(change));
+}
+
+/// A file that is damaged costs the work that was done, and nothing else.
+#[test]
+fn damaged_files_of_a_build_are_thrown_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_databases, database) = filled(dir.path());
+    with_evaluation(&database, |evaluation, mut workplace| {
+        let segment = evaluation.segment(workplace.after()).unwrap();
+        workplace.spill(segment, &[1, 1]).unwrap();
+        let path = workplace.path().join("0.run");
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x55;
+        std::fs::write(path, bytes).unwrap();
+    });
+    assert_eq!(contents(&database), expected(|_| {}));
+}

@@ -1,0 +1,226 @@
+//! The folder of a build whose entries do not fit into memory: sorted files, and a manifest that says how far it has
+//! come, so that it goes on there after a crash.
+//!
+//! What was spilled holds the documents as they were at change `reached`; those of later segments may be newer.
+//! The views follow all changes since `reached` afterwards, and the lists say what to take out.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use scrinium_store::Store;
+use serde::{Deserialize, Serialize};
+
+use super::run::{Merge, Run, Spill, file_error, read_bytes, spill, spilled};
+use super::segment::Segment;
+use crate::content::hex;
+use crate::database::Database;
+use crate::error::Result;
+use crate::view::View;
+
+const MANIFEST: &str = "manifest.json";
+const VERSION: u32 = 1;
+
+/// So many files of one view are merged into one, so that few are open at once.
+const FILES_MAX: usize = 64;
+
+/// What is in the folder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    version: u32,
+    database: String,
+    /// The views' identities, in the order of their files.
+    views: Vec<String>,
+    /// The last change that the first segment knew.
+    reached: u64,
+    /// The last document in the files.
+    after: Option<String>,
+    /// Files of each view.
+    runs: Vec<Vec<String>>,
+    /// Files of lists, in order.
+    lists: Vec<String>,
+    next_file: u64,
+}
+
+/// A folder that is made when the first segment is spilled.
+pub(super) struct Workplace {
+    path: PathBuf,
+    manifest: Manifest,
+    resumed: bool,
+}
+
+impl Workplace {
+    /// The folder of an earlier build of the same views that was cut off, or a new one.
+    pub(super) fn open(database: &Database, views: &[&View], reached: u64) -> Self {
+        let identities: Vec<String> = views.iter().map(|view| hex(&view.definition.identity)).collect();
+        let uuid = hex(&database.uuid());
+        let mut hasher = blake3::Hasher::new();
+        for identity in &identities {
+            hasher.update(identity.as_bytes());
+        }
+        let name: String = hasher.finalize().to_hex().chars().take(16).collect();
+        let path = database.common.rebuild_dir().join(format!("{uuid}-{name}"));
+        let manifest = Manifest {
+            version: VERSION,
+            database: uuid,
+            runs: views.iter().map(|_| Vec::new()).collect(),
+            views: identities,
+            reached,
+            ..Manifest::default()
+        };
+        let stored = fs::read(path.join(MANIFEST))
+            .ok()
+            .and_then(|json| serde_json::from_slice::<Manifest>(&json).ok());
+        let mut this = Self { path, manifest, resumed: false };
+        match stored {
+            Some(stored) if stored.is_of(&this.manifest) && stored.reached <= reached => {
+                tracing::info!(path = %this.path.display(), after = ?stored.after, "going on with a build of views");
+                this.manifest = stored;
+                this.resumed = true;
+            }
+            _ => this.remove(),
+        }
+        this
+    }
+
+    pub(super) const fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// The change that the views stand at when everything is written.
+    pub(super) const fn reached(&self) -> u64 {
+        self.manifest.reached
+    }
+
+    /// The last document that need not be read again.
+    pub(super) fn after(&self) -> Option<&str> {
+        self.manifest.after.as_deref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn files(&self) -> usize {
+        self.manifest.runs.iter().map(Vec::len).sum()
+    }
+
+    #[cfg(test)]
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn remove(&self) {
+        if let Err(error) = fs::remove_dir_all(&self.path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a folder of a build of views was not removed");
+        }
+    }
+
+    /// Writes a segment into files. They count once the manifest names them.
+    pub(super) fn spill(&mut self, segment: Segment, totals: &[usize]) -> Result<()> {
+        fs::create_dir_all(&self.path).map_err(|error| file_error("make", &self.path, &error))?;
+        let mut next = self.manifest.clone();
+        for ((runs, files), totals) in segment.runs.into_iter().zip(&mut next.runs).zip(totals) {
+            let name = format!("{}.run", next.next_file);
+            next.next_file += 1;
+            spill(&self.path.join(&name), Merge::of(runs, [], *totals)?)?;
+            files.push(name);
+        }
+        let name = format!("{}.lists", next.next_file);
+        next.next_file += 1;
+        let path = self.path.join(&name);
+        let mut out = Spill::create(&path)?;
+        segment.lists.iter().try_for_each(|lists| out.write(lists))?;
+        out.finish()?;
+        next.lists.push(name);
+        if let Some(last_id) = segment.last_id {
+            next.after = Some(last_id);
+        }
+        self.note(next)?;
+        if self.manifest.lists.len().is_multiple_of(FILES_MAX) { self.join_files(totals) } else { Ok(()) }
+    }
+
+    fn join_files(&mut self, totals: &[usize]) -> Result<()> {
+        let mut next = self.manifest.clone();
+        for (files, totals) in next.runs.iter_mut().zip(totals) {
+            let name = format!("{}.run", next.next_file);
+            next.next_file += 1;
+            let paths: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
+            spill(&self.path.join(&name), Merge::of([], paths, *totals)?)?;
+            *files = vec![name];
+        }
+        let joined = self.manifest.runs.clone();
+        self.note(next)?;
+        for file in joined.iter().flatten() {
+            drop(fs::remove_file(self.path.join(file)));
+        }
+        Ok(())
+    }
+
+    /// Puts the manifest in place of the one before; whatever happens, one of them is whole.
+    fn note(&mut self, manifest: Manifest) -> Result<()> {
+        let part = self.path.join(format!("{MANIFEST}.part"));
+        let write = || {
+            let mut file = fs::File::create(&part)?;
+            file.write_all(&serde_json::to_vec(&manifest)?)?;
+            file.sync_all()?;
+            fs::rename(&part, self.path.join(MANIFEST))?;
+            fs::File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|error| file_error("write", &part, &error))?;
+        self.manifest = manifest;
+        Ok(())
+    }
+
+    /// All entries of a view in order: those in files and those still in memory.
+    pub(super) fn merged(&self, view: usize, runs: Vec<Run>, totals: usize) -> Result<Merge> {
+        let files = self.manifest.runs.get(view).map(Vec::as_slice).unwrap_or_default();
+        let paths: Vec<PathBuf> = files.iter().map(|file| self.path.join(file)).collect();
+        Merge::of(runs, paths, totals)
+    }
+
+    /// All lists in order: those in files, opened one after the other, and those still in memory.
+    pub(super) fn lists(
+        &self,
+        in_memory: Vec<Vec<u8>>,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>> + use<> {
+        let paths: Vec<PathBuf> = self.manifest.lists.iter().map(|file| self.path.join(file)).collect();
+        let in_files = paths.into_iter().flat_map(|path| {
+            let (lists, failed) = match spilled(path, read_list) {
+                Ok(lists) => (Some(lists), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            lists.into_iter().flatten().chain(failed)
+        });
+        let in_memory = in_memory.into_iter().flat_map(|lists| {
+            let mut rest = std::io::Cursor::new(lists);
+            std::iter::from_fn(move || read_list(&mut rest).map_err(|error| memory_error(&error)).transpose())
+        });
+        in_files.chain(in_memory)
+    }
+}
+
+impl Manifest {
+    /// Whether it tells of a build of the same views.
+    fn is_of(&self, other: &Self) -> bool {
+        self.version == other.version
+            && self.database == other.database
+            && self.views == other.views
+            && self.runs.len() == other.views.len()
+    }
+}
+
+fn memory_error(error: &std::io::Error) -> crate::error::DatabaseError {
+    file_error("read", Path::new("lists in memory"), error)
+}
+
+fn read_list(input: &mut impl std::io::BufRead) -> std::io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    if input.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((read_bytes(input)?, read_bytes(input)?)))
+}
+
+/// Where builds have their folders unless the administrator says otherwise.
+pub(crate) fn default_rebuild_dir(store: &Store) -> PathBuf {
+    store.dir().join("rebuild")
+}

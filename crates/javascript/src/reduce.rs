@@ -1,0 +1,186 @@
+//! Reduce functions: CouchDB's built-in ones, and JavaScript.
+
+mod distinct;
+mod figure;
+mod script;
+mod stats;
+mod sum;
+
+use crate::error::ScriptError;
+use crate::limits::Limits;
+use script::Script;
+
+/// Bytes that a reduction may have in any case, and how much smaller than what went in it has to be beyond
+/// them: CouchDB's `reduce_limit_threshold` and `reduce_limit_ratio`.
+const LIMIT_THRESHOLD_BYTES: usize = 4_906;
+const LIMIT_RATIO: usize = 2;
+
+/// A row that is reduced, all of it JSON but the id.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The key, as JSON.
+    pub key_json: &'a str,
+    /// The id of the document that emitted it.
+    pub id: &'a str,
+    /// The value, as JSON.
+    pub value_json: &'a str,
+}
+
+/// A reduce function.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reducer {
+    /// `_sum`: of numbers, of lists of numbers element by element, of objects member by member.
+    Sum,
+    /// `_count`: of the rows.
+    Count,
+    /// `_stats`: `sum`, `count`, `min`, `max` and `sumsqr` of numbers, or of lists element by element.
+    Stats,
+    /// `_approx_count_distinct`: about how many different keys there are.
+    ApproximateCountDistinct,
+    /// The source of a JavaScript function `function (keys, values, rereduce)`.
+    Function(String),
+}
+
+impl Reducer {
+    /// The reduce function that a design document means. As in CouchDB, a built-in one is told by how the source
+    /// begins.
+    ///
+    /// # Errors
+    /// [`ScriptError::UnknownReducer`] if it begins by an underscore and is none of them.
+    pub fn parse(source: &str) -> Result<Self, ScriptError> {
+        let built_in = [
+            ("_sum", Self::Sum),
+            ("_count", Self::Count),
+            ("_stats", Self::Stats),
+            ("_approx_count_distinct", Self::ApproximateCountDistinct),
+        ];
+        match built_in.into_iter().find(|(name, _)| source.starts_with(name)) {
+            Some((_, reducer)) => Ok(reducer),
+            None if source.starts_with('_') => Err(ScriptError::UnknownReducer { name: source.to_owned() }),
+            None => Ok(Self::Function(source.to_owned())),
+        }
+    }
+}
+
+/// Whether a source can be used as a reduce function.
+///
+/// # Errors
+/// [`ScriptError::UnknownReducer`]; for JavaScript as [`check_map`](crate::check_map).
+pub fn check_reduce(source: &str, limits: &Limits) -> Result<(), ScriptError> {
+    ReduceEngine::new(Reducer::parse(source)?, limits.clone()).map(drop)
+}
+
+/// A reduce function, ready to reduce.
+///
+/// What it gives is a *state*: JSON that can be kept, and reduced with others of its kind. [`finish`] makes of a
+/// state what a reader is shown, which is the same for all but `_approx_count_distinct`.
+///
+/// [`finish`]: ReduceEngine::finish
+pub struct ReduceEngine {
+    function: Function,
+    must_shrink: bool,
+}
+
+enum Function {
+    Sum,
+    Count,
+    Stats,
+    Distinct,
+    Script(Script),
+}
+
+impl ReduceEngine {
+    /// Makes it ready; JavaScript gets an engine on a thread of its own, which ends with this.
+    ///
+    /// # Errors
+    /// As [`check_map`](crate::check_map), or [`ScriptError::Unavailable`].
+    pub fn new(reducer: Reducer, limits: Limits) -> Result<Self, ScriptError> {
+        let must_shrink = limits.reduce_limit;
+        let function = match reducer {
+            Reducer::Sum => Function::Sum,
+            Reducer::Count => Function::Count,
+            Reducer::Stats => Function::Stats,
+            Reducer::ApproximateCountDistinct => Function::Distinct,
+            Reducer::Function(source) => Function::Script(Script::new(source, limits)?),
+        };
+        Ok(Self { function, must_shrink })
+    }
+
+    /// Reduces rows to a state. A `_sum` of values that cannot be added, or that hardly shrinks, is an object
+    /// with `"error": "builtin_reduce_error"`, as in CouchDB.
+    ///
+    /// # Errors
+    /// [`ScriptError::InvalidValue`] by `_stats`; [`ScriptError::ReduceOverflow`] and whatever the function
+    /// throws by JavaScript; [`ScriptError::Json`] for what is none.
+    pub fn reduce(&mut self, rows: &[Row<'_>]) -> Result<String, ScriptError> {
+        let values = || rows.iter().map(|row| row.value_json);
+        match &mut self.function {
+            Function::Sum => sum::sum(values(), self.must_shrink),
+            Function::Count => Ok(rows.len().to_string()),
+            Function::Stats => stats::stats(values()),
+            Function::Distinct => Ok(distinct::of_keys(rows.iter().map(|row| row.key_json))),
+            Function::Script(script) => {
+                let mut keys = String::from("[");
+                for row in rows {
+                    let id = serde_json::Value::from(row.id);
+                    let comma = if keys.len() > 1 { "," } else { "" };
+                    keys.push_str(&format!("{comma}[{},{id}]", row.key_json));
+                }
+                keys.push(']');
+                script.reduce(Some(keys), list(values()), self.must_shrink)
+            }
+        }
+    }
+
+    /// Reduces states to one.
+    ///
+    /// # Errors
+    /// As [`ReduceEngine::reduce`].
+    pub fn rereduce(&mut self, states: &[String]) -> Result<String, ScriptError> {
+        let values = || states.iter().map(String::as_str);
+        match &mut self.function {
+            Function::Sum => sum::sum(values(), self.must_shrink),
+            Function::Count => sum::sum(values(), false),
+            Function::Stats => stats::stats(values()),
+            Function::Distinct => distinct::union(values()),
+            Function::Script(script) => script.reduce(None, list(values()), self.must_shrink),
+        }
+    }
+
+    /// What a reader is shown of a state, as JSON.
+    ///
+    /// # Errors
+    /// [`ScriptError::Json`] if it is no state of this function.
+    pub fn finish(&self, state: &str) -> Result<String, ScriptError> {
+        match &self.function {
+            Function::Distinct => distinct::estimate(state).map(|count| count.to_string()),
+            _ => Ok(state.to_owned()),
+        }
+    }
+
+    /// What the function logged since the last time, the first 1,000 lines of it.
+    pub fn take_log(&mut self) -> Vec<String> {
+        match &mut self.function {
+            Function::Script(script) => script.take_log(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Values as a JSON array.
+fn list<'a>(values: impl Iterator<Item = &'a str>) -> String {
+    let mut list = String::from("[");
+    for value in values {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(value);
+    }
+    list.push(']');
+    list
+}
+
+/// Whether a reduction is too large for what went into it.
+const fn overflows(input_bytes: usize, output_bytes: usize) -> bool {
+    output_bytes > LIMIT_THRESHOLD_BYTES && output_bytes.saturating_mul(LIMIT_RATIO) > input_bytes
+}
