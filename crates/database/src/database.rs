@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use scrinium_store::{Batch, Family, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
 use crate::content::hex;
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
-use crate::header::Header;
+use crate::header::{Header, UNCOUNTED};
 use crate::keys;
+use crate::leaf::Leaf;
 use crate::view::Views;
 use crate::writer::{Writer, kept_for};
 
@@ -268,5 +269,35 @@ impl Database {
 
 fn read_header(store: &Store, number: u32) -> Result<Header> {
     let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
-    Header::decode(&stored).ok_or_else(|| DatabaseError::damaged("header", &number.to_string()))
+    let header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
+    if header.design_count == UNCOUNTED {
+        return header_at(&store.snapshot(), number);
+    }
+    Ok(header)
+}
+
+/// The header as of a snapshot.
+pub(crate) fn header_at(snapshot: &Snapshot, number: u32) -> Result<Header> {
+    let stored = snapshot.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
+    let mut header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
+    if header.design_count == UNCOUNTED {
+        header.design_count = count_designs(snapshot, number)?;
+    }
+    Ok(header)
+}
+
+fn count_designs(snapshot: &Snapshot, number: u32) -> Result<u64> {
+    let from = keys::winner(number, scrinium_document::DESIGN_PREFIX);
+    let to = keys::successor(&from);
+    let range = KeyRange { from: &from, to: Some(&to) };
+    let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+    let mut count = 0;
+    while let Some((_, stored)) = cursor.next()? {
+        count += u64::from(!Leaf::decode("_design/", stored)?.deleted);
+    }
+    Ok(count)
+}
+
+fn header_damaged(number: u32) -> DatabaseError {
+    DatabaseError::damaged("header", &number.to_string())
 }

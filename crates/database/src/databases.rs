@@ -14,15 +14,15 @@ use crate::content::Contents;
 use crate::content::collector::Collected;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::header::{DEFAULT_REVISION_LIMIT, Header};
+use crate::header::Header;
 use crate::view::Engines;
 use crate::{keys, names};
 
 /// Databases kept ready though nobody uses them; some KB each.
 const IDLE_DATABASES: usize = 4096;
 
-/// Keys removed by one batch when a dropped database is cleared away.
-const PURGE_AT_ONCE: usize = 1000;
+/// Keys removed by one batch when a dropped database or folder is cleared away.
+pub(crate) const PURGE_AT_ONCE: usize = 1000;
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
@@ -196,16 +196,7 @@ impl Databases {
                 number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))?
             }
         };
-        let header = Header {
-            name: name.to_owned(),
-            uuid: rand::random(),
-            created_ms: now_ms(),
-            change_number: 0,
-            document_count: 0,
-            deleted_count: 0,
-            external_bytes: 0,
-            revision_limit: DEFAULT_REVISION_LIMIT,
-        };
+        let header = Header::new(name, rand::random(), now_ms());
         let mut batch = Batch::new();
         batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
         batch.put(Family::Meta, &keys::header(number), &header.encode());
@@ -328,7 +319,7 @@ impl Databases {
         self.shared.common.contents.collect()
     }
 
-    /// Clears away what dropped databases held. Returns how many were cleared.
+    /// Clears away what dropped databases and dropped folders held. Returns how many databases were cleared.
     ///
     /// # Errors
     /// What the store reports; the rest is done by the next call.
@@ -343,6 +334,7 @@ impl Databases {
         for number in &numbers {
             self.purge(*number)?;
         }
+        crate::folder::purge::purge_dropped(&self.shared.common.store)?;
         Ok(numbers.len())
     }
 

@@ -1,5 +1,7 @@
 //! An edit as a client sends it, and what can be made of it before the database is locked.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use scrinium_document::{
     AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
@@ -11,6 +13,8 @@ use crate::content::{Content, Contents, PIECE_BYTES};
 use crate::database::Database;
 use crate::databases::{DatabaseOptions, Guard};
 use crate::error::{DatabaseError, Result};
+use crate::folder::FolderChange;
+use crate::unread::check_person;
 
 /// Values whose JSON is at least so long are stored once by content, outside the document, so that
 /// views never read them and a memo to many people is kept once.
@@ -34,6 +38,12 @@ pub struct Edit {
     pub remove_attachments: Vec<String>,
     /// The document keeps its fields and its other attachments; `json` is not looked at.
     pub attachments_only: bool,
+    /// What changes in folders together with the document. Nothing for a document that is gone after the edit.
+    pub folders: Vec<FolderChange>,
+    /// Who edits: everybody else who has read the document has not read what it becomes.
+    pub editor: Option<Arc<str>>,
+    /// Who has read what the document becomes.
+    pub read_by: Option<Arc<str>>,
 }
 
 /// An attachment whose content came beside the document's JSON.
@@ -71,6 +81,15 @@ pub(crate) struct Prepared {
     pub(crate) outside: Vec<Content>,
     pub(crate) attachments: Vec<PreparedAttachment>,
     pub(crate) remove_attachments: Vec<String>,
+    pub(crate) beside: Beside,
+}
+
+/// What an edit brings beside its document.
+#[derive(Clone, Default)]
+pub(crate) struct Beside {
+    pub(crate) folders: Vec<FolderChange>,
+    pub(crate) editor: Option<Arc<str>>,
+    pub(crate) read_by: Option<Arc<str>>,
 }
 
 /// An attachment of an edit.
@@ -92,6 +111,10 @@ pub(crate) enum PreparedAttachment {
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
     pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+        if let Some(person) = &self.read_by {
+            check_person(person)?;
+        }
+        let beside = Beside { folders: self.folders, editor: self.editor, read_by: self.read_by };
         let contents = &database.common.contents;
         let options = &database.common.options();
         let given = self.revision.as_deref().map(Revision::parse).transpose()?;
@@ -106,6 +129,7 @@ impl Edit {
                 outside: Vec::new(),
                 attachments: self.attachments.into_iter().map(PreparedAttachment::beside).collect(),
                 remove_attachments: self.remove_attachments,
+                beside,
             });
         }
         let limits = Limits {
@@ -142,6 +166,7 @@ impl Edit {
             outside,
             attachments,
             remove_attachments: self.remove_attachments,
+            beside,
         })
     }
 }
@@ -151,7 +176,7 @@ impl Prepared {
     pub(crate) fn room_bytes(&self) -> usize {
         const KEYS_AND_RECORDS: usize = 512;
         self.fields.as_ref().map_or(0, |fields| fields.as_bytes().len())
-            + self.id.len() * 4
+            + self.id.len() * (4 + 3 * self.beside.folders.len())
             + KEYS_AND_RECORDS
     }
 

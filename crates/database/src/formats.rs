@@ -5,8 +5,12 @@ use scrinium_document::{FieldsBuf, Revision, RevisionTree};
 
 use crate::content::hex;
 use crate::content::record::{Placement, Record};
+use crate::folder::record::{
+    FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
+    encode_count,
+};
 use crate::head::{ChangeRecord, Head};
-use crate::header::Header;
+use crate::header::{Header, UNCOUNTED};
 use crate::keys;
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
 
@@ -18,15 +22,47 @@ fn revision(text: &str) -> Revision {
 
 fn header() -> Header {
     Header {
-        name: "mail/ada".to_owned(),
-        uuid: [0x11; 16],
-        created_ms: 1_793_000_000_000,
         change_number: 300,
         document_count: 200,
         deleted_count: 7,
         external_bytes: 1 << 40,
         revision_limit: 1000,
+        design_count: 3,
+        last_folder: 9,
+        last_uid_validity: 1_793_000_000,
+        membership_count: 150,
+        mark_count: 1 << 20,
+        ..Header::new("mail/ada", [0x11; 16], 1_793_000_000_000)
     }
+}
+
+fn folder() -> FolderRecord {
+    FolderRecord {
+        number: 9,
+        name: "Projects\\Ä".to_owned(),
+        uid_validity: 1_793_000_000,
+        columns: "[]".to_owned(),
+    }
+}
+
+const FOLDER_STATE: FolderState = FolderState { next_uid: 300, total: 200, change_number: 301 };
+const MEMBERSHIP: Membership = Membership { uid: 299, change_number: 301 };
+const MARK: Mark = Mark { read: true, change_number: 302 };
+
+fn member() -> Member {
+    Member { change_number: 301, added_ms: 1_793_000_000_000, id: "memo ä".to_owned() }
+}
+
+fn member_change() -> MemberChange {
+    MemberChange { uid: 299, removed: true, id: "memo ä".to_owned() }
+}
+
+fn mark_change() -> MarkChange {
+    MarkChange { read: true, id: "memo ä".to_owned() }
+}
+
+fn counts() -> ReadCounts {
+    ReadCounts { database: 300, folders: [(1, 2), (300, 4)].into() }
 }
 
 fn head() -> Head {
@@ -78,11 +114,29 @@ fn lines() -> Vec<(&'static str, Vec<u8>)> {
         ("key of a losing leaf", keys::loser(258, "memo", &revision("2-bb"))),
         ("key of a change", keys::change(258, 9)),
         ("key of a reference", keys::reference(&[0x22; 32], 258, "memo")),
+        ("folder", folder().encode()),
+        ("state of a folder", FOLDER_STATE.encode()),
+        ("membership", MEMBERSHIP.encode()),
+        ("member", member().encode()),
+        ("change of a member", member_change().encode()),
+        ("mark", MARK.encode()),
+        ("change of a mark", mark_change().encode()),
+        ("count of what was read", counts().encode()),
+        ("count of marks", encode_count(300)),
+        ("key of a folder", keys::folder(258, "inbox")),
+        ("key of a folder's state", keys::folder_state(258, 9)),
+        ("key of a dropped folder", keys::dropped_folder(258, 9)),
+        ("key of a membership", keys::membership(258, "memo", 9)),
+        ("key of a member", keys::member(258, 9, 299)),
+        ("key of a change of a member", keys::member_change(258, 9, 301)),
+        ("key of a mark", keys::mark(258, "memo", "ada")),
+        ("key of a change of a mark", keys::mark_change(258, "ada", 302)),
+        ("key of a count of what was read", keys::read_counts(258, "ada")),
     ]
 }
 
 #[test]
-fn records_are_written_as_in_version_1() {
+fn records_are_written_as_they_always_were() {
     let text: String = lines().iter().map(|(name, bytes)| format!("{name}: {}\n", hex(bytes))).collect();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(GOLDEN, &text).unwrap();
@@ -93,6 +147,15 @@ fn records_are_written_as_in_version_1() {
 #[test]
 fn records_are_read_as_they_were_written() {
     assert_eq!(Header::decode(&header().encode()), Some(header()));
+    assert_eq!(FolderRecord::decode(&folder().encode()), Some(folder()));
+    assert_eq!(FolderState::decode(&FOLDER_STATE.encode()), Some(FOLDER_STATE));
+    assert_eq!(Membership::decode(&MEMBERSHIP.encode()), Some(MEMBERSHIP));
+    assert_eq!(Member::decode(&member().encode()), Some(member()));
+    assert_eq!(MemberChange::decode(&member_change().encode()), Some(member_change()));
+    assert_eq!(Mark::decode(&MARK.encode()), Some(MARK));
+    assert_eq!(MarkChange::decode(&mark_change().encode()), Some(mark_change()));
+    assert_eq!(ReadCounts::decode(&counts().encode()), Some(counts()));
+    assert_eq!(decode_count(&encode_count(300)), Some(300));
     let read = Head::decode(&head().encode()).unwrap();
     assert_eq!((read.change_number, read.created_ms, read.external_bytes), (9, 5, 700));
     assert_eq!((read.contents, read.tree.encode()), (head().contents, head().tree.encode()));
@@ -105,6 +168,26 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(read.external_bytes("memo").unwrap(), 70_010);
 }
 
+/// What version 1 wrote of the same header: it knew no folders.
+#[test]
+fn a_header_of_version_1_is_read() {
+    let written =
+        "01086d61696c2f61646111111111111111111111111111111111809483b99734ac02c80107808080808020e807";
+    let bytes: Vec<u8> = (0..written.len())
+        .step_by(2)
+        .map(|place| u8::from_str_radix(&written[place..place + 2], 16).unwrap())
+        .collect();
+    let expected = Header {
+        design_count: UNCOUNTED,
+        last_folder: 0,
+        last_uid_validity: 0,
+        membership_count: 0,
+        mark_count: 0,
+        ..header()
+    };
+    assert_eq!(Header::decode(&bytes), Some(expected));
+}
+
 /// Cut records are refused or read as something shorter, and never stop the server.
 #[test]
 fn cut_records_never_panic() {
@@ -112,7 +195,9 @@ fn cut_records_never_panic() {
         for end in 0..bytes.len() {
             let cut = &bytes[..end];
             drop((Header::decode(cut), ChangeRecord::decode(cut), Record::decode(cut)));
-            drop(Head::decode(cut));
+            drop((Head::decode(cut), FolderRecord::decode(cut), ReadCounts::decode(cut)));
+            drop((Member::decode(cut), MemberChange::decode(cut), MarkChange::decode(cut)));
+            let _ = (FolderState::decode(cut), Membership::decode(cut), Mark::decode(cut), decode_count(cut));
             if let Ok(leaf) = Leaf::decode("cut", cut) {
                 drop((leaf.attachments("cut"), leaf.fields("cut").map(|fields| fields.len())));
             }

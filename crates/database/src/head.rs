@@ -36,6 +36,12 @@ impl Head {
         out
     }
 
+    /// The number of the document's last change alone.
+    pub(crate) fn decode_change_number(bytes: &[u8]) -> Option<u64> {
+        let mut input = Input::new(bytes);
+        if input.byte()? == VERSION { input.number() } else { None }
+    }
+
     /// `None`: damaged, or of a version that is not known.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);

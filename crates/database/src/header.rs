@@ -2,7 +2,13 @@
 
 use crate::wire::{Input, put_bytes, put_number};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// Version 1 knew neither folders nor marks, and did not count design documents.
+const VERSION_WITHOUT_FOLDERS: u8 = 1;
+
+/// Stands for a number of design documents that is not known.
+pub(crate) const UNCOUNTED: u64 = u64::MAX;
 
 /// How many revisions a branch keeps, as in CouchDB.
 pub(crate) const DEFAULT_REVISION_LIMIT: u64 = 1000;
@@ -20,9 +26,43 @@ pub(crate) struct Header {
     /// Bytes of all leaves' fields and attachments, before compression and sharing.
     pub(crate) external_bytes: u64,
     pub(crate) revision_limit: u64,
+    /// Design documents that are there; [`UNCOUNTED`] as read from version 1.
+    pub(crate) design_count: u64,
+    /// The number of the last folder that was made; none ever gets it again.
+    pub(crate) last_folder: u64,
+    /// The last folder's `uid_validity`; the next one's is higher.
+    pub(crate) last_uid_validity: u64,
+    /// Documents in folders, one that is in two counted twice.
+    pub(crate) membership_count: u64,
+    /// Marks of all persons, those that say unread included.
+    pub(crate) mark_count: u64,
 }
 
 impl Header {
+    /// The header of a database that is made now.
+    pub(crate) fn new(name: &str, uuid: [u8; 16], created_ms: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            uuid,
+            created_ms,
+            change_number: 0,
+            document_count: 0,
+            deleted_count: 0,
+            external_bytes: 0,
+            revision_limit: DEFAULT_REVISION_LIMIT,
+            design_count: 0,
+            last_folder: 0,
+            last_uid_validity: 0,
+            membership_count: 0,
+            mark_count: 0,
+        }
+    }
+
+    /// Documents that are there and can be read or unread: all but design documents.
+    pub(crate) const fn readable_count(&self) -> u64 {
+        self.document_count.saturating_sub(self.design_count)
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.name.len());
         out.push(VERSION);
@@ -35,6 +75,11 @@ impl Header {
             self.deleted_count,
             self.external_bytes,
             self.revision_limit,
+            self.design_count,
+            self.last_folder,
+            self.last_uid_validity,
+            self.membership_count,
+            self.mark_count,
         ] {
             put_number(&mut out, number);
         }
@@ -44,18 +89,33 @@ impl Header {
     /// `None`: not a header of a version that is known.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
-        if input.byte()? != VERSION {
+        let version = input.byte()?;
+        if !(VERSION_WITHOUT_FOLDERS..=VERSION).contains(&version) {
             return None;
         }
-        Some(Self {
-            name: input.text()?.to_owned(),
-            uuid: input.array()?,
-            created_ms: input.number()?,
-            change_number: input.number()?,
-            document_count: input.number()?,
-            deleted_count: input.number()?,
-            external_bytes: input.number()?,
-            revision_limit: input.number()?,
-        })
+        let mut header = Self::new(input.text()?, input.array()?, input.number()?);
+        for number in [
+            &mut header.change_number,
+            &mut header.document_count,
+            &mut header.deleted_count,
+            &mut header.external_bytes,
+            &mut header.revision_limit,
+        ] {
+            *number = input.number()?;
+        }
+        if version == VERSION_WITHOUT_FOLDERS {
+            header.design_count = UNCOUNTED;
+            return Some(header);
+        }
+        for number in [
+            &mut header.design_count,
+            &mut header.last_folder,
+            &mut header.last_uid_validity,
+            &mut header.membership_count,
+            &mut header.mark_count,
+        ] {
+            *number = input.number()?;
+        }
+        Some(header)
     }
 }

@@ -12,13 +12,22 @@
 //! | Meta | `14` | uuid of the server |
 //! | Meta | `15` upload | an upload that no document refers to yet |
 //! | Meta | `16` number | `_security`, as JSON |
+//! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
+//! | Point | number `F` name in lower case | [`crate::folder::record::FolderRecord`] |
+//! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
+//! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
+//! | Point | number `d` length id person | [`crate::folder::record::Mark`]: what the person has read |
+//! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
 //! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
 //! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
+//! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
+//! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
+//! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |
 //! | Blob | `c` digest | [`crate::content::record`] |
 //! | Blob | `u` upload chunk | a piece of a large content |
 
@@ -114,13 +123,17 @@ pub(crate) fn winner_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'b', &[]), with_number(number, b'b' + 1, &[]))
 }
 
+/// A text, with its length before it so that no text with what follows it reads as another one.
+fn with_length(text: &str, follows: &[u8]) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(4 + text.len() + follows.len());
+    rest.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
+    rest.extend_from_slice(text.as_bytes());
+    rest.extend_from_slice(follows);
+    rest
+}
+
 pub(crate) fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
-    let mut rest = Vec::with_capacity(id.len() + 40);
-    // The length comes first, so that no id and revision read as another id with another revision.
-    rest.extend_from_slice(&u32::try_from(id.len()).unwrap_or(u32::MAX).to_be_bytes());
-    rest.extend_from_slice(id.as_bytes());
-    rest.extend_from_slice(revision.to_string().as_bytes());
-    with_number(number, b'c', &rest)
+    with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
 }
 
 pub(crate) fn change(number: u32, change_number: u64) -> Vec<u8> {
@@ -132,9 +145,97 @@ pub(crate) fn change_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b's', &[]), with_number(number, b's' + 1, &[]))
 }
 
-/// The change number at the end of a key of [`change`].
+/// The change number at the end of a key of [`change`], [`member_change`] or [`mark_change`].
 pub(crate) fn change_number_of(key: &[u8]) -> Option<u64> {
-    key.get(5..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+    key.last_chunk().copied().map(u64::from_be_bytes)
+}
+
+pub(crate) fn folder(number: u32, folded_name: &str) -> Vec<u8> {
+    with_number(number, b'F', folded_name.as_bytes())
+}
+
+pub(crate) fn folder_state(number: u32, folder: u32) -> Vec<u8> {
+    with_number(number, b'G', &folder.to_be_bytes())
+}
+
+pub(crate) fn dropped_folder(number: u32, folder: u32) -> Vec<u8> {
+    meta(0x17, &[number.to_be_bytes(), folder.to_be_bytes()].concat())
+}
+
+/// All keys of [`dropped_folder`].
+pub(crate) const DROPPED_FOLDER_RANGE: (&[u8], &[u8]) = (&[0x17], &[0x18]);
+
+/// The numbers of the database and the folder in a key of [`dropped_folder`].
+pub(crate) fn dropped_folder_of(key: &[u8]) -> Option<(u32, u32)> {
+    let number = key.get(1..5)?.try_into().ok()?;
+    Some((u32::from_be_bytes(number), folder_of(key)?))
+}
+
+pub(crate) fn membership(number: u32, id: &str, folder: u32) -> Vec<u8> {
+    with_number(number, b'm', &with_length(id, &folder.to_be_bytes()))
+}
+
+/// What the memberships of a document begin with.
+pub(crate) fn memberships(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'm', &with_length(id, &[]))
+}
+
+/// The folder at the end of a key of [`membership`].
+pub(crate) fn folder_of(key: &[u8]) -> Option<u32> {
+    key.last_chunk().copied().map(u32::from_be_bytes)
+}
+
+pub(crate) fn member(number: u32, folder: u32, uid: u64) -> Vec<u8> {
+    let mut rest = [0; 12];
+    let (first, last) = rest.split_at_mut(4);
+    first.copy_from_slice(&folder.to_be_bytes());
+    last.copy_from_slice(&uid.to_be_bytes());
+    with_number(number, b'u', &rest)
+}
+
+/// What the keys of [`member`] of a folder begin with.
+pub(crate) fn members(number: u32, folder: u32) -> Vec<u8> {
+    with_number(number, b'u', &folder.to_be_bytes())
+}
+
+/// The uid at the end of a key of [`member`].
+pub(crate) fn uid_of(key: &[u8]) -> Option<u64> {
+    key.last_chunk().copied().map(u64::from_be_bytes)
+}
+
+pub(crate) fn member_change(number: u32, folder: u32, change_number: u64) -> Vec<u8> {
+    let mut rest = [0; 12];
+    let (first, last) = rest.split_at_mut(4);
+    first.copy_from_slice(&folder.to_be_bytes());
+    last.copy_from_slice(&change_number.to_be_bytes());
+    with_number(number, b'f', &rest)
+}
+
+/// What the keys of [`member_change`] of a folder begin with.
+pub(crate) fn member_changes(number: u32, folder: u32) -> Vec<u8> {
+    with_number(number, b'f', &folder.to_be_bytes())
+}
+
+pub(crate) fn mark(number: u32, id: &str, person: &str) -> Vec<u8> {
+    with_number(number, b'd', &with_length(id, person.as_bytes()))
+}
+
+/// What the marks of a document begin with.
+pub(crate) fn marks(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'd', &with_length(id, &[]))
+}
+
+pub(crate) fn read_counts(number: u32, person: &str) -> Vec<u8> {
+    with_number(number, b'p', person.as_bytes())
+}
+
+pub(crate) fn mark_change(number: u32, person: &str, change_number: u64) -> Vec<u8> {
+    with_number(number, b'p', &with_length(person, &change_number.to_be_bytes()))
+}
+
+/// What the keys of [`mark_change`] of a person begin with.
+pub(crate) fn mark_changes(number: u32, person: &str) -> Vec<u8> {
+    with_number(number, b'p', &with_length(person, &[]))
 }
 
 pub(crate) fn reference(digest: &Digest, number: u32, id: &str) -> Vec<u8> {

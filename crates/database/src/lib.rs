@@ -1,4 +1,4 @@
-//! Databases of JSON documents: revisions, attachments, changes, views.
+//! Databases of JSON documents: revisions, attachments, changes, views, folders, unread marks.
 //!
 //! A database is a range of keys of the store, so that a server may have a hundred thousand of them.
 //! Documents follow CouchDB 3's model: a tree of revisions with a winner that every replica finds,
@@ -13,6 +13,7 @@ mod database;
 mod databases;
 mod edit;
 mod error;
+mod folder;
 #[cfg(test)]
 mod formats;
 mod head;
@@ -24,6 +25,7 @@ mod names;
 mod query;
 mod read;
 mod rows;
+mod unread;
 mod update;
 mod view;
 mod wire;
@@ -38,7 +40,12 @@ pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
 pub use edit::{Edit, EditMode, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
+pub use folder::members::{
+    FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
+};
+pub use folder::{FolderChange, FolderInfo, Placed};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{Freshness, Row, RowQuery, Rows};
+pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::{MAX_EDITS, Update, Updated};

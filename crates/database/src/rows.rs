@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::database::Database;
 use crate::error::Result;
+use crate::folder::members::{Place, Places};
 use crate::read::ReadOptions;
 use crate::view::ViewRows;
 
@@ -122,6 +123,8 @@ pub struct Row {
     pub document: Option<String>,
     /// `not_found`: a key that was asked for is not there.
     pub error: Option<&'static str>,
+    /// In a page of a folder: where in it the document is.
+    pub place: Option<Place>,
 }
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.
@@ -135,6 +138,8 @@ pub struct Rows {
     /// The rows are totals.
     pub reduced: bool,
     source: Source,
+    /// The rows are those of a folder.
+    pub(crate) places: Option<Places>,
 }
 
 enum Source {
@@ -151,6 +156,7 @@ impl Rows {
             update_sequence: None,
             reduced,
             source: Source::View(Box::new(rows)),
+            places: None,
         }
     }
 
@@ -159,11 +165,17 @@ impl Rows {
     /// # Errors
     /// What the store reports.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
-        match &mut self.source {
+        let mut rows = match &mut self.source {
             Source::Range(rows) => rows.next_rows(max_rows),
             Source::Listed(rows) => rows.next_rows(max_rows),
             Source::View(rows) => rows.next_rows(max_rows),
+        }?;
+        if let Some(places) = &self.places {
+            for row in &mut rows {
+                row.place = row.id.as_deref().map(|id| places.of(id)).transpose()?;
+            }
         }
+        Ok(rows)
     }
 
     /// After the last row: where the next page of a view begins, if that was asked for and there are rows behind
@@ -221,6 +233,6 @@ impl Database {
                 (Source::Range(Box::new(rows)), total_rows)
             }
         };
-        Ok(Rows { total_rows, offset, update_sequence, reduced: false, source })
+        Ok(Rows { total_rows, offset, update_sequence, reduced: false, source, places: None })
     }
 }

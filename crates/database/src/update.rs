@@ -3,11 +3,16 @@
 //! The way of an edit: it is parsed and its contents are made ready (no lock); under the database's
 //! lock it is held against the document's revisions, gets its change number and becomes part of the
 //! batch; the batch is put into the log; the lock is given back; and only then is the sync waited
-//! for, which many databases and many updates share.
+//! for, which many databases and many updates share. What is in folders and what people have read is
+//! changed in the same way, and in the same batch where an edit changes it.
 
 mod document;
+mod folder;
+mod mark;
+mod place;
+pub(crate) mod records;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use scrinium_store::{Batch, Commit, Family};
@@ -16,9 +21,11 @@ use crate::content::{Content, Pin};
 use crate::database::Database;
 use crate::edit::{Edit, EditMode, Prepared};
 use crate::error::{DatabaseError, Result};
+use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys;
 use crate::writer::{Foreseen, Pending, Writer};
+use records::Records;
 
 /// An update may have at most so many edits; a client splits more.
 pub const MAX_EDITS: usize = 100_000;
@@ -35,13 +42,13 @@ pub struct Updated {
 /// An update on its way to the disk. Nothing of it may be acknowledged before [`Update::wait`] or
 /// [`Update::durable`] has returned `Ok`.
 #[must_use = "an update is durable only when it was waited for"]
-pub struct Update {
-    results: Vec<Result<Updated>>,
+pub struct Update<T = Updated> {
+    results: Vec<Result<T>>,
     commit: Option<Commit>,
 }
 
-impl Update {
-    pub(crate) const fn new(results: Vec<Result<Updated>>, commit: Option<Commit>) -> Self {
+impl<T> Update<T> {
+    pub(crate) const fn new(results: Vec<Result<T>>, commit: Option<Commit>) -> Self {
         Self { results, commit }
     }
 
@@ -49,7 +56,7 @@ impl Update {
     ///
     /// # Errors
     /// What the store reports; then none of the edits may be taken as stored.
-    pub fn wait(self) -> Result<Vec<Result<Updated>>> {
+    pub fn wait(self) -> Result<Vec<Result<T>>> {
         if let Some(commit) = self.commit {
             commit.wait()?;
         }
@@ -60,7 +67,7 @@ impl Update {
     ///
     /// # Errors
     /// What the store reports; then none of the edits may be taken as stored.
-    pub async fn durable(self) -> Result<Vec<Result<Updated>>> {
+    pub async fn durable(self) -> Result<Vec<Result<T>>> {
         if let Some(commit) = self.commit {
             commit.await?;
         }
@@ -81,6 +88,25 @@ pub(crate) struct Transaction<'a> {
     design_changed: bool,
     contents: Vec<Content>,
     pins: Vec<Pin>,
+    records: Records<'a>,
+    /// Folders by the name that an edit gives them, as far as they were looked up.
+    folders: HashMap<String, u32>,
+    /// Folders and people of which something was counted; written with the end of the batch.
+    states: BTreeMap<u32, FolderState>,
+    counts: BTreeMap<String, ReadCounts>,
+    /// Why nothing of the batch may be stored: what an edit that is part of it builds on cannot be read.
+    failure: Option<DatabaseError>,
+}
+
+/// What is left of a transaction once it gives back the writer that it looked at.
+struct Written {
+    header: Header,
+    batch: Batch,
+    changed: HashMap<String, Pending>,
+    design_changed: bool,
+    contents: Vec<Content>,
+    pins: Vec<Pin>,
+    records: BTreeMap<Vec<u8>, Option<bytes::Bytes>>,
 }
 
 impl Database {
@@ -91,12 +117,7 @@ impl Database {
     /// The database is gone, the store takes no writes, or there are more than [`MAX_EDITS`] edits.
     pub fn update(self: &Arc<Self>, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
         self.check_there()?;
-        if edits.len() > MAX_EDITS {
-            return Err(DatabaseError::TooLarge {
-                error: "too_large",
-                reason: format!("One request may have at most {MAX_EDITS} documents; send several."),
-            });
-        }
+        check_number(edits.len())?;
         let prepared: Vec<Result<Prepared>> =
             edits.into_iter().map(|edit| edit.prepare(mode, self)).collect();
         self.store_prepared(prepared, mode)
@@ -107,38 +128,27 @@ impl Database {
         prepared: Vec<Result<Prepared>>,
         mode: EditMode,
     ) -> Result<Update> {
-        let foreseen = Foreseen::read(self, &prepared)?;
+        let ids = prepared.iter().flatten().map(|edit| edit.id.as_str());
+        let foreseen = Foreseen::read(self, ids)?;
         let room_bytes = prepared.iter().flatten().map(Prepared::room_bytes).sum();
+        self.transact(foreseen, room_bytes, |transaction| {
+            transaction.mode = mode;
+            transaction.each(prepared, |transaction, edit| edit.and_then(|edit| transaction.apply(edit)))
+        })
+    }
+
+    /// Has `work` add up a batch under the database's lock, of about `room_bytes`, and puts it into the log.
+    pub(crate) fn transact<T>(
+        self: &Arc<Self>,
+        foreseen: Foreseen,
+        room_bytes: usize,
+        work: impl FnOnce(&mut Transaction<'_>) -> Vec<Result<T>>,
+    ) -> Result<Update<T>> {
         let mut writer = self.lock_writer(foreseen.others())?;
-        let mut transaction = Transaction {
-            database: self,
-            writer: &writer,
-            foreseen,
-            mode,
-            now_ms: crate::databases::now_ms(),
-            header: writer.header.clone(),
-            batch: Batch::with_capacity(room_bytes),
-            changed: HashMap::new(),
-            design_changed: false,
-            contents: Vec::new(),
-            pins: Vec::new(),
-        };
-        let mut results = Vec::with_capacity(prepared.len());
-        for edit in prepared {
-            let kept_bytes = transaction.batch.len_bytes();
-            let result = edit.and_then(|edit| transaction.apply(edit));
-            if result.is_err() {
-                transaction.batch.take_back_to(kept_bytes);
-            }
-            results.push(result);
-        }
-        if transaction.batch.is_empty() {
-            return Ok(Update::new(results, None));
-        }
-        let Transaction { header, mut batch, changed, design_changed, contents, pins, foreseen, .. } =
-            transaction;
-        drop(foreseen);
-        batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
+        let mut transaction = Transaction::new(self, &writer, foreseen, room_bytes);
+        let results = work(&mut transaction);
+        let Some(written) = transaction.finish()? else { return Ok(Update::new(results, None)) };
+        let Written { header, batch, changed, design_changed, contents, pins, records } = written;
         let before = std::mem::replace(&mut writer.header, header);
         let database = Arc::clone(self);
         let submitted = self.submit(&writer, batch, pins, move |stored| {
@@ -161,6 +171,96 @@ impl Database {
         for (id, pending) in changed {
             writer.add_pending(&id, pending);
         }
+        writer.add_records(records);
         Ok(Update::new(results, Some(commit)))
     }
+}
+
+impl<'a> Transaction<'a> {
+    fn new(database: &'a Arc<Database>, writer: &'a Writer, foreseen: Foreseen, room_bytes: usize) -> Self {
+        Self {
+            database,
+            writer,
+            foreseen,
+            mode: EditMode::Interactive,
+            now_ms: crate::databases::now_ms(),
+            header: writer.header.clone(),
+            batch: Batch::with_capacity(room_bytes),
+            changed: HashMap::new(),
+            design_changed: false,
+            contents: Vec::new(),
+            pins: Vec::new(),
+            records: Records::new(database.store(), writer.records()),
+            folders: HashMap::new(),
+            states: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            failure: None,
+        }
+    }
+
+    /// Does `work` with each of `all`; what one that fails has put into the batch is taken back.
+    pub(crate) fn each<I, T>(
+        &mut self,
+        all: Vec<I>,
+        work: impl Fn(&mut Self, I) -> Result<T>,
+    ) -> Vec<Result<T>> {
+        let each = all.into_iter().map(|one| {
+            let kept_bytes = self.batch.len_bytes();
+            let result = work(self, one);
+            if result.is_err() {
+                self.batch.take_back_to(kept_bytes);
+            }
+            result
+        });
+        each.collect()
+    }
+
+    /// The number of one more change.
+    fn next_change(&mut self) -> u64 {
+        self.header.change_number += 1;
+        self.header.change_number
+    }
+
+    /// The whole batch; `None` if nothing changes.
+    fn finish(mut self) -> Result<Option<Written>> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let number = self.database.number();
+        for (folder, state) in std::mem::take(&mut self.states) {
+            self.records.put(&mut self.batch, keys::folder_state(number, folder), state.encode());
+        }
+        for (person, counts) in std::mem::take(&mut self.counts) {
+            self.records.put(&mut self.batch, keys::read_counts(number, &person), counts.encode());
+        }
+        if self.batch.is_empty() {
+            return Ok(None);
+        }
+        // Until a change is visible, the next update finds the records that came with it where they are staged.
+        if !self.records.is_unchanged() && self.header.change_number == self.writer.header.change_number {
+            self.next_change();
+        }
+        self.batch.put(Family::Meta, &keys::header(number), &self.header.encode());
+        Ok(Some(Written {
+            header: self.header,
+            batch: self.batch,
+            changed: self.changed,
+            design_changed: self.design_changed,
+            contents: self.contents,
+            pins: self.pins,
+            records: self.records.into_written(),
+        }))
+    }
+}
+
+/// # Errors
+/// [`DatabaseError::TooLarge`] for more than [`MAX_EDITS`].
+pub(crate) fn check_number(edits: usize) -> Result<()> {
+    if edits <= MAX_EDITS {
+        return Ok(());
+    }
+    Err(DatabaseError::TooLarge {
+        error: "too_large",
+        reason: format!("One request may have at most {MAX_EDITS} documents; send several."),
+    })
 }

@@ -9,6 +9,7 @@ pub(crate) mod design;
 pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
+mod folder;
 mod read;
 mod registry;
 mod scripts;
@@ -47,14 +48,18 @@ pub(crate) struct Views {
     /// The Mango indexes of all design documents, and of which generation they are.
     mango: Mutex<Option<(u64, MangoIndexes)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
+    /// By the folder's number, with the columns that it had.
+    folders: Mutex<HashMap<u32, (String, Arc<Group>)>>,
     /// Design documents whose views a reader wants brought up to date soon.
     wanted: Mutex<HashSet<String>>,
+    /// Folders, in the same way.
+    wanted_folders: Mutex<HashSet<String>>,
 }
 
 /// Definitions that queries choose among.
 pub(crate) type MangoIndexes = Arc<[Arc<IndexDefinition>]>;
 
-/// The views of one design document.
+/// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
     /// What the design document was before it changed, as long as views of now are not built: it answers for them.
@@ -65,6 +70,8 @@ pub(crate) struct Group {
 pub(crate) struct View {
     pub(crate) definition: Arc<Definition>,
     pub(crate) index: Arc<ViewIndex>,
+    /// The number of the folder whose collection it is; it has what is in there.
+    pub(crate) folder: Option<u32>,
 }
 
 impl Views {
@@ -188,8 +195,8 @@ impl Database {
         Ok(())
     }
 
-    /// Brings all views up to date, or those of one name; `rebuild` builds them anew from all documents, whatever
-    /// their indexes hold, while readers have the old entries. Returns how many views there were.
+    /// Brings all views and folders up to date, or those of one name; `rebuild` builds them anew from all documents,
+    /// whatever their indexes hold, while readers have the old entries. Returns how many there were.
     ///
     /// # Errors
     /// What the store reports, and [`DatabaseError::Unavailable`] if the task was told to stop.
@@ -208,7 +215,7 @@ impl Database {
             }
             self.update_view_group(&design)?;
         }
-        Ok(found)
+        Ok(found + self.update_all_folders(name, rebuild)?)
     }
 
     /// Design documents whose views a reader wanted brought up to date soon (`update=lazy`); forgotten
@@ -231,6 +238,7 @@ impl Database {
                 group.views.iter().map(|view| view.definition.identity).collect::<Vec<_>>()
             }));
         }
+        used.extend(self.folder_identities()?);
         registry::drop_unused(self, &used)
     }
 
@@ -296,7 +304,7 @@ impl Database {
             .into_iter()
             .map(|definition| {
                 let index = registry::index(self, &definition)?;
-                Ok(View { definition: Arc::new(definition), index })
+                Ok(View { definition: Arc::new(definition), index, folder: None })
             })
             .collect::<Result<Vec<View>>>()?;
         let mut groups = self.views.groups.lock();

@@ -15,11 +15,11 @@ use scrinium_document::Revision;
 use scrinium_store::Family;
 
 use crate::database::Database;
-use crate::edit::Prepared;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::header::Header;
 use crate::keys;
+use crate::update::records::Staged;
 
 /// So many documents stay known after they became visible, as long as other updates are on their way.
 const RECENT_MAX: usize = 128;
@@ -37,6 +37,8 @@ pub(crate) struct Writer {
     recent: VecDeque<(u64, String)>,
     /// No change after this one is unknown here.
     forgotten: u64,
+    /// Records of folders and marks whose last change may not be visible yet.
+    records: Staged,
 }
 
 /// A document as an update left it.
@@ -57,7 +59,17 @@ impl Writer {
             pending: HashMap::new(),
             waiting: VecDeque::new(),
             recent: VecDeque::new(),
+            records: Staged::default(),
         }
+    }
+
+    pub(crate) const fn records(&self) -> &Staged {
+        &self.records
+    }
+
+    /// Keeps the records that the last update wrote until they are visible.
+    pub(crate) fn add_records(&mut self, written: BTreeMap<Vec<u8>, Option<Bytes>>) {
+        self.records.add(self.header.change_number, written);
     }
 
     pub(crate) fn pending(&self, id: &str) -> Option<&Pending> {
@@ -77,6 +89,7 @@ impl Writer {
 
     /// Forgets what the store shows, but for `keep` documents.
     pub(crate) fn forget_visible(&mut self, visible: u64, keep: usize) {
+        self.records.forget_visible(visible);
         while let Some((number, id)) = self.waiting.pop_front_if(|(number, _)| *number <= visible) {
             if let Some(pending) = self.pending.get_mut(&id)
                 && pending.head.change_number == number
@@ -111,13 +124,13 @@ pub(crate) struct Foreseen {
 }
 
 impl Foreseen {
-    pub(crate) fn read(database: &Arc<Database>, edits: &[Result<Prepared>]) -> Result<Self> {
+    pub(crate) fn read<'a>(database: &Arc<Database>, ids: impl Iterator<Item = &'a str>) -> Result<Self> {
         database.ahead.fetch_add(1, Ordering::AcqRel);
         let seen = database.visible_change_number();
         let mut foreseen = Self { database: Arc::clone(database), seen, heads: HashMap::new() };
-        for edit in edits.iter().flatten() {
-            if !foreseen.heads.contains_key(&edit.id) {
-                foreseen.heads.insert(edit.id.clone(), stored_head(database, &edit.id)?);
+        for id in ids {
+            if !foreseen.heads.contains_key(id) {
+                foreseen.heads.insert(id.to_owned(), stored_head(database, id)?);
             }
         }
         Ok(foreseen)

@@ -33,6 +33,11 @@ impl Identity {
         self.name.as_deref()
     }
 
+    /// The name, shared.
+    pub(crate) fn shared_name(&self) -> Option<Arc<str>> {
+        self.name.clone()
+    }
+
     /// The roles, `_admin` among them for a server administrator.
     #[must_use]
     pub fn roles(&self) -> &[String] {

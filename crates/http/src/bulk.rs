@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{
-    Database, DatabaseError, Edit, EditMode, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference,
-    Update, Updated,
+    Database, DatabaseError, Edit, EditMode, FolderChange, OpenRevision, OpenRevisions, ReadOptions,
+    RevisionsDifference, Update, Updated,
 };
 use scrinium_document::json;
 use serde::Deserialize;
@@ -42,12 +42,14 @@ pub(crate) async fn documents(
     let (documents, mode) = parse_documents(&collected.bytes)?;
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
+    let (folders, read_by) = (write::folders(context), write::read_by(context)?);
     let admission = context.state.workers.admit().await?;
     let submitted = admission
         .run(move || {
             let database = access::open(&databases, &name, &identity, Need::Member)?;
             let may_design = access::may_design(&database, &identity)?;
-            submit(&database, documents, mode, may_design)
+            let editor = identity.shared_name();
+            submit(&database, documents, &Manner { mode, may_design, editor, folders, read_by })
         })
         .await??;
     let mut text = String::with_capacity(64);
@@ -88,6 +90,15 @@ fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
     Ok((slices, mode))
 }
 
+/// How all documents of a request are stored.
+struct Manner {
+    mode: EditMode,
+    may_design: bool,
+    editor: Option<Arc<str>>,
+    folders: Vec<FolderChange>,
+    read_by: Option<Arc<str>>,
+}
+
 /// What became of a run of documents, in their order.
 enum Submitted {
     Stored { ids: Vec<Bytes>, update: Update },
@@ -95,44 +106,46 @@ enum Submitted {
 }
 
 /// Submits all documents, in several batches where they are many. Blocks.
-fn submit(
-    database: &Arc<Database>,
-    documents: Vec<Bytes>,
-    mode: EditMode,
-    may_design: bool,
-) -> Result<Vec<Submitted>> {
+fn submit(database: &Arc<Database>, documents: Vec<Bytes>, manner: &Manner) -> Result<Vec<Submitted>> {
     let mut submitted = Vec::new();
     let mut batch: Vec<Bytes> = Vec::new();
     let mut batch_bytes = 0;
     for document in documents {
-        if !may_design && id_of(&document).is_some_and(|id| write::need_for(&id) != Need::Member) {
-            flush(database, &mut batch, mode, &mut submitted)?;
+        if !manner.may_design && id_of(&document).is_some_and(|id| write::need_for(&id) != Need::Member) {
+            flush(database, &mut batch, manner, &mut submitted)?;
             submitted.push(Submitted::Refused { id: document, error: access::not_designer() });
             continue;
         }
         batch_bytes += document.len();
         batch.push(document);
         if batch.len() >= BATCH_EDITS || batch_bytes >= BATCH_BYTES {
-            flush(database, &mut batch, mode, &mut submitted)?;
+            flush(database, &mut batch, manner, &mut submitted)?;
             batch_bytes = 0;
         }
     }
-    flush(database, &mut batch, mode, &mut submitted)?;
+    flush(database, &mut batch, manner, &mut submitted)?;
     Ok(submitted)
 }
 
 fn flush(
     database: &Arc<Database>,
     batch: &mut Vec<Bytes>,
-    mode: EditMode,
+    manner: &Manner,
     submitted: &mut Vec<Submitted>,
 ) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
     }
     let ids = std::mem::take(batch);
-    let edits = ids.iter().map(|json| Edit { json: json.clone(), ..Edit::default() }).collect();
-    let update = database.update(edits, mode)?;
+    let edit = |json: &Bytes| {
+        // A request may bring design documents beside others; they are in no folder.
+        let is_design =
+            !manner.folders.is_empty() && id_of(json).is_some_and(|id| scrinium_document::is_design(&id));
+        let folders = if is_design { Vec::new() } else { manner.folders.clone() };
+        let (editor, read_by) = (manner.editor.clone(), manner.read_by.clone());
+        Edit { json: json.clone(), folders, editor, read_by, ..Edit::default() }
+    };
+    let update = database.update(ids.iter().map(edit).collect(), manner.mode)?;
     submitted.push(Submitted::Stored { ids, update });
     Ok(())
 }

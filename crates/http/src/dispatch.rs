@@ -6,11 +6,11 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::Body;
-use crate::router::{ServerPage, Special, Target};
+use crate::router::{FolderPage, ServerPage, Special, Target};
 use crate::view::Listing;
 use crate::{
-    attachment, bulk, changes, copy, databases, design, document, find, indexes, server_pages, session,
-    settings, view, write,
+    attachment, bulk, changes, copy, databases, design, document, find, folder, indexes, server_pages,
+    session, settings, unread, view, write,
 };
 
 type Answer = Result<Response<Body>>;
@@ -78,7 +78,41 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: &mut Reques
             _ => Err(HttpError::method_not_allowed("GET")),
         },
         Target::DesignFunction(name) => design::unknown_function(&name),
+        Target::Folders(database) => match context.method {
+            Method::GET => folder::list(context, &database).await,
+            _ => Err(HttpError::method_not_allowed("GET,HEAD")),
+        },
+        Target::Folder { database, name, page } => folder_page(context, &database, &name, page, body).await,
+        Target::Unread { database, changes } => match (context.method.as_str(), changes) {
+            ("GET", false) => unread::counts(context, &database).await,
+            ("POST", false) => unread::mark(context, &database, body).await,
+            ("GET", true) => unread::changes(context, &database).await,
+            (_, false) => Err(HttpError::method_not_allowed("GET,HEAD,POST")),
+            (_, true) => Err(HttpError::method_not_allowed("GET,HEAD")),
+        },
         Target::UnknownSpecial(name) => Err(unknown_special(context, &name)),
+    }
+}
+
+async fn folder_page(
+    context: &Context,
+    database: &str,
+    name: &str,
+    page: FolderPage,
+    body: &mut RequestBody,
+) -> Answer {
+    match (page, context.method.as_str()) {
+        (FolderPage::Rows, "GET") => {
+            let listing = Listing::Folder { name: name.to_owned(), person: context.identity.shared_name() };
+            view::rows(context, database, listing, None).await
+        }
+        (FolderPage::Rows, "PUT") => folder::define(context, database, name, body).await,
+        (FolderPage::Rows, "POST") => folder::change(context, database, name, body).await,
+        (FolderPage::Rows, "DELETE") => folder::remove(context, database, name).await,
+        (FolderPage::Members, "GET") => folder::members(context, database, name).await,
+        (FolderPage::Changes, "GET") => folder::changes(context, database, name).await,
+        (FolderPage::Rows, _) => Err(HttpError::method_not_allowed("DELETE,GET,HEAD,POST,PUT")),
+        _ => Err(HttpError::method_not_allowed("GET,HEAD")),
     }
 }
 

@@ -64,7 +64,7 @@ impl Given<'_> {
         }
     }
 
-    fn text(self) -> Cow<'static, str> {
+    pub(crate) fn text(self) -> Cow<'static, str> {
         match self {
             Self::Text(text) => Cow::Owned(text.to_owned()),
             Self::Json(Value::String(text)) => Cow::Owned(text.clone()),

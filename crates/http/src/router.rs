@@ -42,6 +42,16 @@ pub(crate) enum Target<'a> {
         database: Cow<'a, str>,
         design: Cow<'a, str>,
     },
+    Folders(Cow<'a, str>),
+    Folder {
+        database: Cow<'a, str>,
+        name: Cow<'a, str>,
+        page: FolderPage,
+    },
+    Unread {
+        database: Cow<'a, str>,
+        changes: bool,
+    },
     /// `_show`, `_list`, `_update`, `_rewrite` and the like below a design document.
     DesignFunction(Cow<'a, str>),
     /// Something below a database that begins with an underscore and is nothing we know.
@@ -62,6 +72,14 @@ pub(crate) enum ServerPage {
     Console,
     Membership,
     Replicate,
+}
+
+/// What a folder shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FolderPage {
+    Rows,
+    Members,
+    Changes,
 }
 
 /// What a database has beside documents.
@@ -137,6 +155,12 @@ fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'
             Some((name, below)) => below_design(database, name, below),
             None => Target::UnknownSpecial(first.clone()),
         },
+        "_folder" => folder(database, after),
+        "_unread" => match after {
+            [] => Target::Unread { database, changes: false },
+            [only] if only == "_changes" => Target::Unread { database, changes: true },
+            _ => Target::UnknownSpecial(first.clone()),
+        },
         name if name.starts_with("_local/") && after.is_empty() => {
             Target::Local { database, id: name.to_owned() }
         }
@@ -152,6 +176,18 @@ fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'
         id if after.is_empty() => Target::Document { database, id: id.to_owned() },
         id => Target::Attachment { database, id: id.to_owned(), name: after.join("/") },
     }
+}
+
+fn folder<'a>(database: Cow<'a, str>, after: &[Cow<'a, str>]) -> Target<'a> {
+    let Some((name, below)) = after.split_first() else { return Target::Folders(database) };
+    let words: Vec<&str> = below.iter().map(AsRef::as_ref).collect();
+    let page = match words.as_slice() {
+        [] => FolderPage::Rows,
+        ["_members"] => FolderPage::Members,
+        ["_changes"] => FolderPage::Changes,
+        _ => return Target::UnknownSpecial(Cow::Borrowed("_folder")),
+    };
+    Target::Folder { database, name: name.clone(), page }
 }
 
 fn local<'a>(database: Cow<'a, str>, after: &[Cow<'a, str>]) -> Target<'a> {

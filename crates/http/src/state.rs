@@ -88,6 +88,14 @@ pub(crate) struct Operations {
     pub(crate) write_object: Operation,
     pub(crate) create_database: Operation,
     pub(crate) delete_database: Operation,
+    pub(crate) folder_define: Operation,
+    pub(crate) folder_delete: Operation,
+    pub(crate) folder_add: Operation,
+    pub(crate) folder_remove: Operation,
+    pub(crate) folder_move: Operation,
+    pub(crate) folder_changes: Operation,
+    pub(crate) unread_table: Operation,
+    pub(crate) receive_unread: Operation,
 }
 
 pub(crate) struct Counters {
@@ -179,6 +187,14 @@ impl Operations {
             write_object: registry.operation("WRITE_OBJECT"),
             create_database: registry.operation("CREATE_DB"),
             delete_database: registry.operation("DELETE_DB"),
+            folder_define: registry.operation("FOLDER_DEFINE"),
+            folder_delete: registry.operation("FOLDER_DELETE"),
+            folder_add: registry.operation("FOLDER_ADD"),
+            folder_remove: registry.operation("FOLDER_REMOVE"),
+            folder_move: registry.operation("FOLDER_MOVE"),
+            folder_changes: registry.operation("GET_ALLFOLDERCHANGES"),
+            unread_table: registry.operation("GET_UNREAD_NOTE_TABLE"),
+            receive_unread: registry.operation("RCV_UNREAD"),
         }
     }
 }

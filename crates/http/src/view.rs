@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Row, RowQuery, Rows};
+use scrinium_database::{Database, Place, Row, RowQuery, Rows};
 use scrinium_statistics::Operation;
 use serde_json::{Map, Value};
 
@@ -33,6 +33,7 @@ pub(crate) enum Listing {
     Design,
     Local,
     View { design: String, view: String },
+    Folder { name: String, person: Option<Arc<str>> },
 }
 
 impl Listing {
@@ -42,6 +43,7 @@ impl Listing {
             Self::Design => database.design_documents(query)?,
             Self::Local => database.local_documents(query)?,
             Self::View { design, view } => database.view(design, view, query)?,
+            Self::Folder { name, person } => database.folder_rows(name, query, person.as_deref())?,
         })
     }
 
@@ -49,7 +51,9 @@ impl Listing {
     fn operation(&self, context: &Context, query: &RowQuery) -> Operation {
         let at_top = query.start_key.is_none() && query.keys.is_none() && query.skip == 0;
         match self {
-            Self::View { .. } if at_top => context.state.operations.open_collection.clone(),
+            Self::View { .. } | Self::Folder { .. } if at_top => {
+                context.state.operations.open_collection.clone()
+            }
             _ => context.state.operations.read_entries.clone(),
         }
     }
@@ -250,5 +254,19 @@ fn push_row(text: &mut String, row: &Row) {
         text.push_str(",\"doc\":");
         text.push_str(document);
     }
+    if let Some(place) = &row.place {
+        push_place(text, *place);
+    }
     text.push('}');
+}
+
+/// Where the row's document is in a folder.
+fn push_place(text: &mut String, place: Place) {
+    if let Some(uid) = place.uid {
+        text.push_str(",\"uid\":");
+        text.push_str(&uid.to_string());
+    }
+    if place.unread == Some(true) {
+        text.push_str(",\"unread\":true");
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Edit, EditMode, ReadOptions, Update, Updated};
+use scrinium_database::{Database, Edit, EditMode, FolderChange, ReadOptions, Update, Updated};
 use serde::Deserialize;
 
 use crate::access::{self, Need};
@@ -109,21 +109,48 @@ pub(crate) async fn store(
     mode: EditMode,
     edit: impl FnOnce(&Arc<Database>) -> Result<Edit> + Send + 'static,
 ) -> Result<Updated> {
+    let (folders, read_by) = (folders(context), read_by(context)?);
+    let editor = context.identity.shared_name();
     submit(context, database, need, move |database| {
-        let edit = edit(database)?;
+        let edit = Edit { folders, editor, read_by, ..edit(database)? };
         Ok(database.update(vec![edit], mode)?)
     })
     .await
 }
 
-/// Submits an update on the worker pool; the sync is waited for without holding a thread there, and
-/// the transaction stays admitted until it is answered.
+/// `?folder=`: the folders that a document is put into as it is stored.
+pub(crate) fn folders(context: &Context) -> Vec<FolderChange> {
+    let named = context.query.iter().filter(|(name, _)| *name == "folder");
+    named.map(|(_, folder)| FolderChange::Add { folder: folder.text().into_owned() }).collect()
+}
+
 async fn submit(
     context: &Context,
     database: &str,
     need: Need,
     update: impl FnOnce(&Arc<Database>) -> Result<Update> + Send + 'static,
 ) -> Result<Updated> {
+    let first = submit_all(context, database, need, update).await?.into_iter().next();
+    Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
+}
+
+/// `?read_by=`: who has read the documents that are stored. An administrator may say it of anybody.
+pub(crate) fn read_by(context: &Context) -> Result<Option<Arc<str>>> {
+    let Some(person) = context.query.get("read_by") else { return Ok(None) };
+    if context.identity.name() != Some(person) && !context.identity.is_administrator() {
+        return Err(HttpError::forbidden("Only an administrator can say what somebody else has read."));
+    }
+    Ok(Some(Arc::from(person)))
+}
+
+/// Submits an update on the worker pool; the sync is waited for without holding a thread there, and
+/// the transaction stays admitted until it is answered.
+pub(crate) async fn submit_all<T: Send + 'static>(
+    context: &Context,
+    database: &str,
+    need: Need,
+    update: impl FnOnce(&Arc<Database>) -> Result<Update<T>> + Send + 'static,
+) -> Result<Vec<scrinium_database::Result<T>>> {
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
     let admission = context.state.workers.admit().await?;
@@ -131,8 +158,7 @@ async fn submit(
         admission.run(move || update(&access::open(&databases, &name, &identity, need)?)).await??;
     let results = submitted.durable().await?;
     drop(admission);
-    let first = results.into_iter().next();
-    Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
+    Ok(results)
 }
 
 /// 201 with the document's address.

@@ -141,6 +141,22 @@ async fn twenty_users_do_three_rounds_of_r5_mail() {
     assert_eq!(delivered + deleted, 3 * 20 * 3 * 3);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inbox_is_opened_as_what_it_is() {
+    for folders in [true, false] {
+        let server = FakeServer::start(Faults { folders, ..Faults::default() }).await;
+        let script = "ChangeTo MAIL\nOpen $Inbox\nEntries\nAdd 1";
+        for prepare in [true, false] {
+            let measured = run(&server, &Plan { prepare, ..plan(script, 2) }).await;
+            assert_eq!(failures(&measured), []);
+        }
+        let log = server.log();
+        let was_asked = |what: &str| log.iter().any(|line| line.starts_with("GET /") && line.ends_with(what));
+        let asked = (was_asked("/_folder/Inbox"), was_asked("/_design/mail/_view/inbox"));
+        assert_eq!(asked, (folders, !folders), "{log:#?}");
+    }
+}
+
 /// Counting begins when everyone has done a round, and what is there already is left alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_begins_when_everyone_is_at_work() {

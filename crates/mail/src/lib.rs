@@ -3,13 +3,15 @@
 //! A memo is a document. Put into one of the mail.box databases ([`Mailboxes`]) it is delivered by the
 //! [`Router`] to the mail database of everybody whom its recipients stand for ([`Resolver`]). Mail from
 //! elsewhere becomes memos by [`memo_of_message`], one message at a time, or a whole mbox, Maildir or folder by
-//! [`import::Importer`].
+//! [`import::Importer`]. What is delivered comes into the folder [`INBOX`], what is imported into the folder that
+//! it lay in.
 //!
 //! *Invariant*: a memo whose deposit was acknowledged reaches every recipient's mail database exactly once, or
 //! its sender is told, whenever the server stops. It knows nothing of sockets.
 
 mod address;
 pub mod import;
+mod inbox;
 mod mailbox;
 mod memo;
 mod message;
@@ -19,6 +21,7 @@ mod router;
 mod time;
 
 pub use address::{WrittenAddress, format_address};
+pub use inbox::{INBOX, into_folder, mail_columns};
 pub use mailbox::{DepositError, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Server, fields, put};
-use scrinium_database::{DatabaseOptions, ReadOptions};
+use scrinium_database::{DatabaseOptions, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::{DepositError, MemoError, Round, RouterOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 #[test]
 fn a_memo_reaches_everybody_once() {
@@ -38,6 +38,7 @@ fn a_memo_reaches_everybody_once() {
         assert_eq!(memo["PostedDate"], "2026-01-05T08:58:59Z");
         assert!(memo["DeliveredDate"].as_str().unwrap().starts_with("20"));
         assert!(!memo.contains_key("BlindCopyTo"), "nobody sees who got it blindly");
+        check_inbox(&server, name, &memo);
     }
     for mailbox in ["mail.box", "mail1.box"] {
         assert!(server.documents(mailbox).is_empty());
@@ -48,6 +49,17 @@ fn a_memo_reaches_everybody_once() {
     assert_eq!(server.statistic("Mail.Waiting"), 0.0);
     assert_eq!(server.statistics.snapshot().operations["MAIL_DEPOSIT"].count, 1);
     assert_eq!(server.statistics.snapshot().operations["MAIL_DELIVER"].count, 1);
+}
+
+/// The memo is unread in the Inbox, and its line there says when it came and what it is about.
+fn check_inbox(server: &Server, name: &str, memo: &Map<String, Value>) {
+    let database = server.databases.get(&format!("mail/{name}")).unwrap();
+    let inbox = database.folder_members("Inbox", 0, 10, Some(name)).unwrap();
+    assert_eq!((inbox.total, inbox.members[0].id.as_str()), (1, memo["_id"].as_str().unwrap()));
+    assert_eq!(inbox.members[0].read, Some(false));
+    let mut rows = database.folder_rows("Inbox", RowQuery::default(), None).unwrap();
+    let row: Value = serde_json::from_str(rows.next_rows(10).unwrap()[0].value.as_ref().unwrap()).unwrap();
+    assert_eq!((&row["Subject"], &row["Date"]), (&memo["Subject"], &memo["DeliveredDate"]));
 }
 
 #[test]

@@ -13,14 +13,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Server, documents, fields, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{ChangesQuery, Database};
+use scrinium_database::{ChangesQuery, Database, RowQuery};
 use scrinium_mail::RouterOptions;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 const PEOPLE: [&str; 6] = ["p0", "p1", "p2", "p3", "p4", "p5"];
 const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
@@ -188,7 +189,9 @@ fn check_mail(server: &Server, name: &str, told: &Told) {
     let file = format!("mail/{name}");
     let database = server.databases.get(&file).unwrap();
     let mut there: BTreeMap<u64, u64> = BTreeMap::new();
-    for memo in documents(&database) {
+    let all = documents(&database);
+    check_inbox(&database, &all);
+    for memo in all {
         if let Some(number) = memo.get("Number").and_then(Value::as_u64) {
             *there.entry(number).or_default() += 1;
         }
@@ -211,7 +214,21 @@ fn check_mail(server: &Server, name: &str, told: &Told) {
     );
 }
 
-fn tombstones(database: &std::sync::Arc<Database>) -> usize {
+/// Whatever is there is in the Inbox, each memo once, and nothing else is.
+fn check_inbox(database: &Arc<Database>, all: &[Map<String, Value>]) {
+    let inbox = database.folder_members("Inbox", 0, usize::MAX, None).unwrap();
+    let members: Vec<&str> = inbox.members.iter().map(|member| member.id.as_str()).collect();
+    let ids: BTreeSet<&str> = all.iter().map(|memo| memo["_id"].as_str().unwrap()).collect();
+    assert_eq!((members.len() as u64, members.len()), (inbox.total, ids.len()), "{}", database.name());
+    assert_eq!(members.into_iter().collect::<BTreeSet<_>>(), ids, "{}", database.name());
+    let mut rows = database.folder_rows("Inbox", RowQuery::default(), None).unwrap();
+    let rows = rows.next_rows(usize::MAX).unwrap();
+    assert_eq!(rows.len(), ids.len());
+    assert_eq!(rows.iter().map(|row| row.id.as_deref().unwrap()).collect::<BTreeSet<_>>(), ids);
+    assert_eq!(database.unread("p0").unwrap().database, inbox.total);
+}
+
+fn tombstones(database: &Arc<Database>) -> usize {
     let mut changes = database.changes(ChangesQuery::default()).unwrap();
     let all = changes.next_changes(usize::MAX).unwrap();
     all.iter().filter(|change| change.deleted).count()

@@ -56,7 +56,7 @@ fn import_directly(
         Found::Nobody | Found::Group(_) => return Err(nobody(&arguments.person)),
     };
     let database = mail_database(&storage.databases, &person).map_err(Failure::work)?;
-    let target = MailDatabase::new(database, &arguments.path);
+    let target = MailDatabase::new(database, &person.short_name, &arguments.path);
     import(&target, &person.id, &arguments.path, terminal)
 }
 

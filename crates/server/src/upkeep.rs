@@ -1,5 +1,5 @@
-//! What a server does by itself: views that were asked to be brought up to date, contents that nobody
-//! refers to, what dropped databases have left.
+//! What a server does by itself: views and folders that were asked to be brought up to date, contents that
+//! nobody refers to, what dropped databases and folders have left.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::shutdown::Shutdown;
 
-/// How soon views follow that a reader wanted up to date soon.
+/// How soon views and folders follow that a reader wanted up to date soon.
 const UPDATE_EVERY: Duration = Duration::from_millis(500);
 
 /// How often contents are collected and dropped databases cleared away.
@@ -47,33 +47,49 @@ fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
     }
 }
 
-/// Views that readers want brought up to date in the background.
+/// What readers want brought up to date in the background.
+#[derive(Clone, PartialEq, Eq)]
+enum Wanted {
+    /// The views of a design document.
+    Views(String),
+    Folder(String),
+}
+
+/// Views and folders that wait for it, and those under way.
 #[derive(Default)]
 struct ViewUpdates {
-    /// Databases and design documents, in the order of asking.
-    waiting: VecDeque<(Arc<Database>, String)>,
+    /// In the order of asking.
+    waiting: VecDeque<(Arc<Database>, Wanted)>,
     running: JoinSet<Result<(), DatabaseError>>,
 }
 
 impl ViewUpdates {
     fn begin(&mut self, databases: &Databases) {
         for database in databases.in_use() {
-            for design in database.take_wanted_views() {
-                let is_same = |(of, waits): &(Arc<Database>, String)| {
-                    of.number() == database.number() && *waits == design
+            let views = database.take_wanted_views().into_iter().map(Wanted::Views);
+            let folders = database.take_wanted_folders().into_iter().map(Wanted::Folder);
+            for wanted in views.chain(folders) {
+                let is_same = |(of, waits): &(Arc<Database>, Wanted)| {
+                    of.number() == database.number() && *waits == wanted
                 };
                 if !self.waiting.iter().any(is_same) {
-                    self.waiting.push_back((Arc::clone(&database), design));
+                    self.waiting.push_back((Arc::clone(&database), wanted));
                 }
             }
         }
         while self.running.len() < UPDATES_AT_ONCE
-            && let Some((database, design)) = self.waiting.pop_front()
+            && let Some((database, wanted)) = self.waiting.pop_front()
         {
-            self.running.spawn_blocking(move || match database.update_view_group(&design) {
-                // A design document, or its database, may have gone meanwhile.
-                Ok(()) | Err(DatabaseError::NotFound { .. }) => Ok(()),
-                Err(error) => Err(error),
+            self.running.spawn_blocking(move || {
+                let updated = match &wanted {
+                    Wanted::Views(design) => database.update_view_group(design),
+                    Wanted::Folder(name) => database.update_folder(name),
+                };
+                match updated {
+                    // A design document, a folder, or its database, may have gone meanwhile.
+                    Ok(()) | Err(DatabaseError::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(error),
+                }
             });
         }
     }

@@ -94,7 +94,7 @@ impl Source {
             key: json_text(id),
             value: Some(value),
             document,
-            error: None,
+            ..Row::default()
         }))
     }
 
@@ -110,7 +110,13 @@ impl Source {
         let document = crate::local::render(&self.database, id, stored)?;
         let value = format!("{{\"rev\":\"{}\"}}", document.revision);
         let document = self.include_documents.then_some(document.json);
-        Ok(Row { id: Some(id.to_owned()), key: json_text(id), value: Some(value), document, error: None })
+        Ok(Row {
+            id: Some(id.to_owned()),
+            key: json_text(id),
+            value: Some(value),
+            document,
+            ..Row::default()
+        })
     }
 }
 

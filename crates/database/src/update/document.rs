@@ -7,7 +7,7 @@ use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision}
 use scrinium_store::Family;
 
 use super::{Transaction, Updated};
-use crate::edit::{EditMode, Prepared, PreparedAttachment};
+use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
@@ -57,7 +57,8 @@ impl Leaves {
 
 impl Transaction<'_> {
     /// Adds one edit to the batch.
-    pub(super) fn apply(&mut self, edit: Prepared) -> Result<Updated> {
+    pub(super) fn apply(&mut self, mut edit: Prepared) -> Result<Updated> {
+        let beside = std::mem::take(&mut edit.beside);
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
         let parent_leaf = match &parent {
@@ -78,7 +79,10 @@ impl Transaction<'_> {
         let mut tree = before.head.tree.clone();
         let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), fields, &attachments)?;
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
+        self.check_changes(&edit.id, &beside.folders)?;
         if grown == Grown::Nothing {
+            let is_alive = before.head.tree.winner().is_some_and(|winner| !winner.deleted);
+            self.place_all(&edit.id, is_alive, &beside.folders);
             return Ok(updated);
         }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
@@ -97,7 +101,28 @@ impl Transaction<'_> {
             self.keep_contents(edit.outside, edit.attachments);
         }
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
+        self.follow(&edit.id, &before.head.tree, &beside);
         Ok(updated)
+    }
+
+    /// Folders and marks follow the edit that was just added to the batch.
+    fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
+        let Some(head) = self.changed.get(id).map(|pending| &pending.head) else { return };
+        let (old, new, change_number) = (old.winner(), head.tree.winner(), head.change_number);
+        let was_alive = old.is_some_and(|old| !old.deleted);
+        let is_alive = new.is_some_and(|new| !new.deleted);
+        let is_another = old.map(|old| old.revision) != new.map(|new| new.revision);
+        let followed = match (was_alive, is_alive) {
+            (true, false) => self.leave_all(id, change_number),
+            (true, true) if is_another => self.unread_for_others(id, beside.editor.as_deref(), change_number),
+            _ => Ok(()),
+        };
+        self.note_failure(followed);
+        self.place_all(id, is_alive, &beside.folders);
+        if let Some(person) = beside.read_by.as_deref().filter(|_| is_alive && !is_design(id)) {
+            // One reader too many is unread; the edit is stored all the same.
+            drop(self.mark(person, id.to_owned(), true));
+        }
     }
 
     /// The document as the edits before this one leave it.
@@ -279,7 +304,7 @@ impl Transaction<'_> {
         self.header.change_number = change_number;
         self.header.external_bytes =
             self.header.external_bytes.saturating_sub(before.head.external_bytes) + external_bytes;
-        self.count(&old, &new);
+        self.count(id, &old, &new);
         self.design_changed |= is_design(id);
         self.changed.insert(id.to_owned(), Pending { head, leaves });
         Ok(())
@@ -362,8 +387,12 @@ impl Transaction<'_> {
         }
     }
 
-    fn count(&mut self, old: &Leaves, new: &Leaves) {
+    fn count(&mut self, id: &str, old: &Leaves, new: &Leaves) {
         let header = &mut self.header;
+        if is_design(id) {
+            let others = header.design_count.saturating_sub(u64::from(old.alive()));
+            header.design_count = others + u64::from(new.alive());
+        }
         match (&old.winner, old.alive()) {
             (None, _) => {}
             (Some(_), true) => header.document_count = header.document_count.saturating_sub(1),

@@ -160,6 +160,15 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     })
 }
 
+/// The collection of a folder: its columns, over what is in it.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn of_folder(name: &str, folder: u32, columns: &Value) -> Result<Definition> {
+    // With the folder's number, so that no two folders share an index.
+    parse_formulas("", name, &json!({"folder": folder, "columns": columns}))
+}
+
 fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition> {
     let selection = view.get("selection").map_or(Some("SELECT @All"), Value::as_str);
     let selection =

@@ -2,6 +2,7 @@
 
 use scrinium_formula::{Environment, Formula};
 use scrinium_javascript::{MapEngine, Mapped, ScriptError};
+use scrinium_store::Family;
 use serde_json::Value;
 
 use super::View;
@@ -11,6 +12,7 @@ use super::entries::{Entry, entries_of};
 use super::scripts::{Lent, functions_of};
 use crate::database::Database;
 use crate::error::Result;
+use crate::keys;
 use crate::leaf::Leaf;
 use crate::read::ReadOptions;
 use crate::read::render::Renderer;
@@ -53,15 +55,26 @@ impl<'a> Evaluator<'a> {
         for (id, leaf) in documents {
             let document = Document::new(self.database, id, leaf)?;
             let of_view = |view: &&View| {
+                if !self.may_hold(view, id)? {
+                    return Ok(Vec::new());
+                }
                 let rows = rows(&view.definition, &document, self.environment);
-                entries_of(&view.definition, id, &rows)
+                Ok(entries_of(&view.definition, id, &rows))
             };
-            all.push(self.views.iter().map(of_view).collect());
+            all.push(self.views.iter().map(of_view).collect::<Result<Evaluated>>()?);
         }
         if !self.scripts.is_empty() {
             self.run_scripts(documents, &mut all)?;
         }
         Ok(all)
+    }
+
+    /// A folder's collection has what is in the folder; whoever comes or leaves in this moment is looked at again
+    /// for that.
+    fn may_hold(&self, view: &View, id: &str) -> Result<bool> {
+        let Some(folder) = view.folder else { return Ok(true) };
+        let key = keys::membership(self.database.number(), id, folder);
+        Ok(self.database.store().contains(Family::Point, &key)?)
     }
 
     fn run_scripts(&mut self, documents: &[(&str, &Leaf<'_>)], all: &mut [Evaluated]) -> Result<()> {

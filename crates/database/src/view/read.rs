@@ -355,7 +355,7 @@ impl ViewRows {
             key: self.definition.key_json(&entry.columns),
             value: Some(self.definition.value_json(&entry.columns)),
             document,
-            error: None,
+            ..Row::default()
         })
     }
 

@@ -4,6 +4,7 @@
 //! them. A new index of a large database is built in bulk where the memory suffices.
 
 mod build;
+mod folder;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -55,7 +56,11 @@ impl Database {
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
-        let result = self.follow(&views);
+        // A folder's collection is alone in its group.
+        let result = match views.as_slice() {
+            [view] if view.folder.is_some() => self.follow_folder(view),
+            views => self.follow(views),
+        };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
         result

@@ -1,7 +1,10 @@
 //! A store in a temporary folder, with databases on it.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_database::{
@@ -12,9 +15,10 @@ use scrinium_store::{Store, StoreOptions};
 use serde_json::Value;
 
 pub struct Server {
-    pub dir: tempfile::TempDir,
     pub store: Option<Store>,
     pub databases: Databases,
+    /// Last, so that it is still there when the store is closed.
+    pub dir: tempfile::TempDir,
 }
 
 impl Server {
@@ -22,9 +26,24 @@ impl Server {
         Self::with(DatabaseOptions::default())
     }
 
+    /// In memory where there is a folder in memory: for many runs that ask what is written, not whether it is synced.
+    pub fn quick() -> Self {
+        let dir = quick_folder();
+        let (store, databases) = open(dir.path(), DatabaseOptions::default());
+        Self { dir, store: Some(store), databases }
+    }
+
     pub fn with(options: DatabaseOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (store, databases) = open(dir.path(), options);
+        Self { dir, store: Some(store), databases }
+    }
+
+    /// A server over what a crash at this moment would leave.
+    pub fn crash(&self) -> Self {
+        let dir = quick_folder();
+        crash_image(self.dir.path(), dir.path());
+        let (store, databases) = open(dir.path(), DatabaseOptions::default());
         Self { dir, store: Some(store), databases }
     }
 
@@ -45,6 +64,49 @@ fn open(dir: &std::path::Path, options: DatabaseOptions) -> (Store, Databases) {
     let store = Store::open(store_options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, options).unwrap();
     (store, databases)
+}
+
+fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Copies the folder of a store that nobody writes to.
+fn crash_image(from: &Path, to: &Path) {
+    // A compaction may remove files under way, so what was copied counts only if nothing changed.
+    for _ in 0..100 {
+        let before = listing(from);
+        std::fs::remove_dir_all(to).unwrap();
+        if copy_folder(from, to).is_ok() && listing(from) == before {
+            return;
+        }
+    }
+    panic!("{} does not come to rest", from.display());
+}
+
+fn listing(dir: &Path) -> BTreeMap<PathBuf, u64> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => found.extend(listing(&entry.path())),
+            Ok(metadata) => drop(found.insert(entry.path(), metadata.len())),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 pub fn edit(json: &Value) -> Edit {

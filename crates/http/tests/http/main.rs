@@ -15,6 +15,7 @@ mod changes;
 mod common;
 mod databases;
 mod documents;
+mod folders;
 mod hostile;
 mod mango;
 mod multipart;

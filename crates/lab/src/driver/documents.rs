@@ -118,6 +118,16 @@ pub(super) fn person_id(person: &Person) -> String {
     format!("person:{}", person.name)
 }
 
+/// What the inbox shows, as a view or as a folder.
+pub(super) fn inbox_columns() -> Value {
+    json!([
+        {"title": "Date", "formula": "DeliveredDate", "sort": "asc"},
+        {"title": "From", "formula": "From"},
+        {"title": "Subject", "formula": "Subject"},
+        {"title": "Categories", "formula": "Categories"},
+    ])
+}
+
 /// The design document of a mail database.
 pub(super) fn mail_design(language: ViewLanguage) -> Value {
     match language {
@@ -126,12 +136,7 @@ pub(super) fn mail_design(language: ViewLanguage) -> Value {
             "language": "formula",
             "views": {"inbox": {
                 "selection": "SELECT Form = \"Memo\" : \"Appointment\" : \"Invitation\"",
-                "columns": [
-                    {"title": "Date", "formula": "DeliveredDate", "sort": "asc"},
-                    {"title": "From", "formula": "From"},
-                    {"title": "Subject", "formula": "Subject"},
-                    {"title": "Categories", "formula": "Categories"},
-                ],
+                "columns": inbox_columns(),
             }},
         }),
         ViewLanguage::Javascript => json!({

@@ -4,18 +4,21 @@
 //! |---|---|
 //! | opens a database, asks for new mail | `GET /{database}` |
 //! | opens a view, scrolls | `GET /{database}/_design/mail/_view/{view}?descending=true&limit=..` with `skip`, or `startkey` and `startkey_docid` |
+//! | opens the inbox where it is a folder | `GET /{database}/_folder/Inbox?..`, with the same parameters |
 //! | opens a document | `GET /{database}/{id}` |
 //! | changes a document | `PUT /{database}/{id}` with its revision |
-//! | adds a document | `PUT /{database}/{id}` |
+//! | adds a document | `PUT /{database}/{id}`, with `?folder=Inbox` where the inbox is a folder |
 //! | deletes a document | `DELETE /{database}/{id}?rev=..` |
 //! | sends a message | `PUT /mail.box/{id}`: the server's router delivers it |
+//!
+//! A server whose databases have folders (`GET /{database}/_folder`) has the inbox as one; elsewhere it is a view.
 //!
 //! A person is a document of `directory`; a mail database is `mail/{name}`. On a server that has no
 //! directory the users can log in as the administrator ([`Login::Admin`]), and views can be written in
 //! JavaScript ([`ViewLanguage::Javascript`]), so that the document part runs against any server with
 //! CouchDB's interface.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine;
@@ -27,7 +30,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::connection::{Address, Connection};
-use super::documents::{MessageDocument, mail_design, person as person_document, person_id};
+use super::documents::{MessageDocument, inbox_columns, mail_design, person as person_document, person_id};
 use super::failure::{Failure, FailureKind};
 use super::statistics::LogSyncs;
 use super::{
@@ -38,6 +41,10 @@ use crate::content::{Form, Message, Writer};
 
 /// What stays as it is in a part of a path: all that RFC 3986 calls unreserved.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The folder that the inbox is, where the server has folders, and the view, where it has none.
+const INBOX: &str = "Inbox";
+const INBOX_VIEW: &str = "inbox";
 
 /// Documents of one `_bulk_docs` request, unless they are large.
 const BULK_DOCUMENTS: u64 = 100;
@@ -86,6 +93,8 @@ pub struct HttpDriver {
     address: Arc<Address>,
     options: Arc<HttpOptions>,
     syncs: Arc<LogSyncs>,
+    /// Whether the inbox is a folder; not known before the first database was asked.
+    inbox_is_folder: Arc<OnceLock<bool>>,
     now_s: i64,
 }
 
@@ -93,6 +102,18 @@ pub struct HttpDriver {
 pub struct HttpSession {
     connection: Connection,
     options: Arc<HttpOptions>,
+    inbox_is_folder: Arc<OnceLock<bool>>,
+}
+
+/// What a database has that knows folders.
+#[derive(Deserialize)]
+struct FoldersAnswer {
+    folders: Vec<FolderAnswer>,
+}
+
+#[derive(Deserialize)]
+struct FolderAnswer {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +133,13 @@ impl HttpDriver {
     pub fn new(options: HttpOptions) -> Result<Self, String> {
         let address = Arc::new(Address::parse(&options.target)?);
         let now_s = jiff::Timestamp::now().as_second();
-        Ok(Self { address, options: Arc::new(options), syncs: Arc::new(LogSyncs::default()), now_s })
+        Ok(Self {
+            address,
+            options: Arc::new(options),
+            syncs: Arc::new(LogSyncs::default()),
+            inbox_is_folder: Arc::default(),
+            now_s,
+        })
     }
 
     /// Host and port of the server.
@@ -180,6 +207,37 @@ impl HttpDriver {
         let answer = connection.exchange(Method::PUT, &path, Some(body(&design)?)).await?;
         answer.expect(&[201, 202, 409]).map(|_| ())
     }
+
+    /// Makes the folder that the inbox is, where the server has folders.
+    async fn make_inbox(&self, connection: &mut Connection, database: &str) -> Result<(), Failure> {
+        if self.inbox_is_folder.get() == Some(&false) {
+            return Ok(());
+        }
+        let Some(folders) = folders(connection, &self.inbox_is_folder, database).await? else {
+            return Ok(());
+        };
+        if folders.iter().any(|folder| folder.name.eq_ignore_ascii_case(INBOX)) {
+            return Ok(());
+        }
+        let columns = json!({"columns": inbox_columns()});
+        let path = format!("/{}/_folder/{INBOX}", part(database));
+        let answer = connection.exchange(Method::PUT, &path, Some(body(&columns)?)).await?;
+        answer.expect(&[200, 201]).map(|_| ())
+    }
+}
+
+/// The folders of a database, and whether its server has such at all.
+async fn folders(
+    connection: &mut Connection,
+    known: &OnceLock<bool>,
+    database: &str,
+) -> Result<Option<Vec<FolderAnswer>>, Failure> {
+    let path = format!("/{}/_folder", part(database));
+    let answer = connection.exchange(Method::GET, &path, None).await?.expect(&[200, 400, 404, 405, 501])?;
+    let found: Option<FoldersAnswer> =
+        if answer.status.as_u16() == 200 { check::json(&answer).ok() } else { None };
+    known.get_or_init(|| found.is_some());
+    Ok(found.map(|answer| answer.folders))
 }
 
 impl Driver for HttpDriver {
@@ -190,7 +248,8 @@ impl Driver for HttpDriver {
             Login::Admin => self.administrator(),
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
-        HttpSession { connection, options: Arc::clone(&self.options) }
+        let inbox_is_folder = Arc::clone(&self.inbox_is_folder);
+        HttpSession { connection, options: Arc::clone(&self.options), inbox_is_folder }
     }
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
@@ -228,6 +287,7 @@ impl Driver for HttpDriver {
             self.give_access(&mut connection, database, person).await?;
         }
         self.make_view(&mut connection, database).await?;
+        self.make_inbox(&mut connection, database).await?;
 
         // As the user, so that a login that fails is found before the run.
         let mut session = self.session(person);
@@ -259,7 +319,7 @@ impl Driver for HttpDriver {
         }
         if missing > 0 {
             // The index is built before the run, not by the first user who opens the view.
-            session.read_entries(database, "inbox", From::Position(0), 1).await?;
+            session.read_entries(database, INBOX_VIEW, From::Position(0), 1).await?;
         }
         Ok(Prepared { created, documents_added: missing })
     }
@@ -270,12 +330,24 @@ impl Driver for HttpDriver {
 }
 
 impl HttpSession {
+    async fn inbox_is_folder(&mut self, database: &str) -> Result<bool, Failure> {
+        match self.inbox_is_folder.get() {
+            Some(known) => Ok(*known),
+            None => Ok(folders(&mut self.connection, &self.inbox_is_folder, database).await?.is_some()),
+        }
+    }
+
+    /// What a request says that stores documents that stand in the inbox: a view finds them by itself.
+    async fn inbox_parameter(&mut self, database: &str) -> Result<&'static str, Failure> {
+        Ok(if self.inbox_is_folder(database).await? { "?folder=Inbox" } else { "" })
+    }
+
     async fn add_many(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
         #[derive(serde::Serialize)]
         struct Bulk<'a> {
             docs: Vec<MessageDocument<'a>>,
         }
-        let path = format!("/{}/_bulk_docs", part(database));
+        let path = format!("/{}/_bulk_docs{}", part(database), self.inbox_parameter(database).await?);
         let request = body(&Bulk { docs: messages.iter().map(MessageDocument::of).collect() })?;
         let answer =
             self.connection.exchange(Method::POST, &path, Some(request)).await?.expect(&[201, 202])?;
@@ -293,8 +365,9 @@ impl HttpSession {
         id: &str,
         document: Bytes,
         before: Option<&str>,
+        folder: &str,
     ) -> Result<String, Failure> {
-        let path = format!("/{}/{}", part(database), part(id));
+        let path = format!("/{}/{}{folder}", part(database), part(id));
         let answer = self.connection.exchange(Method::PUT, &path, Some(document)).await?;
         check::written(&answer.expect(&[201, 202])?, id, before)
     }
@@ -318,11 +391,13 @@ impl Session for HttpSession {
         from: From,
         count: u64,
     ) -> Result<Page, Failure> {
-        let mut path = format!(
-            "/{}/_design/mail/_view/{}?descending=true&limit={count}",
-            part(database),
-            part(&view_name(view))
-        );
+        let view = view_name(view);
+        let collection = if view == INBOX_VIEW && self.inbox_is_folder(database).await? {
+            format!("_folder/{INBOX}")
+        } else {
+            format!("_design/mail/_view/{}", part(&view))
+        };
+        let mut path = format!("/{}/{collection}?descending=true&limit={count}", part(database));
         match &from {
             From::Position(0) => {}
             From::Position(position) => path.push_str(&format!("&skip={position}")),
@@ -357,12 +432,13 @@ impl Session for HttpSession {
             Change::Subject(subject) => fetched.fields.insert("Subject".to_owned(), json!(subject)),
         };
         let document = body(&fetched.fields)?;
-        self.put(database, &fetched.id, document, Some(&fetched.revision)).await
+        self.put(database, &fetched.id, document, Some(&fetched.revision), "").await
     }
 
     async fn add(&mut self, database: &str, message: &Message) -> Result<String, Failure> {
         let document = body(&MessageDocument::of(message))?;
-        self.put(database, &message.id, document, None).await
+        let folder = self.inbox_parameter(database).await?;
+        self.put(database, &message.id, document, None, folder).await
     }
 
     async fn delete(&mut self, database: &str, id: &str, revision: &str) -> Result<(), Failure> {
@@ -374,7 +450,7 @@ impl Session for HttpSession {
     async fn send(&mut self, message: &Message) -> Result<(), Failure> {
         let document = body(&MessageDocument::of(message))?;
         let options = Arc::clone(&self.options);
-        self.put(&options.mail_box, &message.id, document, None).await.map(|_| ())
+        self.put(&options.mail_box, &message.id, document, None, "").await.map(|_| ())
     }
 
     fn disconnect(&mut self) {
@@ -387,7 +463,7 @@ fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
-/// `$Inbox` and `($Inbox)` are the view `inbox`.
+/// `$Inbox` and `($Inbox)` are the inbox.
 fn view_name(view: &str) -> String {
     view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
 }

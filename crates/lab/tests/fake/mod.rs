@@ -35,12 +35,15 @@ pub struct Faults {
     pub conflicts: Option<u64>,
     /// No answer ever comes to the deletion of a document.
     pub silent_deletes: bool,
+    /// It has no fault at all, and folders.
+    pub folders: bool,
 }
 
 #[derive(Default)]
 struct Database {
     documents: BTreeMap<String, Value>,
     changes: u64,
+    inbox: bool,
 }
 
 #[derive(Default)]
@@ -213,6 +216,8 @@ impl State {
         }
         match parts.as_slice() {
             [database] => self.database(method, database, user),
+            [_, rest] if rest.starts_with("_folder") && !faults.folders => error(404, "not_found", "missing"),
+            [database, rest] if rest.starts_with("_folder") => self.folder(method, database, rest, query),
             [database, rest] if rest == "_bulk_docs" => self.bulk(database, &body),
             [_, rest] if rest == "_security" => (200, json!({"ok": true})),
             [database, rest] if rest.starts_with("_design/mail/_view/") => self.view(database, query),
@@ -269,6 +274,28 @@ impl State {
         database.documents.insert(id.to_owned(), document);
         database.changes += 1;
         revision
+    }
+
+    /// The only folder, which holds everything.
+    fn folder(
+        &mut self,
+        method: &Method,
+        name: &str,
+        rest: &str,
+        query: &BTreeMap<String, String>,
+    ) -> Answer {
+        let Some(database) = self.databases.get_mut(name) else { return error(404, "not_found", "missing") };
+        match (method, rest) {
+            (&Method::GET, "_folder") => {
+                (200, json!({"folders": if database.inbox { json!([{"name": "Inbox"}]) } else { json!([]) }}))
+            }
+            (&Method::PUT, "_folder/Inbox") => {
+                database.inbox = true;
+                (201, json!({"ok": true}))
+            }
+            (&Method::GET, "_folder/Inbox") if database.inbox => self.view(name, query),
+            _ => error(404, "not_found", "There is no such folder."),
+        }
     }
 
     /// The inbox: by date, newest first.

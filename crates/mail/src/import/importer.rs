@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::{ImportError, MailFiles, Measured, Position};
+use super::{ImportError, MailFiles, Measured, Position, RawMessage};
 use crate::memo::field;
 use crate::message::{MessageOptions, imported_id, memo_of_message};
 
@@ -21,6 +21,10 @@ pub struct ImportedMemo {
     pub fields: Map<String, Value>,
     /// The message.
     pub source: Bytes,
+    /// The folder that it comes into.
+    pub folder: String,
+    /// Whether its person has read it.
+    pub read: bool,
 }
 
 /// What became of a batch.
@@ -166,9 +170,9 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
                 Some(Ok(message)) => {
                     progress.done_bytes += message.source.len() as u64;
                     run.report.messages += 1;
-                    batch.position = message.position;
+                    batch.position = message.position.clone();
                     batch.bytes += message.source.len();
-                    batch.memos.push(run.memo_of(message.source, message.delivered_s));
+                    batch.memos.push(run.memo_of(message));
                 }
                 Some(Err(error)) => run.leave_out(&error),
                 None => {}
@@ -205,10 +209,11 @@ struct Run<'i, 't, T: ImportTarget> {
 }
 
 impl<T: ImportTarget> Run<'_, '_, T> {
-    fn memo_of(&mut self, source: Bytes, delivered_s: Option<i64>) -> ImportedMemo {
+    fn memo_of(&mut self, message: RawMessage) -> ImportedMemo {
+        let RawMessage { source, delivered_s, folder, read, .. } = message;
         let fields = memo_of_message(&source, &MessageOptions { delivered_s });
         self.report.damaged += u64::from(fields.contains_key(field::PARSE_NOTES));
-        ImportedMemo { id: imported_id(&source, &self.importer.options.person), fields, source }
+        ImportedMemo { id: imported_id(&source, &self.importer.options.person), fields, source, folder, read }
     }
 
     fn leave_out(&mut self, error: &ImportError) {

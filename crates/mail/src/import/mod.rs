@@ -1,6 +1,7 @@
 //! Mail that lies in files: mbox, Maildir, folders of messages. Read one message at a time, in an order that
 //! does not change, so that an import can be taken up again where it stopped.
 
+mod folder;
 mod importer;
 mod mbox;
 mod target;
@@ -27,6 +28,10 @@ pub struct RawMessage {
     pub delivered_s: Option<i64>,
     /// Where the next message is looked for.
     pub position: Position,
+    /// The folder that it goes into, by where it lay.
+    pub folder: String,
+    /// Whether it was read where it lay.
+    pub read: bool,
 }
 
 /// A place between two messages.

@@ -7,19 +7,22 @@ use scrinium_database::{Database, DatabaseError, Edit, EditMode, NewAttachment, 
 use serde_json::{Value, json};
 
 use super::{ImportTarget, ImportedMemo, Position, StoredBatch};
+use crate::inbox::into_folder;
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
 /// Imports into a mail database, and remembers there how far it came.
 pub struct MailDatabase {
     database: Arc<Database>,
+    owner: Arc<str>,
     checkpoint_id: String,
 }
 
 impl MailDatabase {
-    /// Imports what lies at `root` into `database`.
+    /// Imports what lies at `root` into `database`. What was read there, `owner` has read; that is the name under
+    /// which somebody uses the server.
     #[must_use]
-    pub fn new(database: Arc<Database>, root: &Path) -> Self {
-        Self { database, checkpoint_id: checkpoint_id(root) }
+    pub fn new(database: Arc<Database>, owner: &str, root: &Path) -> Self {
+        Self { database, owner: owner.into(), checkpoint_id: checkpoint_id(root) }
     }
 
     fn edit_of(&self, memo: ImportedMemo) -> Result<Edit, DatabaseError> {
@@ -32,6 +35,8 @@ impl MailDatabase {
                 content_type: SOURCE_CONTENT_TYPE.to_owned(),
                 content,
             }],
+            folders: into_folder(&memo.folder),
+            read_by: memo.read.then(|| Arc::clone(&self.owner)),
             ..Edit::default()
         })
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use super::folder::{folder_of, is_read};
 use super::mbox::{MboxItem, MboxReader};
 use super::{ImportError, Position, RawMessage, is_named_mbox};
 
@@ -190,8 +191,10 @@ impl MailFiles {
         if read as u64 > self.message_limit {
             return Err(ImportError::TooLarge { path: absolute, offset: 0, limit: self.message_limit });
         }
+        let (folder, read_before) = (folder_of(&self.root, &path), is_read(&path));
         let position = Position { path, offset: read as u64 };
-        Ok(Some(RawMessage { source: Bytes::from(source), delivered_s: None, position }))
+        let source = Bytes::from(source);
+        Ok(Some(RawMessage { source, delivered_s: None, position, folder, read: read_before }))
     }
 
     fn open_mbox(&mut self, path: PathBuf) -> Result<(), ImportError> {
@@ -218,7 +221,8 @@ impl MailFiles {
         Some(match item {
             MboxItem::Message { source, delivered_s } => {
                 let position = Position { path: path.to_owned(), offset: reader.offset() };
-                Ok(RawMessage { source, delivered_s, position })
+                let folder = folder_of(&self.root, path);
+                Ok(RawMessage { source, delivered_s, position, folder, read: false })
             }
             MboxItem::TooLarge { offset } => {
                 Err(ImportError::TooLarge { path: self.absolute(path), offset, limit: self.message_limit })

@@ -1,5 +1,5 @@
-//! Delivering the memos of one round: each mail database gets all that is for it in one batch, and the batches
-//! of all of them share the log's syncs.
+//! Delivering the memos of one round: each mail database gets all that is for it, in its Inbox, in one batch, and
+//! the batches of all of them share the log's syncs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
+use crate::inbox::{INBOX, into_folder};
 use crate::memo::{field, recipients_of};
 use crate::recipients::Resolver;
 use crate::time::now_text;
@@ -176,6 +177,7 @@ impl Deliverer<'_> {
                 id: Some(copy.id.clone()),
                 json: copy.json.clone(),
                 attachments: copy.attachments.clone(),
+                folders: into_folder(INBOX),
                 ..Edit::default()
             });
             sent.push(addressed.clone());

@@ -113,7 +113,8 @@ pub enum ImportCommand {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 An import that was interrupted goes on where it stopped when it is started again. Messages that are
-damaged are kept whole and counted; none is left out.")]
+damaged are kept whole and counted; none is left out. What lies at the top goes into the Inbox, the rest
+into folders called as those that it lies in, or as its mbox file. What a Maildir says was read is read.")]
 pub struct ImportMailArguments {
     /// The mbox file, Maildir or folder of .eml files
     #[arg(value_name = "PATH")]

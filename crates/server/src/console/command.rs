@@ -63,7 +63,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["load", "updall"],
         arguments: "DATABASE or * [-R] [-T VIEW]",
-        help: "Brings all views up to date; -R builds them anew, -T only those of a name",
+        help: "Brings all views and folders up to date; -R builds them anew, -T only those of a name",
         build: update_views,
     },
     CommandLine {

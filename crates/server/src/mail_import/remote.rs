@@ -1,15 +1,18 @@
 //! A mail database of a running server as the target of an import.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{Method, StatusCode};
 use hyper::body::Bytes;
+use parking_lot::Mutex;
+use scrinium_directory::Person;
 use scrinium_mail::import::{
     ImportTarget, ImportedMemo, Position, StoredBatch, checkpoint_id, read_position, write_position,
 };
-use scrinium_mail::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
+use scrinium_mail::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, mail_columns};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -23,12 +26,19 @@ use crate::tls;
 
 type Answer = Result<(StatusCode, Bytes), ClientError>;
 
+/// Documents of one batch that go into the same folder, all read or all not.
+type Groups = BTreeMap<(String, bool), Vec<Value>>;
+
 /// A person's mail database behind a server's port.
 pub(crate) struct RemoteMail {
     client: ConsoleClient,
     runtime: Runtime,
     /// The person's document.
     pub(crate) person_id: String,
+    /// The name under which the person uses the server.
+    owner: String,
+    /// Folders that are known to be there.
+    folders: Mutex<HashSet<String>>,
     /// `/mail%2Fada`.
     database: String,
     checkpoint: String,
@@ -55,9 +65,36 @@ impl RemoteMail {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(Failure::work)?;
         let found = runtime.block_on(find_person(&client, person))?;
-        let (person_id, mail_file) = found.ok_or_else(|| nobody(person))?;
-        let checkpoint = checkpoint_id(root);
-        Ok(Self { client, runtime, person_id, database: format!("/{}", escape(&mail_file)), checkpoint })
+        let person = found.ok_or_else(|| nobody(person))?;
+        Ok(Self {
+            client,
+            runtime,
+            person_id: person.id,
+            owner: person.short_name,
+            folders: Mutex::default(),
+            database: format!("/{}", escape(&person.mail_file)),
+            checkpoint: checkpoint_id(root),
+        })
+    }
+
+    /// Makes a folder unless it is there.
+    fn make_folder(&self, name: &str) -> Result<(), String> {
+        if self.folders.lock().contains(name) {
+            return Ok(());
+        }
+        let path = format!("_folder/{}", escape(name));
+        let members = self.ask(Method::GET, &format!("{path}/_members?limit=0"), None);
+        let mut answer = members.map_err(|error| error.to_string())?;
+        if answer.0 == StatusCode::NOT_FOUND {
+            let columns = json!({"columns": *mail_columns()});
+            answer = self.ask(Method::PUT, &path, Some(columns)).map_err(|error| error.to_string())?;
+        }
+        let (status, body) = answer;
+        if !status.is_success() {
+            return Err(refusal(status, &body));
+        }
+        self.folders.lock().insert(name.to_owned());
+        Ok(())
     }
 
     fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Answer {
@@ -66,8 +103,8 @@ impl RemoteMail {
     }
 }
 
-/// Id and mail database of the person with this short or full name.
-async fn find_person(client: &ConsoleClient, name: &str) -> Result<Option<(String, String)>, Failure> {
+/// The person with this short or full name.
+async fn find_person(client: &ConsoleClient, name: &str) -> Result<Option<Person>, Failure> {
     let path = "/directory/_all_docs?include_docs=true&start_key=%22person:%22&end_key=%22person;%22";
     let (status, body) = client.request(Method::GET, path, None).await.map_err(Failure::work)?;
     if !status.is_success() {
@@ -81,12 +118,12 @@ async fn find_person(client: &ConsoleClient, name: &str) -> Result<Option<(Strin
     let wanted = scrinium_directory::fold_name(name);
     let found = rows.into_iter().filter_map(|row| {
         let document = row.get("doc")?.as_object()?.clone();
-        let person = scrinium_directory::Person::read(&document).ok()?;
+        let person = Person::read(&document).ok()?;
         let names = person.full_names.iter().chain([&person.short_name]);
         let is_it = names
             .flat_map(|name| [name.as_str(), scrinium_directory::common_name(name)])
             .any(|name| scrinium_directory::fold_name(name) == wanted);
-        is_it.then_some((person.id, person.mail_file))
+        is_it.then_some(person)
     });
     Ok(found.into_iter().next())
 }
@@ -113,8 +150,25 @@ fn refusal(status: StatusCode, body: &[u8]) -> String {
     format!("the server answers {status}: {reason}")
 }
 
+/// Counts what became of the documents of one request.
+fn count(answer: Answer, stored: &mut StoredBatch) -> Result<(), String> {
+    let (status, body) = answer.map_err(|error| error.to_string())?;
+    if !status.is_success() {
+        return Err(refusal(status, &body));
+    }
+    let rows: Vec<Value> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+    for row in rows {
+        match row.get("error").and_then(Value::as_str) {
+            None => stored.added += 1,
+            Some("conflict") => stored.present += 1,
+            Some(error) => return Err(format!("the server refuses a message: {error}: {row}")),
+        }
+    }
+    Ok(())
+}
+
 impl ImportTarget for RemoteMail {
-    type Pending = JoinHandle<Answer>;
+    type Pending = JoinHandle<Vec<Answer>>;
 
     fn position(&self) -> Result<Option<Position>, String> {
         let (status, body) =
@@ -127,26 +181,34 @@ impl ImportTarget for RemoteMail {
     }
 
     fn submit(&self, batch: Vec<ImportedMemo>) -> Result<Self::Pending, String> {
-        let documents: Vec<Value> = batch.into_iter().map(document).collect();
-        let body = json!({"docs": documents}).to_string().into();
-        let (client, path) = (self.client.clone(), format!("{}/_bulk_docs", self.database));
-        Ok(self.runtime.spawn(async move { client.request(Method::POST, &path, Some(body)).await }))
+        let mut groups = Groups::new();
+        for memo in batch {
+            groups.entry((memo.folder.clone(), memo.read)).or_default().push(document(memo));
+        }
+        let mut requests = Vec::with_capacity(groups.len());
+        for ((folder, read), documents) in groups {
+            self.make_folder(&folder)?;
+            let mut path = format!("{}/_bulk_docs?folder={}", self.database, escape(&folder));
+            if read {
+                path.push_str("&read_by=");
+                path.push_str(&escape(&self.owner));
+            }
+            requests.push((path, Bytes::from(json!({"docs": documents}).to_string())));
+        }
+        let client = self.client.clone();
+        Ok(self.runtime.spawn(async move {
+            let mut answers = Vec::with_capacity(requests.len());
+            for (path, body) in requests {
+                answers.push(client.request(Method::POST, &path, Some(body)).await);
+            }
+            answers
+        }))
     }
 
     fn finish(&self, pending: Self::Pending, position: &Position) -> Result<StoredBatch, String> {
-        let answer = self.runtime.block_on(pending).map_err(|error| error.to_string())?;
-        let (status, body) = answer.map_err(|error| error.to_string())?;
-        if !status.is_success() {
-            return Err(refusal(status, &body));
-        }
-        let rows: Vec<Value> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
         let mut stored = StoredBatch::default();
-        for row in rows {
-            match row.get("error").and_then(Value::as_str) {
-                None => stored.added += 1,
-                Some("conflict") => stored.present += 1,
-                Some(error) => return Err(format!("the server refuses a message: {error}: {row}")),
-            }
+        for answer in self.runtime.block_on(pending).map_err(|error| error.to_string())? {
+            count(answer, &mut stored)?;
         }
         let (status, body) = self
             .ask(Method::PUT, &self.checkpoint, Some(write_position(position)))

@@ -1,0 +1,273 @@
+//! Folders: named collections of documents that people put there by hand.
+//!
+//! That a document is in a folder is stored like the document itself: it is logged, and changes in the batch of
+//! whatever changes it. A document that comes into a folder gets a number there, its *uid*, ascending and never
+//! used again; when it leaves, a tombstone with its uid stays, so that a client that was away learns what is gone.
+//! The sorted collection that a reader sees is derived, as that of a view is ([`crate::view`]).
+//!
+//! A change of what is in a folder has a number of its own among the database's changes. The feed of documents'
+//! changes does not show it.
+
+pub(crate) mod members;
+pub(crate) mod name;
+pub(crate) mod purge;
+pub(crate) mod record;
+
+use std::sync::{Arc, LazyLock};
+
+use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+use serde_json::{Value, json};
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::unread::counts_at;
+use crate::update::{Update, check_number};
+use crate::view::design;
+use crate::writer::Foreseen;
+use record::{FolderRecord, FolderState, ReadCounts};
+
+/// A database has at most so many folders.
+pub(crate) const MAX_FOLDERS: usize = 1000;
+
+/// The columns of a folder may be so many bytes of JSON.
+const MAX_COLUMNS_BYTES: usize = 64 << 10;
+
+/// The columns of a folder that was made without any.
+static USUAL_COLUMNS: LazyLock<Value> = LazyLock::new(|| {
+    json!([
+        {"title": "Date", "formula": "@If(@IsAvailable(PostedDate); PostedDate; @Created)", "sort": "desc"},
+        {"title": "From", "formula": "From"},
+        {"title": "Subject", "formula": "Subject"},
+        {"title": "Size", "formula": "@DocLength", "total": true},
+    ])
+});
+
+/// A change of what is in folders, for one document. Folders are named as people name them: names that differ
+/// only in case are the same folder's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FolderChange {
+    /// The folder is made unless it is there.
+    Make {
+        /// Its name.
+        folder: String,
+        /// Its columns, a JSON array as in a view's definition; `None` for the usual ones.
+        columns: Option<Arc<Value>>,
+    },
+    /// The document is in the folder from now on.
+    Add {
+        /// The folder's name.
+        folder: String,
+    },
+    /// The document is not in the folder any more.
+    Remove {
+        /// The folder's name.
+        folder: String,
+    },
+    /// The document goes from one folder into another. With an edit, it need not have been in the first.
+    Move {
+        /// The name of the folder that it leaves.
+        from: String,
+        /// The name of the folder that it comes into.
+        to: String,
+    },
+}
+
+impl FolderChange {
+    /// The folders that must be there.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::Make { .. } => (None, None),
+            Self::Add { folder } | Self::Remove { folder } => (Some(folder), None),
+            Self::Move { from, to } => (Some(from), Some(to)),
+        };
+        first.into_iter().chain(second).map(String::as_str)
+    }
+}
+
+/// What became of a document that was put into a folder or taken out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The document's id.
+    pub id: String,
+    /// Its uid in the folder that it is in now, or the one that it had; `None` if it was not there to be removed.
+    pub uid: Option<u64>,
+    /// Whether anything changed.
+    pub changed: bool,
+}
+
+/// What is known of a folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FolderInfo {
+    /// Its name as it was given.
+    pub name: String,
+    /// Its number, which no other folder of the database ever gets.
+    pub number: u32,
+    /// Another one for every folder that was ever made under this name; ascending.
+    pub uid_validity: u32,
+    /// The uid of the next document that is added.
+    pub next_uid: u64,
+    /// The last change of what is in it.
+    pub change_number: u64,
+    /// Documents that are in it.
+    pub total: u64,
+    /// Those of them that the person who asks has not read; `None` if nobody asks.
+    pub unread: Option<u64>,
+    /// Its columns, as in a view's definition.
+    pub columns: Value,
+}
+
+impl Database {
+    /// All folders, in the order of their names in lower case.
+    ///
+    /// # Errors
+    /// The database is gone, and what the store reports.
+    pub fn folders(&self, person: Option<&str>) -> Result<Vec<FolderInfo>> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let counts = person.map(|person| counts_at(&snapshot, self.number(), person)).transpose()?;
+        self.folders_at(&snapshot, counts.as_ref())
+    }
+
+    pub(crate) fn folders_at(
+        &self,
+        snapshot: &Snapshot,
+        counts: Option<&ReadCounts>,
+    ) -> Result<Vec<FolderInfo>> {
+        let from = keys::folder(self.number(), "");
+        let to = keys::successor(&from);
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
+        let mut folders = Vec::new();
+        while let Some((_, stored)) = cursor.next()? {
+            let record =
+                FolderRecord::decode(stored).ok_or_else(|| DatabaseError::damaged("folder", self.name()))?;
+            folders.push(info(snapshot, self.number(), record, counts)?);
+        }
+        Ok(folders)
+    }
+
+    /// One folder.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn folder(&self, name: &str, person: Option<&str>) -> Result<FolderInfo> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let counts = person.map(|person| counts_at(&snapshot, self.number(), person)).transpose()?;
+        let record = record_at(&snapshot, self.number(), name)?;
+        info(&snapshot, self.number(), record, counts.as_ref())
+    }
+
+    /// Makes a folder, or gives one that is there other columns (a JSON array as in a view's definition; `None`:
+    /// the usual ones, or those that it has). The result says whether it was made.
+    ///
+    /// # Errors
+    /// `illegal_folder_name`, `compilation_error`, and what the store reports.
+    pub fn define_folder(self: &Arc<Self>, name: &str, columns: Option<&Value>) -> Result<bool> {
+        let foreseen = Foreseen::read(self, std::iter::empty())?;
+        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.define_folder(name, columns)])?)
+    }
+
+    /// Gives a folder another name, and those within it names that begin with it. Documents, uids and
+    /// `uid_validity` stay.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], [`DatabaseError::Exists`], `illegal_folder_name`, and what the store reports.
+    pub fn rename_folder(self: &Arc<Self>, from: &str, to: &str) -> Result<()> {
+        let foreseen = Foreseen::read(self, std::iter::empty())?;
+        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.rename_folder(from, to)])?)
+    }
+
+    /// Drops a folder; the documents stay. What it held is removed by [`crate::Databases::purge_dropped`].
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn drop_folder(self: &Arc<Self>, name: &str) -> Result<()> {
+        let foreseen = Foreseen::read(self, std::iter::empty())?;
+        self.one(self.transact(foreseen, 0, |transaction| vec![transaction.drop_folder(name)])?)
+    }
+
+    /// Waits for an update with one result.
+    fn one<T>(&self, update: Update<T>) -> Result<T> {
+        let result = update.wait()?.into_iter().next();
+        result.unwrap_or_else(|| {
+            Err(DatabaseError::Internal { reason: format!("An update of `{}` has no result.", self.name()) })
+        })
+    }
+
+    /// Puts documents into folders, takes them out and moves them, all in one atomic batch. Each has its own
+    /// result: one that is not there does not keep the others from being moved.
+    ///
+    /// # Errors
+    /// The database is gone, the store takes no writes, or there are more than [`crate::MAX_EDITS`] changes.
+    pub fn change_folders(self: &Arc<Self>, changes: Vec<(String, FolderChange)>) -> Result<Update<Placed>> {
+        const RECORDS_BYTES: usize = 256;
+        self.check_there()?;
+        check_number(changes.len())?;
+        let foreseen = Foreseen::read(self, changes.iter().map(|(id, _)| id.as_str()))?;
+        let room_bytes = changes.iter().map(|(id, _)| 4 * id.len() + RECORDS_BYTES).sum();
+        self.transact(foreseen, room_bytes, |transaction| {
+            transaction.each(changes, |transaction, (id, change)| transaction.place(id, &change))
+        })
+    }
+}
+
+pub(crate) fn missing_folder(name: &str) -> DatabaseError {
+    DatabaseError::NotFound { reason: format!("There is no folder `{name}`.") }
+}
+
+/// The record of a folder that must be there.
+pub(crate) fn record_at(snapshot: &Snapshot, database: u32, name: &str) -> Result<FolderRecord> {
+    let stored = snapshot.get(Family::Point, &keys::folder(database, &name::folded(name)))?;
+    let stored = stored.ok_or_else(|| missing_folder(name))?;
+    FolderRecord::decode(&stored).ok_or_else(|| DatabaseError::damaged("folder", name))
+}
+
+pub(crate) fn state_at(snapshot: &Snapshot, database: u32, folder: &FolderRecord) -> Result<FolderState> {
+    let stored = snapshot.get(Family::Point, &keys::folder_state(database, folder.number))?;
+    stored
+        .and_then(|stored| FolderState::decode(&stored))
+        .ok_or_else(|| DatabaseError::damaged("state of the folder", &folder.name))
+}
+
+fn info(
+    snapshot: &Snapshot,
+    database: u32,
+    record: FolderRecord,
+    counts: Option<&ReadCounts>,
+) -> Result<FolderInfo> {
+    let state = state_at(snapshot, database, &record)?;
+    let read = counts.map(|counts| counts.folders.get(&record.number).copied().unwrap_or(0));
+    Ok(FolderInfo {
+        number: record.number,
+        uid_validity: record.uid_validity,
+        next_uid: state.next_uid,
+        change_number: state.change_number,
+        total: state.total,
+        unread: read.map(|read| state.total.saturating_sub(read)),
+        columns: columns_of(&record)?,
+        name: record.name,
+    })
+}
+
+pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
+    serde_json::from_str(&record.columns)
+        .map_err(|_| DatabaseError::damaged("columns of the folder", &record.name))
+}
+
+/// Columns as they are stored, once they are known to compile.
+///
+/// # Errors
+/// `compilation_error`, with the formula's line and column.
+pub(crate) fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
+    let columns = columns.unwrap_or(&USUAL_COLUMNS);
+    design::of_folder(name, 0, columns)?;
+    let text = columns.to_string();
+    if text.len() > MAX_COLUMNS_BYTES {
+        return Err(DatabaseError::bad_request(format!(
+            "The columns of a folder may be {MAX_COLUMNS_BYTES} bytes of JSON."
+        )));
+    }
+    Ok(text)
+}

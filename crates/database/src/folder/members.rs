@@ -1,0 +1,223 @@
+//! What is in a folder in the order of the uids, and what came and went since a change.
+
+use std::sync::Arc;
+
+use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+
+use super::record::{Mark, Member, MemberChange, Membership};
+use super::{record_at, state_at};
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::head::Head;
+use crate::keys;
+
+/// So many documents or changes are given at once.
+pub const MAX_MEMBERS_AT_ONCE: usize = 10_000;
+
+/// A document in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderMember {
+    /// Its number in the folder.
+    pub uid: u64,
+    /// The document's id.
+    pub id: String,
+    /// The last change of the document or of its being there.
+    pub change_number: u64,
+    /// When it was put there, in milliseconds since 1970.
+    pub added_ms: u64,
+    /// Whether the person who asks has read it; `None` if nobody asks.
+    pub read: Option<bool>,
+}
+
+/// Documents in a folder, in the order of their uids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderMembers {
+    /// As in [`crate::FolderInfo`].
+    pub uid_validity: u32,
+    /// As in [`crate::FolderInfo`].
+    pub next_uid: u64,
+    /// As in [`crate::FolderInfo`].
+    pub total: u64,
+    /// The documents; fewer than were asked for only at the end.
+    pub members: Vec<FolderMember>,
+}
+
+/// A document that came into a folder or left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderMemberChange {
+    /// The number of the change.
+    pub change_number: u64,
+    /// The uid that the document has or had.
+    pub uid: u64,
+    /// The document's id.
+    pub id: String,
+    /// Whether it left.
+    pub removed: bool,
+}
+
+/// What came and went, each uid once, in the order of the changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderChanges {
+    /// As in [`crate::FolderInfo`]: under another one the uids are others.
+    pub uid_validity: u32,
+    /// The changes.
+    pub changes: Vec<FolderMemberChange>,
+    /// The number from which a reader goes on.
+    pub last: u64,
+    /// Whether there are more already.
+    pub more: bool,
+}
+
+impl Database {
+    /// Documents in a folder with a uid after `since_uid`, at most `limit` (and [`MAX_MEMBERS_AT_ONCE`]).
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn folder_members(
+        &self,
+        name: &str,
+        since_uid: u64,
+        limit: usize,
+        person: Option<&str>,
+    ) -> Result<FolderMembers> {
+        self.check_there()?;
+        let snapshot = self.store().snapshot();
+        let folder = record_at(&snapshot, self.number(), name)?;
+        let state = state_at(&snapshot, self.number(), &folder)?;
+        let mut members = Vec::new();
+        for (uid, member) in self.members_at(&snapshot, folder.number, since_uid, limit)? {
+            let head = snapshot.get(Family::Point, &keys::head(self.number(), &member.id))?;
+            let changed = head.and_then(|head| Head::decode_change_number(&head));
+            let changed = changed.ok_or_else(|| DatabaseError::damaged("revision tree", &member.id))?;
+            let read = person.map(|person| self.has_read(&snapshot, &member.id, person)).transpose()?;
+            members.push(FolderMember {
+                uid,
+                change_number: member.change_number.max(changed),
+                added_ms: member.added_ms,
+                read,
+                id: member.id,
+            });
+        }
+        Ok(FolderMembers {
+            uid_validity: folder.uid_validity,
+            next_uid: state.next_uid,
+            total: state.total,
+            members,
+        })
+    }
+
+    /// What came into a folder and left it after change `since`, at most `limit` (and [`MAX_MEMBERS_AT_ONCE`])
+    /// changes. Costs what these are, whatever lies in the folder.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn folder_changes(&self, name: &str, since: u64, limit: usize) -> Result<FolderChanges> {
+        self.check_there()?;
+        // Seen before the snapshot is taken, so that the snapshot has at least this change.
+        let visible = self.visible_change_number();
+        let snapshot = self.store().snapshot();
+        let folder = record_at(&snapshot, self.number(), name)?;
+        let limit = limit.min(MAX_MEMBERS_AT_ONCE);
+        let mut changes = self.member_changes_at(&snapshot, folder.number, since, limit.saturating_add(1))?;
+        let more = changes.len() > limit;
+        changes.truncate(limit);
+        let reached = changes.last().map_or(since, |change| change.change_number);
+        let last = if more { reached } else { reached.max(visible) };
+        Ok(FolderChanges { uid_validity: folder.uid_validity, changes, last, more })
+    }
+
+    /// The members of a folder after a uid.
+    pub(crate) fn members_at(
+        &self,
+        snapshot: &Snapshot,
+        folder: u32,
+        since_uid: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Member)>> {
+        let Some(first) = since_uid.checked_add(1) else { return Ok(Vec::new()) };
+        let from = keys::member(self.number(), folder, first);
+        let to = keys::successor(&keys::members(self.number(), folder));
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+        let mut members = Vec::new();
+        while members.len() < limit.min(MAX_MEMBERS_AT_ONCE)
+            && let Some((key, stored)) = cursor.next()?
+        {
+            let member = keys::uid_of(key).zip(Member::decode(stored));
+            members.push(member.ok_or_else(|| DatabaseError::damaged("member of a folder", self.name()))?);
+        }
+        Ok(members)
+    }
+
+    /// The changes of what is in a folder after change `since`.
+    pub(crate) fn member_changes_at(
+        &self,
+        snapshot: &Snapshot,
+        folder: u32,
+        since: u64,
+        limit: usize,
+    ) -> Result<Vec<FolderMemberChange>> {
+        let Some(first) = since.checked_add(1) else { return Ok(Vec::new()) };
+        let from = keys::member_change(self.number(), folder, first);
+        let to = keys::successor(&keys::member_changes(self.number(), folder));
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let mut changes = Vec::new();
+        while changes.len() < limit
+            && let Some((key, stored)) = cursor.next()?
+        {
+            let change = keys::change_number_of(key).zip(MemberChange::decode(stored));
+            let (change_number, change) =
+                change.ok_or_else(|| DatabaseError::damaged("change of a folder", self.name()))?;
+            let MemberChange { uid, removed, id } = change;
+            changes.push(FolderMemberChange { change_number, uid, id, removed });
+        }
+        Ok(changes)
+    }
+
+    /// The uid of a document in a folder; `None` if it is not there.
+    pub(crate) fn uid_at(&self, snapshot: &Snapshot, folder: u32, id: &str) -> Result<Option<u64>> {
+        let stored = snapshot.get(Family::Point, &keys::membership(self.number(), id, folder))?;
+        let decode = |stored: scrinium_store::Slice| {
+            Membership::decode(&stored).ok_or_else(|| DatabaseError::damaged("membership", id))
+        };
+        Ok(stored.map(decode).transpose()?.map(|membership| membership.uid))
+    }
+
+    pub(crate) fn has_read(&self, snapshot: &Snapshot, id: &str, person: &str) -> Result<bool> {
+        let stored = snapshot.get(Family::Point, &keys::mark(self.number(), id, person))?;
+        let decode = |stored: scrinium_store::Slice| {
+            Mark::decode(&stored).ok_or_else(|| DatabaseError::damaged("mark", id))
+        };
+        Ok(stored.map(decode).transpose()?.is_some_and(|mark| mark.read))
+    }
+}
+
+/// What a page of a folder says of each of its rows.
+#[derive(Clone)]
+pub(crate) struct Places {
+    pub(crate) database: Arc<Database>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) folder: u32,
+    pub(crate) person: Option<Arc<str>>,
+}
+
+/// Where a row's document is in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its uid there; `None` if it has left since the page was made up.
+    pub uid: Option<u64>,
+    /// Whether the person who asks has not read it; `None` if nobody asks.
+    pub unread: Option<bool>,
+}
+
+impl Places {
+    pub(crate) fn of(&self, id: &str) -> Result<Place> {
+        let person = self.person.as_deref();
+        let read = person.map(|person| self.database.has_read(&self.snapshot, id, person)).transpose()?;
+        Ok(Place {
+            uid: self.database.uid_at(&self.snapshot, self.folder, id)?,
+            unread: read.map(|read| !read),
+        })
+    }
+}

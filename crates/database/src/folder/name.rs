@@ -1,0 +1,50 @@
+//! What a folder may be called.
+
+use crate::error::{DatabaseError, Result};
+
+/// Longer names are refused.
+pub(crate) const MAX_NAME_BYTES: usize = 127;
+
+/// Between the name of a folder and that of one within it.
+pub(crate) const SEPARATOR: char = '\\';
+
+/// Names that differ only in case are the same folder's: this is what they have in common.
+pub(crate) fn folded(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// A name has up to 127 bytes; each part of it, between backslashes, something visible at both ends.
+///
+/// # Errors
+/// `illegal_folder_name`.
+pub(crate) fn validate(name: &str) -> Result<()> {
+    let is_sound =
+        |part: &str| !part.is_empty() && part.trim() == part && !part.chars().any(char::is_control);
+    if name.len() <= MAX_NAME_BYTES && name.split(SEPARATOR).all(is_sound) {
+        return Ok(());
+    }
+    Err(DatabaseError::BadRequest {
+        error: "illegal_folder_name",
+        reason: format!(
+            "Name: '{}'. A folder's name has 1 to {MAX_NAME_BYTES} bytes; `\\` separates a folder from one within \
+             it, and no part is empty, begins or ends with a space, or holds a control character.",
+            name.chars().take(MAX_NAME_BYTES).collect::<String>()
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_folders() {
+        for name in ["Inbox", "Projects\\Größe\\2026", "a/b", &"a".repeat(127)] {
+            assert!(validate(name).is_ok(), "{name}");
+        }
+        for name in ["", "\\", "a\\", "\\a", "a\\\\b", " a", "a \\b", "a\nb", &"a".repeat(128)] {
+            assert_eq!(validate(name).unwrap_err().error(), "illegal_folder_name", "{name}");
+        }
+        assert_eq!(folded("INBOX"), folded("Inbox"));
+    }
+}

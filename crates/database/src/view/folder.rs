@@ -1,0 +1,102 @@
+//! The sorted collection of a folder: a view whose selection is what people have put there.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Group, View, design, read, registry};
+use crate::database::Database;
+use crate::error::Result;
+use crate::folder::members::Places;
+use crate::folder::name::folded;
+use crate::folder::record::FolderRecord;
+use crate::folder::{columns_of, record_at};
+use crate::rows::{Freshness, RowQuery, Rows};
+
+impl Database {
+    /// Rows of a folder, in the order of its columns, each with its [`crate::Place`].
+    ///
+    /// # Errors
+    /// [`crate::DatabaseError::NotFound`], parameters that contradict each other, and what the store reports.
+    #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
+    pub fn folder_rows(self: &Arc<Self>, name: &str, query: RowQuery, person: Option<&str>) -> Result<Rows> {
+        self.check_there()?;
+        let record = record_at(&self.store().snapshot(), self.number(), name)?;
+        let group = self.folder_group(&record)?;
+        match query.freshness {
+            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
+            Freshness::AsItStands => {}
+            Freshness::UpToDateSoon => drop(self.views.wanted_folders.lock().insert(record.name.clone())),
+        }
+        let view = group.views.first().ok_or_else(|| crate::folder::missing_folder(name))?;
+        let mut rows = read::rows(self, view, &query)?;
+        if !rows.reduced {
+            rows.places = Some(Places {
+                database: Arc::clone(self),
+                snapshot: self.store().snapshot(),
+                folder: record.number,
+                person: person.map(Arc::from),
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Brings a folder's collection up to date.
+    ///
+    /// # Errors
+    /// [`crate::DatabaseError::NotFound`], and what the store reports.
+    pub fn update_folder(self: &Arc<Self>, name: &str) -> Result<()> {
+        let record = record_at(&self.store().snapshot(), self.number(), name)?;
+        self.update_views(&*self.folder_group(&record)?)
+    }
+
+    /// Brings all folders up to date, or the one of this name; `rebuild` builds them anew. Returns how many there were.
+    pub(super) fn update_all_folders(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
+        let mut found = 0;
+        for folder in self.folders(None)? {
+            if name.is_none_or(|name| folded(name) == folded(&folder.name)) {
+                let record = record_at(&self.store().snapshot(), self.number(), &folder.name)?;
+                let group = self.folder_group(&record)?;
+                if rebuild {
+                    self.rebuild_views(group.views.iter().collect())?;
+                }
+                self.update_views(&group)?;
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Folders that a reader wanted brought up to date soon (`update=lazy`); forgotten with this call.
+    #[must_use]
+    pub fn take_wanted_folders(&self) -> Vec<String> {
+        self.views.wanted_folders.lock().drain().collect()
+    }
+
+    /// The collection of a folder with the columns that it has now.
+    fn folder_group(self: &Arc<Self>, record: &FolderRecord) -> Result<Arc<Group>> {
+        if let Some((columns, group)) = self.views.folders.lock().get(&record.number)
+            && *columns == record.columns
+        {
+            return Ok(Arc::clone(group));
+        }
+        let definition = design::of_folder(&record.name, record.number, &columns_of(record)?)?;
+        let index = registry::index(self, &definition)?;
+        let view = View { definition: Arc::new(definition), index, folder: Some(record.number) };
+        let group = Arc::new(Group { views: vec![view], before: Mutex::new(None) });
+        let known = (record.columns.clone(), Arc::clone(&group));
+        self.views.folders.lock().insert(record.number, known);
+        Ok(group)
+    }
+
+    /// The indexes that folders have.
+    pub(super) fn folder_identities(&self) -> Result<Vec<[u8; 16]>> {
+        let folders = self.folders(None)?;
+        // What is known of those that are gone need not be kept.
+        self.views.folders.lock().retain(|number, _| folders.iter().any(|folder| folder.number == *number));
+        let identity = |folder: &crate::FolderInfo| {
+            Ok(design::of_folder(&folder.name, folder.number, &folder.columns)?.identity)
+        };
+        folders.iter().map(identity).collect()
+    }
+}

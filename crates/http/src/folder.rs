@@ -1,0 +1,274 @@
+//! Folders: what they are, what is in them, and putting documents in and taking them out. Beside CouchDB's interface.
+
+use http::{Response, StatusCode};
+use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Placed};
+use scrinium_statistics::Operation;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::access::Need;
+use crate::body::RequestBody;
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::query::Given;
+use crate::response::{self, Body, push_error_members, push_string};
+use crate::write;
+
+/// Members or changes in one answer, unless the client says how many.
+const USUAL_LIMIT: u64 = 1000;
+
+/// `GET /{db}/_folder`.
+pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.open_collection.start();
+    let person = context.identity.shared_name();
+    let described = context
+        .with_database(database, Need::Member, move |database| {
+            let folders = database.folders(person.as_deref())?;
+            Ok(folders
+                .iter()
+                .map(|folder| describe(folder, |number| database.sequence_text(number)))
+                .collect::<Vec<Value>>())
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &json!({"folders": described})))
+}
+
+fn describe(folder: &FolderInfo, sequence: impl FnOnce(u64) -> String) -> Value {
+    json!({
+        "name": folder.name,
+        "total": folder.total,
+        "unread": folder.unread,
+        "uid_validity": folder.uid_validity,
+        "next_uid": folder.next_uid,
+        "update_seq": sequence(folder.change_number),
+        "columns": folder.columns,
+    })
+}
+
+/// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another"}`.
+pub(crate) async fn define(
+    context: &Context,
+    database: &str,
+    name: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    let _timer = context.state.operations.folder_define.start();
+    let mut members = body.object_or_nothing(&context.headers).await?;
+    let columns = members.remove("columns").filter(|columns| !columns.is_null());
+    if columns.as_ref().is_some_and(|columns| !columns.is_array()) {
+        return Err(HttpError::bad_request("`columns` must be an array."));
+    }
+    let other_name = match members.remove("name") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(other)) => Some(other),
+        Some(_) => return Err(HttpError::bad_request("`name` must be a string.")),
+    };
+    let wanted = name.to_owned();
+    let made = context
+        .with_database(database, Need::Member, move |database| {
+            if let Some(other) = &other_name {
+                database.rename_folder(&wanted, other)?;
+            }
+            Ok(database.define_folder(other_name.as_ref().unwrap_or(&wanted), columns.as_ref())?)
+        })
+        .await?;
+    if !made {
+        return Ok(response::ok(StatusCode::OK));
+    }
+    let mut response = response::ok(StatusCode::CREATED);
+    context.locate(&mut response, &[database, "_folder", name]);
+    Ok(response)
+}
+
+/// `DELETE /{db}/_folder/{name}`: the documents stay.
+pub(crate) async fn remove(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.folder_delete.start();
+    let wanted = name.to_owned();
+    context.with_database(database, Need::Member, move |database| Ok(database.drop_folder(&wanted)?)).await?;
+    Ok(response::ok(StatusCode::OK))
+}
+
+/// What `POST /{db}/_folder/{name}` asks for.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Changes {
+    add: Vec<String>,
+    remove: Vec<String>,
+    r#move: Option<Move>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Move {
+    to: String,
+    ids: Vec<String>,
+}
+
+impl Changes {
+    /// Under which operation the request is timed: by what most of it is.
+    fn operation(&self, context: &Context) -> Operation {
+        let operations = &context.state.operations;
+        let moved = self.r#move.as_ref().map_or(0, |moved| moved.ids.len());
+        if self.add.len() >= self.remove.len().max(moved) {
+            operations.folder_add.clone()
+        } else if self.remove.len() >= moved {
+            operations.folder_remove.clone()
+        } else {
+            operations.folder_move.clone()
+        }
+    }
+
+    fn into_changes(self, name: &str) -> Vec<(String, FolderChange)> {
+        let folder = || name.to_owned();
+        let added = self.add.into_iter().map(|id| (id, FolderChange::Add { folder: folder() }));
+        let removed = self.remove.into_iter().map(|id| (id, FolderChange::Remove { folder: folder() }));
+        let (to, ids) = self.r#move.map(|moved| (moved.to, moved.ids)).unwrap_or_default();
+        let moved = ids.into_iter().map(|id| (id, FolderChange::Move { from: folder(), to: to.clone() }));
+        added.chain(removed).chain(moved).collect()
+    }
+}
+
+/// `POST /{db}/_folder/{name}`: documents come in, leave and move, in one batch.
+pub(crate) async fn change(
+    context: &Context,
+    database: &str,
+    name: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    context.require_json()?;
+    let members = body.object(&context.headers).await?;
+    let changes: Changes = parse(members)?;
+    let _timer = changes.operation(context).start();
+    let other = changes.r#move.as_ref().map(|moved| moved.to.clone());
+    let named: Vec<String> = std::iter::once(name.to_owned()).chain(other).collect();
+    let changes = changes.into_changes(name);
+    let ids: Vec<String> = changes.iter().map(|(id, _)| id.clone()).collect();
+    let results = write::submit_all(context, database, Need::Member, move |database| {
+        // A folder that is not there is one error, not one for each document.
+        for folder in &named {
+            database.folder(folder, None)?;
+        }
+        Ok(database.change_folders(changes)?)
+    })
+    .await?;
+    let mut text = String::from("[");
+    for (id, result) in ids.iter().zip(results) {
+        push_result(&mut text, id, result, |text, placed: &Placed| {
+            if let Some(uid) = placed.uid {
+                text.push_str(",\"uid\":");
+                text.push_str(&uid.to_string());
+            }
+            push_changed(text, placed.changed);
+        });
+    }
+    text.push_str("]\n");
+    Ok(response::json(StatusCode::OK, text))
+}
+
+/// A body that must have these members and no others.
+pub(crate) fn parse<T: for<'a> Deserialize<'a>>(members: Map<String, Value>) -> Result<T> {
+    serde_json::from_value(Value::Object(members))
+        .map_err(|error| HttpError::bad_request(format!("The request's body is not understood: {error}.")))
+}
+
+/// One document's part of an array of results.
+pub(crate) fn push_result<T>(
+    text: &mut String,
+    id: &str,
+    result: std::result::Result<T, DatabaseError>,
+    push: impl FnOnce(&mut String, &T),
+) {
+    text.push_str(if text.len() > 1 { ",\n{" } else { "{" });
+    if result.is_ok() {
+        text.push_str("\"ok\":true,");
+    }
+    text.push_str("\"id\":");
+    push_string(text, id);
+    match result {
+        Ok(done) => push(text, &done),
+        Err(error) => {
+            text.push(',');
+            push_error_members(text, error.error(), &error.reason());
+        }
+    }
+    text.push('}');
+}
+
+/// Whether it was otherwise before.
+pub(crate) fn push_changed(text: &mut String, changed: bool) {
+    text.push_str(",\"changed\":");
+    text.push_str(if changed { "true" } else { "false" });
+}
+
+/// A count among the request's parameters.
+pub(crate) fn count(context: &Context, name: &str) -> Result<Option<u64>> {
+    context.query.get(name).map(|text| Given::Text(text).count()).transpose()
+}
+
+/// `limit`, or what is usual.
+pub(crate) fn limit(context: &Context) -> Result<usize> {
+    let limit = count(context, "limit")?.unwrap_or(USUAL_LIMIT);
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// `since`, a sequence of this database; clients may send it as the JSON string that they got.
+pub(crate) fn since(context: &Context) -> String {
+    context.query.get("since").unwrap_or("0").trim_matches('"').to_owned()
+}
+
+/// `GET /{db}/_folder/{name}/_members?since_uid=&limit=`.
+pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.read_entries.start();
+    let since_uid = count(context, "since_uid")?.unwrap_or(0);
+    let (limit, person) = (limit(context)?, context.identity.shared_name());
+    let wanted = name.to_owned();
+    let found = context
+        .with_database(database, Need::Member, move |database| {
+            let found = database.folder_members(&wanted, since_uid, limit, person.as_deref())?;
+            let members = found.members.iter().map(|member| {
+                json!({
+                    "uid": member.uid,
+                    "id": member.id,
+                    "seq": database.sequence_text(member.change_number),
+                    "added_ms": member.added_ms,
+                    "unread": member.read.map(|read| !read),
+                })
+            });
+            Ok(json!({
+                "uid_validity": found.uid_validity,
+                "next_uid": found.next_uid,
+                "total": found.total,
+                "members": members.collect::<Vec<Value>>(),
+            }))
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &found))
+}
+
+/// `GET /{db}/_folder/{name}/_changes?since=&limit=`: what came in and left, each uid once.
+pub(crate) async fn changes(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
+    let _timer = context.state.operations.folder_changes.start();
+    let (since, limit, wanted) = (since(context), limit(context)?, name.to_owned());
+    let found = context
+        .with_database(database, Need::Member, move |database| {
+            let found = database.folder_changes(&wanted, database.parse_sequence(&since)?, limit)?;
+            let row = |change: &FolderMemberChange| {
+                let sequence = database.sequence_text(change.change_number);
+                let mut row = json!({"seq": sequence, "uid": change.uid, "id": change.id});
+                if change.removed
+                    && let Some(members) = row.as_object_mut()
+                {
+                    members.insert("removed".to_owned(), Value::Bool(true));
+                }
+                row
+            };
+            Ok(json!({
+                "uid_validity": found.uid_validity,
+                "results": found.changes.iter().map(row).collect::<Vec<Value>>(),
+                "last_seq": database.sequence_text(found.last),
+                "more": found.more,
+            }))
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &found))
+}

@@ -1,0 +1,33 @@
+//! The folders of a mail database: the Inbox, which all mail comes into, and others with the same columns.
+
+use std::sync::{Arc, LazyLock};
+
+use scrinium_database::FolderChange;
+use serde_json::{Value, json};
+
+use crate::memo::field;
+
+/// The folder that delivered mail comes into.
+pub const INBOX: &str = "Inbox";
+
+static COLUMNS: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!([
+        {"title": "Date", "formula": field::DELIVERED_DATE, "sort": "asc"},
+        {"title": "From", "formula": field::FROM},
+        {"title": "Subject", "formula": field::SUBJECT},
+        {"title": "Categories", "formula": "Categories"},
+    ]))
+});
+
+/// The columns that a folder of a mail database is made with: when a memo came, from whom, and what it is about.
+#[must_use]
+pub fn mail_columns() -> Arc<Value> {
+    Arc::clone(&COLUMNS)
+}
+
+/// A memo comes into a folder, which is made if it is missing.
+#[must_use]
+pub fn into_folder(folder: &str) -> Vec<FolderChange> {
+    let make = FolderChange::Make { folder: folder.to_owned(), columns: Some(mail_columns()) };
+    vec![make, FolderChange::Add { folder: folder.to_owned() }]
+}
