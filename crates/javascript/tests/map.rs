@@ -152,7 +152,7 @@ fn modules_are_those_of_the_design_document() {
         ["names", "circle", "broken", "throws", "number", "missing", "deep", "deep/loop"].to_vec();
     let sources: Vec<String> = names.iter().map(|name| source(&format!("views/lib/{name}"))).collect();
     let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-    let mut engine = MapEngine::new(&sources, Some(&library), limits.clone()).unwrap();
+    let mut engine = MapEngine::new(&sources, Some(&library), limits).unwrap();
     for _ in 0..2 {
         let mut given = emitted(&mut engine, &json!({"_id": "Ann/Acme"}));
         assert_eq!(given.pop(), Some(Err(ScriptError::Time { limit_ms: 50 })));
