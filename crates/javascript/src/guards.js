@@ -50,14 +50,14 @@
   guard(JSON, ['stringify'], refuseLong);
   guard(String.prototype, ['includes', 'indexOf', 'replace', 'replaceAll', 'split'], refuseLongSearch);
   guard(String.prototype, ['localeCompare', 'normalize'], refuseManyMarks);
-  // These work through iterators without a step in between.
-  for (const name of ['drop', 'includes', 'join', 'take']) delete Iterator.prototype[name];
+  guard(String, ['raw'], (_, [template]) => refuseLong(template?.raw, []));
+  // These work through any iterator without a step in between.
+  for (const name of ['drop', 'includes', 'join']) delete Iterator.prototype[name];
   for (const name of ownKeys(Set.prototype)) {
     if (/^(is.*Of|isDisjointFrom|union|intersection|difference|symmetricDifference)$/.test(String(name))) {
       delete Set.prototype[name];
     }
   }
-  delete String.raw;
   // The engine calls this for every error, also for the one that ends a script, and then forgets that one.
   defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: false, configurable: false });
 

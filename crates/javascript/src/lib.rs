@@ -7,8 +7,8 @@
 //! # What a function finds
 //!
 //! As in CouchDB 3: `emit`, `log`, `sum`, `isArray`, `toJSON`, `JSON`, and in map functions `require` of modules
-//! in `views.lib`. The document is frozen. Proxies, typed arrays, weak references and helpers of iterators are
-//! not there; promises and asynchronous functions are, but what waits for one never runs.
+//! in `views.lib`. The document is frozen. Proxies, typed arrays, weak references, operations on two sets and some
+//! on iterators are not there; promises and asynchronous functions are, but what waits for one never runs.
 //!
 //! Built-in objects cannot be redefined; where a script may assign to them (a global function, a member of
 //! `Array.prototype` or `Object.prototype`), what it assigns holds until it returns. What it adds, such as global
@@ -19,8 +19,8 @@
 //!
 //! A call is bounded in processor time, memory, stack and in what it emits ([`Limits`]), and costs its document
 //! no more than its entries in that view ([`ScriptError`]). Time is looked at every 10,000 steps of a script, and
-//! some steps work on all the data that fits into its memory, so it may be passed, by seconds if a script means
-//! harm.
+//! some steps work on all the data that fits into its memory, so it may be passed if a script means harm, until
+//! 30 seconds show no progress. Memory in cycles is collected between calls only.
 //!
 //! An engine runs on a thread of its own. There are scripts that QuickJS cannot be made to leave (it forgets that
 //! it was interrupted when an iterator is closed, for one). Such a thread is put to sleep and left behind with its

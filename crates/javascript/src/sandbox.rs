@@ -23,6 +23,9 @@ const LOG_LINES_MAX: usize = 100;
 /// Bytes kept back, so that a script which filled the memory can still be ended.
 const BALLAST_BYTES: usize = 64 << 10;
 
+/// Calls after which memory in cycles is collected.
+const COLLECT_CALLS: u32 = 500;
+
 /// For telling what a script threw, which may run the script's code once more.
 const DESCRIBE_TIME: Duration = Duration::from_millis(100);
 
@@ -60,6 +63,7 @@ pub(crate) struct Sandbox {
     log: Rc<RefCell<Vec<String>>>,
     limits: Limits,
     damaged: Rc<Cell<bool>>,
+    calls: u32,
 }
 
 impl Drop for Sandbox {
@@ -79,6 +83,9 @@ impl Sandbox {
         let too_small = |_| ScriptError::Memory { limit_bytes: limits.memory_bytes };
         let runtime = Runtime::new().map_err(too_small)?;
         runtime.set_max_stack_size(limits.stack_bytes);
+        // Memory in cycles is collected between calls only. When memory runs out inside of the engine, it makes an
+        // error, for which it may collect, while objects are half changed; QuickJS-ng 0.16 crashes then.
+        runtime.set_gc_threshold(usize::MAX);
         let watch = Rc::new(Watch::new(given_up));
         watch.begin(Duration::from_millis(limits.call_time_ms));
         let asked = Rc::clone(&watch);
@@ -93,7 +100,7 @@ impl Sandbox {
         let handles = handles.inspect_err(|_| watch.hold(None)).map_err(too_small)?;
         // Not sooner: the engine does not look whether there is memory for all that it is made of.
         runtime.set_memory_limit(limits.memory_bytes);
-        Ok(Self { handles, context, runtime, watch, log, limits: limits.clone(), damaged })
+        Ok(Self { handles, context, runtime, watch, log, limits: limits.clone(), damaged, calls: 0 })
     }
 
     /// Adds a function after those that are there.
@@ -156,6 +163,10 @@ impl Sandbox {
         &mut self,
         run: impl FnOnce(&Ctx<'_>, &Handles) -> rquickjs::Result<T>,
     ) -> Result<T, ScriptError> {
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls.is_multiple_of(COLLECT_CALLS) {
+            self.runtime.run_gc();
+        }
         self.watch.begin(Duration::from_millis(self.limits.call_time_ms));
         let outcome =
             self.context.with(|ctx| run(&ctx, &self.handles).map_err(|error| self.told(&ctx, &error)));

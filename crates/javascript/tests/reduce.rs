@@ -123,12 +123,8 @@ fn sums_that_do_not_shrink_are_refused() {
 
 #[test]
 fn statistics_are_those_of_couchdb() {
-    let stats = |values: &[&str]| reduced("_stats", values).unwrap();
-    let of = |[sum, count, min, max, sumsqr]: [f64; 5]| {
-        let number = |value: f64| if value.fract() == 0.0 { json!(value as i64) } else { json!(value) };
-        json!({"sum": number(sum), "count": number(count), "min": number(min), "max": number(max),
-            "sumsqr": number(sumsqr)})
-    };
+    let stats = |values: &[&str]| as_doubles(&reduced("_stats", values).unwrap());
+    let of = |[sum, count, min, max, sumsqr]: [f64; 5]| json!({"sum": sum, "count": count, "min": min, "max": max, "sumsqr": sumsqr});
     assert_eq!(stats(&[]), of([0.0; 5]));
     assert_eq!(stats(&["2"]), of([2.0, 1.0, 2.0, 2.0, 4.0]));
     assert_eq!(stats(&["1", "10", "-2.5"]), of([8.5, 3.0, -2.5, 10.0, 107.25]));

@@ -178,8 +178,10 @@ impl Store {
         if !family.is_derived() {
             return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
         }
-        self.check_writable()?;
         let core = &self.inner.core;
+        // As other derived changes, these go on longer than commits do when the disk is full.
+        core.health.admit_derived(&core.tree.folder, 0)?;
+        self.check_committer()?;
         let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
         if files.entries() == 0 {
             return Ok(0);
