@@ -44,9 +44,10 @@ impl Transaction<'_> {
                     self.make_folder(folder, columns.as_deref()).map(drop)
                 }
                 // A document that is not in the folder that it should leave goes where it should go.
-                FolderChange::Move { from, to } if is_alive => {
+                FolderChange::Move { from, to } if is_alive && folded(from) != folded(to) => {
                     self.remove_from(id, from).and_then(|_| self.add_to(id, to)).map(drop)
                 }
+                FolderChange::Move { to, .. } if is_alive => self.add_to(id, to).map(drop),
                 FolderChange::Add { folder } if is_alive => self.add_to(id, folder).map(drop),
                 FolderChange::Remove { folder } if is_alive => self.remove_from(id, folder).map(drop),
                 _ => Ok(()),

@@ -144,7 +144,9 @@ impl World {
         match placing {
             Some(Placing::Move(from, to)) => {
                 // With an edit, from where it need not have been.
-                self.model.folder(from).unwrap().remove(id);
+                if from != to {
+                    self.model.folder(from).unwrap().remove(id);
+                }
                 self.model.folder(to).unwrap().add(id);
             }
             Some(placing) => drop(self.model.place(id, placing).unwrap()),
