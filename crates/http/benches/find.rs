@@ -86,7 +86,7 @@ fn covered(place: &Place, connection: &mut Connection, number: u64) {
 
 fn skipped(place: &Place, connection: &mut Connection, number: u64) {
     let skip = place.documents / 2 + number % (place.documents / 4);
-    let all = json!({ "Group": { "$gte": 0 }, "Place": { "$gte": 0 } });
+    let all = json!({ "Group": { "$gte": 0 }, "Place": { "$exists": true } });
     ask(place, connection, &body(place, number, &json!({ "selector": all, "skip": skip })));
 }
 
