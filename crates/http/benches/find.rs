@@ -11,16 +11,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::discussion::document;
-use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode};
+use scrinium_database::{Database, Databases, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
-use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
-use support::Connection;
+use support::{Connection, Served, compare_sizes};
 
 const SIZES: [u64; 2] = [1000, 100_000];
-const ROUNDS: u64 = 7;
 const OPERATIONS: u64 = 500;
 const AT_ONCE: u64 = 2000;
 /// Documents with the same value of the field, whatever the size.
@@ -90,57 +86,12 @@ fn skipped(place: &Place, connection: &mut Connection, number: u64) {
     ask(place, connection, &body(place, number, &json!({ "selector": all, "skip": skip })));
 }
 
-/// The median of one operation, in microseconds.
-fn round(place: &Place, connection: &mut Connection, seed: u64, operation: Operation) -> f64 {
-    let times: Vec<f64> = (0..OPERATIONS)
-        .map(|count| {
-            let number = scatter(seed << 32 ^ count);
-            let began = Instant::now();
-            operation(place, connection, number);
-            began.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
-    median(&times)
-}
-
-fn compare(places: &[Place], connection: &mut Connection, name: &str, operation: Operation) {
-    let mut values: Vec<Vec<f64>> = places.iter().map(|_| Vec::new()).collect();
-    // The first round warms up and is not counted.
-    for seed in 0..=ROUNDS {
-        for (place, values) in places.iter().zip(&mut values) {
-            let value = round(place, connection, seed, operation);
-            if seed > 0 {
-                values.push(value);
-            }
-        }
-    }
-    let (smallest, against) = (values[0].clone(), format!("the same at {} documents", places[0].documents));
-    for (place, values) in places.iter().zip(&values).skip(1) {
-        report(&Line {
-            name: "find",
-            case: &format!("{name}, {} documents", place.documents),
-            values,
-            unit: "us",
-            against: Against::Measured(&against, &smallest),
-        });
-    }
-}
-
 fn main() {
-    let folder = folder();
-    let mut options = StoreOptions::new(folder.path());
-    options.budget_bytes = Some(1 << 30);
-    let statistics = Registry::new();
-    let store = Store::open(options, &statistics).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let address = runtime.block_on(async { support::serve(databases.clone(), &statistics) });
-    let sizes = std::env::var("SCRINIUM_SIZES").ok();
-    let sizes = sizes
-        .map_or_else(|| SIZES.to_vec(), |text| text.split(',').map(|size| size.parse().unwrap()).collect());
-    let places: Vec<Place> = sizes.into_iter().map(|documents| fill(&databases, documents)).collect();
-    store.checkpoint().unwrap();
-    let mut connection = Connection::open(address);
+    let served = Served::start(1 << 30);
+    let places: Vec<Place> =
+        Served::sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
+    served.store.checkpoint().unwrap();
+    let mut connection = served.connect();
     // At 1,000 documents everything is in memory, so here too: it is size that is compared, not the disk.
     for place in &places {
         (0..place.documents / GROUP * 4).for_each(|part| {
@@ -155,7 +106,10 @@ fn main() {
         ("25 results from the index alone", covered),
         ("25 documents behind half of all", skipped),
     ];
-    for (name, operation) in operations {
-        compare(&places, &mut connection, name, operation);
+    let sizes: Vec<u64> = places.iter().map(|place| place.documents).collect();
+    for (case, operation) in operations {
+        compare_sizes("find", case, &sizes, OPERATIONS, |size, number| {
+            operation(&places[size], &mut connection, number);
+        });
     }
 }

@@ -7,20 +7,16 @@
 
 mod support;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::discussion::{date, design, document, id};
-use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
-use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreOptions};
+use scrinium_bench::scatter;
+use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
 use serde_json::Value;
-use support::Connection;
+use support::{Connection, Served, compare_sizes};
 
 const SIZES: [u64; 2] = [1000, 1_000_000];
-const ROUNDS: u64 = 7;
 const OPERATIONS: u64 = 1000;
 const AT_ONCE: u64 = 2000;
 const VIEW: &str = "_design/discussion/_view/all%20documents";
@@ -96,60 +92,12 @@ fn update(place: &Place, connection: &mut Connection, number: u64) {
     connection.request("GET", &format!("{}/{VIEW}?limit=0", place.path), "");
 }
 
-/// The median of one operation, in microseconds.
-fn round(place: &Place, connection: &mut Connection, seed: u64, operation: Operation) -> f64 {
-    let times: Vec<f64> = (0..OPERATIONS)
-        .map(|count| {
-            let number = scatter(seed << 32 ^ count) % place.documents;
-            let began = Instant::now();
-            operation(place, connection, number);
-            began.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
-    median(&times)
-}
-
-fn compare(places: &[Place], connection: &mut Connection, name: &str, operation: Operation) {
-    let mut values: Vec<Vec<f64>> = places.iter().map(|_| Vec::new()).collect();
-    // The first round warms up and is not counted.
-    for seed in 0..=ROUNDS {
-        let mut talk = String::new();
-        for (place, values) in places.iter().zip(&mut values) {
-            let value = round(place, connection, seed, operation);
-            write!(talk, " {value:.1} us at {},", place.documents).unwrap();
-            if seed > 0 {
-                values.push(value);
-            }
-        }
-        eprintln!("{name}:{talk}");
-    }
-    let (smallest, against) = (values[0].clone(), format!("the same at {} documents", places[0].documents));
-    for (place, values) in places.iter().zip(&values).skip(1) {
-        report(&Line {
-            name: "page-depth",
-            case: &format!("{name}, {} documents", place.documents),
-            values,
-            unit: "us",
-            against: Against::Measured(&against, &smallest),
-        });
-    }
-}
-
 fn main() {
-    let folder = folder();
-    let mut options = StoreOptions::new(folder.path());
-    options.budget_bytes = Some(6 << 30);
-    let statistics = Registry::new();
-    let store = Store::open(options, &statistics).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let address = runtime.block_on(async { support::serve(databases.clone(), &statistics) });
-    let sizes = std::env::var("SCRINIUM_SIZES").ok();
-    let sizes = sizes
-        .map_or_else(|| SIZES.to_vec(), |text| text.split(',').map(|size| size.parse().unwrap()).collect());
-    let places: Vec<Place> = sizes.into_iter().map(|documents| fill(&databases, documents)).collect();
-    store.checkpoint().unwrap();
-    let mut connection = Connection::open(address);
+    let served = Served::start(6 << 30);
+    let places: Vec<Place> =
+        Served::sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
+    served.store.checkpoint().unwrap();
+    let mut connection = served.connect();
     // At 1,000 documents everything is in memory, so here too: it is depth that is compared, not the disk.
     for place in &places {
         (0..place.documents).for_each(|number| read_document_inside(place, &mut connection, number));
@@ -167,7 +115,11 @@ fn main() {
         ("entry number N", read_entry),
         ("an update that 7 views follow", update),
     ];
-    for (name, operation) in operations {
-        compare(&places, &mut connection, name, operation);
+    let sizes: Vec<u64> = places.iter().map(|place| place.documents).collect();
+    for (case, operation) in operations {
+        compare_sizes("page-depth", case, &sizes, OPERATIONS, |size, number| {
+            let place = &places[size];
+            operation(place, &mut connection, number % place.documents);
+        });
     }
 }

@@ -7,14 +7,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_database::Databases;
+use scrinium_bench::{Against, Line, folder, median, report, scatter, timed};
+use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
     Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Parts, PortOptions,
     Server, Session, SessionToken,
 };
 use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 /// Everybody is an administrator, from memory: passwords are not what is measured.
 struct Anybody;
@@ -74,6 +78,83 @@ pub(crate) fn serve(databases: Databases, statistics: &Registry) -> SocketAddr {
     let address = server.addresses()[0];
     tokio::spawn(server.run(std::future::pending(), Duration::ZERO));
     address
+}
+
+/// A server over a store of its own, until the process ends.
+#[allow(dead_code, reason = "not every benchmark compares sizes")]
+pub(crate) struct Served {
+    pub(crate) databases: Databases,
+    pub(crate) store: Store,
+    address: SocketAddr,
+    _runtime: Runtime,
+    _folder: TempDir,
+}
+
+#[allow(dead_code, reason = "not every benchmark compares sizes")]
+impl Served {
+    pub(crate) fn start(budget_bytes: u64) -> Self {
+        let folder = folder();
+        let mut options = StoreOptions::new(folder.path());
+        options.budget_bytes = Some(budget_bytes);
+        let statistics = Registry::new();
+        let store = Store::open(options, &statistics).unwrap();
+        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let address = runtime.block_on(async { serve(databases.clone(), &statistics) });
+        Self { databases, store, address, _runtime: runtime, _folder: folder }
+    }
+
+    pub(crate) fn connect(&self) -> Connection {
+        Connection::open(self.address)
+    }
+
+    /// How many documents the databases have: `usual`, or what `SCRINIUM_SIZES` says.
+    pub(crate) fn sizes(usual: &[u64]) -> Vec<u64> {
+        let sizes = std::env::var("SCRINIUM_SIZES").ok();
+        sizes.map_or_else(
+            || usual.to_vec(),
+            |text| text.split(',').map(|size| size.parse().unwrap()).collect(),
+        )
+    }
+}
+
+/// Compares an operation at several sizes with what it costs at the first. `operation` gets the place of the size and a
+/// random number; rounds alternate between the sizes, and each is a median of so many operations.
+#[allow(dead_code, reason = "not every benchmark compares sizes")]
+pub(crate) fn compare_sizes(
+    bench: &str,
+    case: &str,
+    sizes: &[u64],
+    operations: u64,
+    mut operation: impl FnMut(usize, u64),
+) {
+    const ROUNDS: u64 = 7;
+    let mut values: Vec<Vec<f64>> = sizes.iter().map(|_| Vec::new()).collect();
+    // The first round warms up and is not counted.
+    for seed in 0..=ROUNDS {
+        for (size, values) in values.iter_mut().enumerate() {
+            let times: Vec<f64> = (0..operations)
+                .map(|count| {
+                    let ((), took) = timed(|| operation(size, scatter(seed << 32 ^ count)));
+                    took.as_secs_f64() * 1e6
+                })
+                .collect();
+            eprintln!("{case}: {:.1} us at {}", median(&times), sizes[size]);
+            if seed > 0 {
+                values.push(median(&times));
+            }
+        }
+    }
+    let (smallest, against) = (values[0].clone(), format!("the same at {} documents", sizes[0]));
+    for (size, values) in sizes.iter().zip(&values).skip(1) {
+        report(&Line {
+            name: bench,
+            case: &format!("{case}, {size} documents"),
+            values,
+            unit: "us",
+            against: Against::Measured(&against, &smallest),
+        });
+    }
 }
 
 /// A client's connection that waits for each answer.
