@@ -60,8 +60,12 @@ impl Health {
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
             self.measure(folder);
         }
-        let full = refused.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
-        if full { Err(StoreError::Full) } else { Ok(()) }
+        let is_full = || refused.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
+        if is_full() {
+            // What was measured last may be a second old, and there may be space again.
+            self.measure(folder);
+        }
+        if is_full() { Err(StoreError::Full) } else { Ok(()) }
     }
 
     /// Refuses writes as [`StoreError::Full`] while what is already in the log waits for space in the tree.

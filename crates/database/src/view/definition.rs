@@ -8,6 +8,8 @@ use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
 use serde_json::Value;
 
+use super::scripts::Functions;
+
 /// In which direction a column sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
@@ -65,8 +67,21 @@ pub(crate) enum Source {
 pub(crate) struct Script {
     pub(crate) map: String,
     /// `views.lib`, whose modules the function may require.
-    pub(crate) library: Option<Value>,
-    pub(crate) reducer: Option<Reducer>,
+    pub(crate) library: Option<Arc<Library>>,
+    pub(crate) reducer: Option<Arc<KnownReducer>>,
+}
+
+/// Modules that the map functions of a design document share.
+pub(crate) struct Library {
+    pub(crate) modules: Value,
+    /// What tells it from others.
+    pub(crate) functions: Functions,
+}
+
+/// A reduce function, with what tells it from others.
+pub(crate) struct KnownReducer {
+    pub(crate) reducer: Reducer,
+    pub(crate) functions: Functions,
 }
 
 /// A view as its design document describes it.

@@ -18,7 +18,8 @@ use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce}
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, Script, Sort, Source, Total};
+use super::definition::{Column, Definition, KnownReducer, Library, Script, Sort, Source, Total};
+use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
@@ -99,9 +100,9 @@ pub(crate) fn check(design: &Value) -> Result<()> {
             error: error.error(),
             reason: format!("view `{}`, {function}: {error}", definition.name),
         };
-        MapEngine::new(&[&script.map], script.library.as_ref(), Limits::default())
-            .map_err(|error| place("map", error))?;
-        if let Some(Reducer::Function(source)) = &script.reducer {
+        let modules = script.library.as_ref().map(|library| &library.modules);
+        MapEngine::new(&[&script.map], modules, Limits::default()).map_err(|error| place("map", error))?;
+        if let Some(Reducer::Function(source)) = script.reducer.as_ref().map(|known| &known.reducer) {
             check_reduce(source, &Limits::default()).map_err(|error| place("reduce", error))?;
         }
     }
@@ -114,12 +115,15 @@ fn parse_scripts(views: &Value) -> Result<Vec<Definition>> {
     if views.len() > MAX_VIEWS {
         return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
     }
-    let library = views.get("lib");
+    let library = views.get("lib").map(|modules| {
+        let functions = functions_of([modules.to_string().as_str()]);
+        Arc::new(Library { modules: modules.clone(), functions })
+    });
     let is_view = |(name, view): &(&String, &Value)| *name != "lib" || view.get("map").is_some();
-    views.iter().filter(is_view).map(|(name, view)| parse_script(name, view, library)).collect()
+    views.iter().filter(is_view).map(|(name, view)| parse_script(name, view, library.as_ref())).collect()
 }
 
-fn parse_script(name: &str, view: &Value, library: Option<&Value>) -> Result<Definition> {
+fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Result<Definition> {
     let text = |member: &str| match view.get(member) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -127,8 +131,13 @@ fn parse_script(name: &str, view: &Value, library: Option<&Value>) -> Result<Def
     };
     let map = text("map")?.ok_or_else(|| wrong(format!("view `{name}` has no `map` function")))?;
     let reducer = text("reduce")?.filter(|source| !source.is_empty());
-    let reducer = reducer.map(|source| Reducer::parse(&source)).transpose()?;
-    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": library});
+    let known = |source: String| {
+        let functions = functions_of([source.as_str()]);
+        Reducer::parse(&source).map(|reducer| Arc::new(KnownReducer { reducer, functions }))
+    };
+    let reducer = reducer.map(known).transpose()?;
+    let modules = library.map(|library| &library.modules);
+    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": modules});
     Ok(Definition {
         name: name.to_owned(),
         columns: vec![

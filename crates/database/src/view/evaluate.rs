@@ -6,7 +6,7 @@ use scrinium_store::Family;
 use serde_json::Value;
 
 use super::View;
-use super::definition::{Definition, Source};
+use super::definition::{Definition, Library, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::scripts::{Lent, functions_of};
@@ -106,12 +106,14 @@ impl<'a> Evaluator<'a> {
 
 /// An engine for each library that the views' functions use, or one for each function where some cannot be compiled.
 fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
-    let mut by_library: Vec<(Option<&Value>, Vec<usize>)> = Vec::new();
+    let mut by_library: Vec<(Option<&Library>, Vec<usize>)> = Vec::new();
     for (place, view) in views.iter().enumerate() {
         let Some(script) = view.definition.script() else { continue };
-        match by_library.iter_mut().find(|(library, _)| *library == script.library.as_ref()) {
+        let library = script.library.as_deref();
+        let functions = |library: Option<&Library>| library.map(|library| library.functions);
+        match by_library.iter_mut().find(|(other, _)| functions(*other) == functions(library)) {
             Some((_, places)) => places.push(place),
-            None => by_library.push((script.library.as_ref(), vec![place])),
+            None => by_library.push((library, vec![place])),
         }
     }
     let mut engines = Vec::new();
@@ -132,14 +134,14 @@ fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
 fn engine<'a>(
     database: &'a Database,
     views: &[&View],
-    library: Option<&Value>,
+    library: Option<&Library>,
     places: &[usize],
 ) -> std::result::Result<Lent<'a, MapEngine>, ScriptError> {
     let scripts = places.iter().filter_map(|place| views.get(*place)?.definition.script());
     let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
-    let modules = library.map(Value::to_string).unwrap_or_default();
-    let functions = functions_of(sources.iter().copied().chain([modules.as_str()]));
-    database.common.engines.map(functions, &sources, library)
+    let modules = library.map_or(&[][..], |library| &library.functions);
+    let functions = functions_of(sources.iter().map(|source| source.as_bytes()).chain([modules]));
+    database.common.engines.map(functions, &sources, library.map(|library| &library.modules))
 }
 
 /// The rows that a map function emitted; none, and a note, if it failed on the document.

@@ -6,12 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use scrinium_document::collation;
 use scrinium_index::{Entry, Reader};
-use scrinium_javascript::Reducer;
 use scrinium_store::{Direction, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::View;
-use super::definition::{Definition, Script, Sort, Total};
+use super::definition::{Definition, KnownReducer, Script, Sort, Total};
 use super::entries::{END_OF_KEY, StoredEntry, write_component};
 use super::scripts::Reducing;
 use crate::database::Database;
@@ -47,7 +46,7 @@ struct Totals {
     /// So many elements of the key make a category; 0: one total of everything.
     level: usize,
     /// The function of a JavaScript view, instead of totals of columns.
-    reducer: Option<Reducer>,
+    reducer: Option<Arc<KnownReducer>>,
 }
 
 /// The rows of a view that a query asks for.
@@ -205,7 +204,7 @@ fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<
         }
         None => 0,
     };
-    Ok(Some(Totals { columns: Vec::new(), level, reducer: Some(reducer.clone()) }))
+    Ok(Some(Totals { columns: Vec::new(), level, reducer: Some(Arc::clone(reducer)) }))
 }
 
 /// The ranges that a query asks for, in the order in which they are read.
@@ -416,7 +415,7 @@ impl ViewRows {
     }
 
     /// What the reduce function makes of the entries between two keys.
-    fn reduced(&self, reader: &Reader, reducer: &Reducer, from: &[u8], to: &[u8]) -> Result<String> {
+    fn reduced(&self, reader: &Reader, reducer: &KnownReducer, from: &[u8], to: &[u8]) -> Result<String> {
         let mut lent = self.database.common.engines.reduce(reducer)?;
         let Some(engine) = lent.get() else { return Ok("null".to_owned()) };
         let mut reducing = Reducing { definition: &self.definition, engine };

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
-use scrinium_javascript::{Limits, MapEngine, ReduceEngine, Reducer, Row, ScriptError};
+use scrinium_javascript::{Limits, MapEngine, ReduceEngine, Row, ScriptError};
 use serde_json::Value;
 
-use super::definition::Definition;
+use super::definition::{Definition, KnownReducer};
 use super::entries::StoredEntry;
 use crate::error::DatabaseError;
 
@@ -86,18 +86,18 @@ impl Engines {
         self.maps.lend(functions, || MapEngine::new(sources, library, Limits::default()))
     }
 
-    pub(crate) fn reduce(&self, reducer: &Reducer) -> Result<Lent<'_, ReduceEngine>, ScriptError> {
-        let functions = functions_of([format!("{reducer:?}").as_str()]);
-        self.reductions.lend(functions, || ReduceEngine::new(reducer.clone(), Limits::default()))
+    pub(crate) fn reduce(&self, known: &KnownReducer) -> Result<Lent<'_, ReduceEngine>, ScriptError> {
+        self.reductions.lend(known.functions, || ReduceEngine::new(known.reducer.clone(), Limits::default()))
     }
 }
 
 /// What tells engines apart.
-pub(crate) fn functions_of<'a>(sources: impl IntoIterator<Item = &'a str>) -> Functions {
+pub(crate) fn functions_of(sources: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Functions {
     let mut hasher = blake3::Hasher::new();
     for source in sources {
+        let source = source.as_ref();
         hasher.update(&(source.len() as u64).to_be_bytes());
-        hasher.update(source.as_bytes());
+        hasher.update(source);
     }
     let mut functions = [0; 16];
     hasher.finalize_xof().fill(&mut functions);
