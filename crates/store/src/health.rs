@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::StoreError;
-use crate::folder::Folder;
+use crate::tree::Tree;
 
 /// Free space is measured again after so many bytes were taken, besides once a second.
 const MEASURE_BYTES: u64 = 8 << 20;
@@ -42,28 +42,28 @@ impl Health {
     }
 
     /// Whether a commit of `bytes` may be taken.
-    pub(crate) fn admit(&self, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
-        self.admit_unless(&self.full, folder, bytes)
+    pub(crate) fn admit(&self, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
+        self.admit_unless(&self.full, tree, bytes)
     }
 
     /// Whether `bytes` that are derived from commits may be written. They have half of the reserve to
     /// themselves: on a full disk indexes can still follow what was accepted last, so that they are read.
-    pub(crate) fn admit_derived(&self, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
-        self.admit_unless(&self.half_used, folder, bytes)
+    pub(crate) fn admit_derived(&self, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
+        self.admit_unless(&self.half_used, tree, bytes)
     }
 
-    fn admit_unless(&self, refused: &AtomicBool, folder: &Folder, bytes: usize) -> Result<(), StoreError> {
+    fn admit_unless(&self, refused: &AtomicBool, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
         if let Some(reason) = self.failure.get() {
             return Err(StoreError::Failed { reason: reason.clone() });
         }
         let bytes = bytes as u64;
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
-            self.measure(folder);
+            self.measure(tree);
         }
         let is_full = || refused.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
         if is_full() {
             // What was measured last may be a second old, and there may be space again.
-            self.measure(folder);
+            self.measure(tree);
         }
         if is_full() { Err(StoreError::Full) } else { Ok(()) }
     }
@@ -76,12 +76,14 @@ impl Health {
     }
 
     /// Looks at the disk.
-    pub(crate) fn measure(&self, folder: &Folder) {
+    pub(crate) fn measure(&self, tree: &Tree) {
         self.since_measured.store(0, Ordering::Relaxed);
         // A file system that cannot tell how much is free is written to until it refuses.
-        let Ok(free_bytes) = folder.free_bytes() else { return };
+        let Ok(free_bytes) = tree.folder.free_bytes() else { return };
         self.half_used.store(free_bytes < self.reserve_bytes / 2, Ordering::Relaxed);
-        self.set_full(free_bytes < self.reserve_bytes, free_bytes);
+        // What was accepted and is not in its files yet will take space too, and not that of the reserve.
+        let left_bytes = free_bytes.saturating_sub(tree.budget.memtable_bytes());
+        self.set_full(left_bytes < self.reserve_bytes, free_bytes);
     }
 
     fn set_full(&self, full: bool, free_bytes: u64) {

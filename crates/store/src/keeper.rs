@@ -72,7 +72,7 @@ impl Core {
     }
 
     fn look(&self) {
-        self.health.measure(&self.tree.folder);
+        self.health.measure(&self.tree);
         self.tree.budget.used_bytes();
         let checkpointed = self.release_flushed().and_then(|()| {
             if self.progress.unflushed_bytes() >= self.checkpoint_log_bytes {

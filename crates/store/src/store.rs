@@ -62,7 +62,7 @@ impl Store {
         replay(&tree, &log, &recovery, &progress)?;
 
         let health = Arc::new(Health::new(options.reserve_bytes));
-        health.measure(&tree.folder);
+        health.measure(&tree);
         let applier =
             Applier { tree: Arc::clone(&tree), health: Arc::clone(&health), progress: Arc::clone(&progress) };
         let committer = Committer::start(log, applier, statistics);
@@ -154,7 +154,7 @@ impl Store {
             return Ok(());
         }
         let core = &self.inner.core;
-        core.health.admit_derived(&core.tree.folder, batch.len_bytes())?;
+        core.health.admit_derived(&core.tree, batch.len_bytes())?;
         self.check_committer()?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
@@ -180,7 +180,7 @@ impl Store {
         }
         let core = &self.inner.core;
         // As other derived changes, these go on longer than commits do when the disk is full.
-        core.health.admit_derived(&core.tree.folder, 0)?;
+        core.health.admit_derived(&core.tree, 0)?;
         self.check_committer()?;
         let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
         if files.entries() == 0 {
@@ -245,7 +245,7 @@ impl Store {
     /// Why not: [`StoreError::Full`], [`StoreError::Failed`] or [`StoreError::Closed`].
     pub fn check_writable(&self) -> Result<(), StoreError> {
         let core = &self.inner.core;
-        core.health.admit(&core.tree.folder, 0)?;
+        core.health.admit(&core.tree, 0)?;
         self.check_committer()
     }
 
@@ -284,7 +284,7 @@ impl Store {
             return Err(StoreError::WrongFamily { family, operation });
         }
         let core = &self.inner.core;
-        core.health.admit(&core.tree.folder, batch.len_bytes())
+        core.health.admit(&core.tree, batch.len_bytes())
     }
 
     /// What is derived from commits must not go on when they do not.
