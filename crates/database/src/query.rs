@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
+use crate::view::collection::Collection;
 use crate::view::{MangoIndexes, View};
 use examine::Examiner;
 use walk::{DocumentWalk, IndexWalk, Walk};
@@ -129,9 +130,9 @@ impl Database {
             Reading::Index { ranges, .. } => ranges.as_slice(),
             Reading::Documents { .. } => &[],
         };
-        let reader = view.index.index.reader()?;
-        let reached = reader.reached();
-        let mut walk = IndexWalk::new(self, &view.definition, reader, ranges, plan.direction);
+        let collection = Collection::open(view)?;
+        let reached = collection.reached();
+        let mut walk = IndexWalk::new(self, &view.definition, collection, ranges, plan.direction);
         if let Some(bookmark) = &query.bookmark {
             if bookmark.key.len() != view.definition.columns.len() {
                 return Err(foreign(bookmark));

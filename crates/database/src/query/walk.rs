@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use scrinium_index::Reader;
 use scrinium_mango::{Direction, IdRange, KeyRange};
 use scrinium_store::{Direction as StoreDirection, Family, KeyRange as StoreRange, Snapshot};
 use serde_json::Value;
@@ -12,6 +11,7 @@ use serde_json::Value;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
+use crate::view::collection::Collection;
 use crate::view::definition::Definition;
 use crate::view::entries::{StoredEntry, entry_key};
 
@@ -92,7 +92,7 @@ impl Ranges {
 pub(super) struct IndexWalk {
     database: Arc<Database>,
     definition: Arc<Definition>,
-    reader: Reader,
+    collection: Collection,
     ranges: Ranges,
     /// So many are left out by counting.
     skip: u64,
@@ -102,7 +102,7 @@ impl IndexWalk {
     pub(super) fn new(
         database: &Arc<Database>,
         definition: &Arc<Definition>,
-        reader: Reader,
+        collection: Collection,
         ranges: &[KeyRange],
         direction: Direction,
     ) -> Self {
@@ -110,7 +110,7 @@ impl IndexWalk {
         Self {
             database: Arc::clone(database),
             definition: Arc::clone(definition),
-            reader,
+            collection,
             ranges: Ranges::new(ranges.iter().map(range), direction),
             skip: 0,
         }
@@ -131,14 +131,14 @@ impl IndexWalk {
         let direction = self.ranges.direction;
         while let Some(range) = self.ranges.next() {
             if self.skip > 0 {
-                let entries = self.reader.count_range(&range.from, Some(&range.to))?;
+                let entries = self.collection.count_range(&range.from, &range.to)?;
                 if self.skip >= entries {
                     self.skip -= entries;
                     continue;
                 }
             }
             let skip = std::mem::take(&mut self.skip);
-            let mut cursor = self.reader.cursor(&range.from, Some(&range.to), direction, skip)?;
+            let mut cursor = self.collection.cursor(&range.from, &range.to, direction, skip)?;
             while let Some(stored) = cursor.next()? {
                 let entry = StoredEntry::of(&self.definition, &stored).ok_or_else(damaged)?;
                 let id = entry.id().ok_or_else(damaged)?;

@@ -1,0 +1,142 @@
+//! The ranges of an index that a query asks for, and where in them a page begins.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::rows::RowQuery;
+use crate::view::View;
+use crate::view::definition::Sort;
+use crate::view::entries::{END_OF_KEY, write_component};
+
+/// A range of an index: from the first key up to, not including, the second.
+pub(super) type Range = (Vec<u8>, Vec<u8>);
+
+/// The ranges that a query asks for, in the order in which they are read.
+pub(super) fn ranges(query: &RowQuery, sorts: &[Sort]) -> Vec<Range> {
+    if let Some(keys) = &query.keys {
+        let keys = keys.iter().map(|key| {
+            let start = key_prefix(key, sorts);
+            let mut end = start.clone();
+            end.push(END_OF_KEY + 1);
+            (start, end)
+        });
+        return if query.descending { keys.rev().collect() } else { keys.collect() };
+    }
+    let (low, low_id, high, high_id) = if query.descending {
+        (&query.end_key, &query.end_id, &query.start_key, &query.start_id)
+    } else {
+        (&query.start_key, &query.start_id, &query.end_key, &query.end_id)
+    };
+    let low_inclusive = !query.descending || query.inclusive_end;
+    let high_inclusive = query.descending || query.inclusive_end;
+    let from = match low {
+        None => Vec::new(),
+        Some(key) => edge(key_prefix(key, sorts), low_id.as_deref(), !low_inclusive),
+    };
+    // All entries are below this: no sort key, inverted or not, begins with it.
+    let to = match high {
+        None => vec![u8::MAX],
+        Some(key) => edge(key_prefix(key, sorts), high_id.as_deref(), high_inclusive),
+    };
+    vec![(from, to)]
+}
+
+/// What the entries of a key begin with. An array is a key of several columns; anything else is the
+/// first column's. Without columns that sort, the key is one, whatever it is.
+pub(super) fn key_prefix(key: &Value, sorts: &[Sort]) -> Vec<u8> {
+    let elements = match key {
+        Value::Array(elements) if !sorts.is_empty() => elements.as_slice(),
+        single => std::slice::from_ref(single),
+    };
+    let mut prefix = Vec::new();
+    for (index, element) in elements.iter().enumerate() {
+        write_component(&mut prefix, element, sorts.get(index).copied().unwrap_or(Sort::Ascending));
+    }
+    prefix
+}
+
+/// The place before a key's entries, or behind them; with an id, before or behind that document's.
+fn edge(mut prefix: Vec<u8>, id: Option<&str>, behind: bool) -> Vec<u8> {
+    match (id, behind) {
+        (None, false) => {}
+        (None, true) => prefix.push(END_OF_KEY + 1),
+        (Some(id), behind) => {
+            prefix.push(END_OF_KEY);
+            prefix.extend_from_slice(id.as_bytes());
+            if behind {
+                // The number behind the id is at most this.
+                prefix.extend_from_slice(&[u8::MAX; 2]);
+                prefix.push(0);
+            }
+        }
+    }
+    prefix
+}
+
+/// Where a page begins within the ranges asked for.
+pub(super) enum Begin {
+    /// Here or above, read forward.
+    From(Vec<u8>),
+    /// Below, read backward.
+    Below(Vec<u8>),
+}
+
+impl Begin {
+    /// Leaves of a range what lies behind.
+    pub(super) fn cut(&self, (from, to): &mut Range) {
+        match self {
+            Self::From(key) if *key > *from => from.clone_from(key),
+            Self::Below(key) if *key < *to => to.clone_from(key),
+            _ => {}
+        }
+    }
+
+    /// Behind an entry, in the direction of reading; or at it.
+    fn of_entry(mut key: Vec<u8>, query: &RowQuery, behind: bool) -> Self {
+        // No key lies between this one and it with a zero behind it.
+        if query.descending != behind {
+            key.push(0);
+        }
+        if query.descending { Self::Below(key) } else { Self::From(key) }
+    }
+}
+
+/// Where `find`, `at` and `from` have a page begin.
+pub(super) fn begin(
+    database: &Database,
+    view: &View,
+    query: &RowQuery,
+    sorts: &[Sort],
+) -> Result<Option<Begin>> {
+    let wrong =
+        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
+    match (&query.from, &query.at, &query.find) {
+        (None, None, None) => Ok(None),
+        (Some(token), None, None) => {
+            let key =
+                URL_SAFE_NO_PAD.decode(token).map_err(|_| wrong("`from` is not where a page ended."))?;
+            Ok(Some(Begin::of_entry(key, query, true)))
+        }
+        (None, Some(id), None) => {
+            let keys = view.index.entry_keys(database, &view.definition, id)?;
+            let first = if query.descending { keys.into_iter().max() } else { keys.into_iter().min() };
+            let missing =
+                || DatabaseError::NotFound { reason: "The document is not in the view.".to_owned() };
+            Ok(Some(Begin::of_entry(first.ok_or_else(missing)?, query, false)))
+        }
+        (None, None, Some(text)) => {
+            let falls = (sorts.first() == Some(&Sort::Descending)) != query.descending;
+            // Where values fall, what begins with the text lies before the text itself: from the highest such on.
+            let highest = if falls { "\u{ffff}" } else { "" };
+            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), sorts);
+            if query.descending {
+                key.push(u8::MAX);
+            }
+            Ok(Some(if query.descending { Begin::Below(key) } else { Begin::From(key) }))
+        }
+        _ => Err(wrong("Only one of `find`, `at` and `from` can say where a page begins.")),
+    }
+}

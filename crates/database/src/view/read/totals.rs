@@ -1,0 +1,251 @@
+//! Totals of categories, and what functions reduce groups of keys to.
+
+use std::sync::Arc;
+
+use scrinium_document::collation;
+use scrinium_store::Direction;
+use serde_json::{Map, Value, json};
+
+use super::ViewRows;
+use super::range::{Range, key_prefix};
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::rows::{Row, RowQuery};
+use crate::view::View;
+use crate::view::collection::Collection;
+use crate::view::definition::{KnownReducer, Script, Total};
+use crate::view::entries::{END_OF_KEY, StoredEntry};
+use crate::view::scripts::Reducing;
+
+/// How totals are taken.
+pub(super) struct Totals {
+    columns: Vec<(String, Total)>,
+    /// So many elements of the key make a category; 0: one total of everything.
+    level: usize,
+    /// The function of a JavaScript view, instead of totals of columns.
+    reducer: Option<Arc<KnownReducer>>,
+}
+
+/// A formula view gives rows unless totals are asked for, by `reduce`, `group` or `group_level`.
+pub(super) fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Result<Option<Totals>> {
+    let grouped = query.group || query.group_level.is_some();
+    if let Some(script) = view.definition.script() {
+        return wanted_reduction(script, query, grouped);
+    }
+    if query.reduce == Some(false) && grouped || query.reduce.is_none() && !grouped {
+        return Ok(None);
+    }
+    if query.reduce == Some(false) {
+        return Ok(None);
+    }
+    if query.include_documents {
+        return Err(DatabaseError::BadRequest {
+            error: "query_parse_error",
+            reason: "`include_docs` is invalid for reduce".to_owned(),
+        });
+    }
+    let level = match query.group_level {
+        Some(level) => usize::try_from(level).unwrap_or(usize::MAX).min(sorted),
+        None if query.group || query.keys.is_some() => sorted,
+        None => 0,
+    };
+    let columns = view.definition.totals();
+    let columns = columns.filter_map(|column| Some((column.title.clone(), column.total?))).collect();
+    Ok(Some(Totals { columns, level, reducer: None }))
+}
+
+/// CouchDB's rules: a view with a reduce function is reduced unless that is declined.
+fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<Option<Totals>> {
+    let wrong =
+        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
+    let Some(reducer) = &script.reducer else {
+        return match query.reduce {
+            Some(true) => Err(wrong("Reduce is invalid for map-only views.")),
+            _ if grouped => Err(wrong("Invalid use of grouping on a map view.")),
+            _ => Ok(None),
+        };
+    };
+    if query.reduce == Some(false) {
+        return if grouped { Err(wrong("Invalid use of grouping on a map view.")) } else { Ok(None) };
+    }
+    if query.include_documents {
+        return Err(wrong("`include_docs` is invalid for reduce"));
+    }
+    let level = match query.group_level {
+        Some(level) => usize::try_from(level).unwrap_or(usize::MAX),
+        None if query.group => usize::MAX,
+        None if query.keys.is_some() => {
+            return Err(wrong("Multi-key fetches for reduce views must use `group=true`"));
+        }
+        None => 0,
+    };
+    Ok(Some(Totals { columns: Vec::new(), level, reducer: Some(Arc::clone(reducer)) }))
+}
+
+impl ViewRows {
+    /// One row of totals, and the rest of the range back to where it came from.
+    pub(super) fn take_totals(&mut self, from: Vec<u8>, to: Vec<u8>, rows: &mut Vec<Row>) -> Result<()> {
+        let Some(totals) = &self.totals else { return Ok(()) };
+        let collection = self.collection.clone();
+        let mut cursor = collection.cursor(&from, &to, self.direction, 0)?;
+        let Some(stored) = cursor.next()? else { return Ok(()) };
+        let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
+        let entry = StoredEntry::of(&self.definition, &stored).ok_or_else(damaged)?;
+        if let Some(reducer) = &totals.reducer {
+            let stored = stored.key.to_vec();
+            let key = self.definition.key_json(&entry.columns);
+            let group = Group::of(&key, totals.level).ok_or_else(damaged)?;
+            let (first, last) = match &group.range {
+                None => (from.clone(), to.clone()),
+                // Of keys so long that they are cut, each is a group.
+                Some((first, last)) if *first > stored || *last <= stored => {
+                    (stored.clone(), keys::next(&stored))
+                }
+                Some((first, last)) => (first.clone().max(from.clone()), last.clone().min(to.clone())),
+            };
+            let value = self.reduced(&collection, reducer, &first, &last)?;
+            let row = Row { key: group.key, value: Some(value), ..Row::default() };
+            self.give_total(row, (from, to), (first, last), rows);
+            return Ok(());
+        }
+        let category = entry.category(totals.level).ok_or_else(damaged)?.to_vec();
+        let (first, last) = if totals.level == 0 {
+            (from.clone(), to.clone())
+        } else {
+            (category.clone().max(from.clone()), keys::successor(&category).min(to.clone()))
+        };
+        let parent = entry.category(totals.level.saturating_sub(1)).ok_or_else(damaged)?.to_vec();
+        let above = if parent.is_empty() { vec![u8::MAX] } else { keys::successor(&parent) };
+        let row = Row {
+            key: category_key(&self.definition.key_json(&entry.columns), totals.level).ok_or_else(damaged)?,
+            value: Some(totals.of(&collection, (&first, &last), (parent.as_slice(), &above))?),
+            ..Row::default()
+        };
+        self.give_total(row, (from, to), (first, last), rows);
+        Ok(())
+    }
+
+    /// A row of totals is given or skipped; what is left of the range comes next.
+    fn give_total(&mut self, row: Row, (from, to): Range, (first, last): Range, rows: &mut Vec<Row>) {
+        match self.direction {
+            Direction::Forward => self.ranges.push_front((last, to)),
+            Direction::Backward => self.ranges.push_front((from, first)),
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else {
+            self.left -= 1;
+            rows.push(row);
+        }
+    }
+
+    /// What the reduce function makes of the entries between two keys.
+    fn reduced(
+        &self,
+        collection: &Collection,
+        reducer: &KnownReducer,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<String> {
+        let mut lent = self.database.common.engines.reduce(reducer)?;
+        let Some(engine) = lent.get() else { return Ok("null".to_owned()) };
+        let mut reducing = Reducing { definition: &self.definition, engine };
+        match collection.reduce_range(from, to, &mut reducing)? {
+            None => Ok("null".to_owned()),
+            Some(state) => Ok(reducing.engine.finish(&String::from_utf8_lossy(&state))?),
+        }
+    }
+}
+
+/// A group of the keys that a map function emitted.
+struct Group {
+    /// Its key, as the reader sees it.
+    key: String,
+    /// Where it lies; `None`: everything.
+    range: Option<Range>,
+}
+
+impl Group {
+    /// The group of a key: all keys; all arrays that agree in so many elements; or those that are the same.
+    fn of(key_json: &str, level: usize) -> Option<Self> {
+        if level == 0 {
+            return Some(Self { key: "null".to_owned(), range: None });
+        }
+        let key: Value = serde_json::from_str(key_json).ok()?;
+        match key {
+            Value::Array(mut elements) if elements.len() > level => {
+                elements.truncate(level);
+                let mut from = Vec::new();
+                collation::write_array_start(&mut from);
+                elements.iter().for_each(|element| collation::write_sort_key(&mut from, element));
+                let to = keys::successor(&from);
+                Some(Self { key: Value::Array(elements).to_string(), range: Some((from, to)) })
+            }
+            key => {
+                let from = key_prefix(&key, &[]);
+                let mut to = from.clone();
+                to.push(END_OF_KEY + 1);
+                // An array that is as short as the group is the group of longer ones too.
+                let to = match &key {
+                    Value::Array(elements) if elements.len() == level => {
+                        let open = from.split_last().map(|(_, open)| open).unwrap_or_default();
+                        keys::successor(open)
+                    }
+                    _ => to,
+                };
+                Some(Self { key: key_json.to_owned(), range: Some((from, to)) })
+            }
+        }
+    }
+}
+
+/// The key of a category: `null` for all, else the first elements of an entry's key.
+fn category_key(key_json: &str, level: usize) -> Option<String> {
+    if level == 0 {
+        return Some("null".to_owned());
+    }
+    let Ok(Value::Array(mut elements)) = serde_json::from_str(key_json) else { return None };
+    elements.truncate(level);
+    Some(Value::Array(elements).to_string())
+}
+
+impl Totals {
+    /// What lies between two keys: the number of entries, and each total in its way. `parent` is the category above,
+    /// or the whole view.
+    fn of(
+        &self,
+        collection: &Collection,
+        (from, to): (&[u8], &[u8]),
+        parent: (&[u8], &[u8]),
+    ) -> Result<String> {
+        let count = collection.count_range(from, to)?;
+        let sums = collection.sums_range(from, to)?;
+        let wants = |total: Total| self.columns.iter().any(|(_, wanted)| *wanted == total);
+        let of_parent = if wants(Total::PercentOfParent) {
+            collection.sums_range(parent.0, parent.1)?
+        } else {
+            Vec::new()
+        };
+        let of_all = if wants(Total::PercentOfAll) { collection.sums()? } else { Vec::new() };
+        #[allow(clippy::cast_precision_loss, reason = "an average needs no more than 53 bits")]
+        let shown = |place: usize, sum: f64, total: Total| match total {
+            Total::Sum => sum,
+            Total::Average => sum / count.max(1) as f64,
+            Total::PercentOfParent => percent(sum, of_parent.get(place)),
+            Total::PercentOfAll => percent(sum, of_all.get(place)),
+        };
+        let columns = self.columns.iter().zip(&sums).enumerate();
+        let totals: Map<String, Value> = columns
+            .map(|(place, ((title, total), sum))| (title.clone(), json!(shown(place, *sum, *total))))
+            .collect();
+        Ok(json!({"count": count, "totals": totals}).to_string())
+    }
+}
+
+/// Nothing is no percent of nothing.
+fn percent(part: f64, whole: Option<&f64>) -> f64 {
+    match whole {
+        Some(whole) if *whole != 0.0 => part * 100.0 / whole,
+        _ => 0.0,
+    }
+}
