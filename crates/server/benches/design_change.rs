@@ -16,11 +16,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use scrinium_bench::client::{crowd, work};
-use scrinium_bench::discussion::design;
+use scrinium_bench::discussion::{another_design, design};
 use scrinium_bench::process::Processors;
 use scrinium_bench::server::{Discussion, Server};
 use scrinium_bench::{Against, Line, percentile, report, scatter, setting, timed};
-use serde_json::{Value, json};
 
 const DOCUMENTS: u64 = 256_000;
 const CLIENTS: u64 = 8;
@@ -86,16 +85,6 @@ impl Place {
     }
 }
 
-/// The seven views with other titles, so that none of them is there.
-fn another(round: u64) -> Value {
-    let mut design = design();
-    design["_id"] = json!(format!("_design/another{round}"));
-    for view in design["views"].as_object_mut().unwrap().values_mut() {
-        view["columns"][0]["title"] = json!(format!("Column {round}"));
-    }
-    design
-}
-
 fn main() {
     let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[]);
     let discussion = Discussion::fill(&server, "discussion", setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
@@ -108,7 +97,7 @@ fn main() {
         let processors = Processors::now();
         before.push(place.load(think, round << 1, || sleep(BEFORE)));
         let busy = processors.busy_since();
-        let (design, mut revision) = (another(round), String::new());
+        let (design, mut revision) = (another_design(round), String::new());
         let (times, building) = timed(|| {
             place.load(think, round << 1 | 1, || revision = place.discussion.build(&mut connection, &design))
         });

@@ -94,7 +94,8 @@ impl Postgres {
     fn wait(&self) -> String {
         let began = Instant::now();
         loop {
-            let output = self.client("psql").args(["-Atc", "SHOW server_version"]).output().unwrap();
+            let mut psql = self.client("psql");
+            let output = psql.args(["-Atc", "SHOW server_version"]).stderr(Stdio::null()).output().unwrap();
             let version = String::from_utf8_lossy(&output.stdout).into_owned();
             if let Some(number) = version.split_whitespace().next() {
                 return format!("PostgreSQL {number}");
@@ -142,7 +143,7 @@ impl Postgres {
             .client("pgbench")
             .args(["-n", "-M", "prepared", "-j", &clients.min(2).to_string(), "-c", &clients.to_string()])
             .args(bound)
-            .args(["--random-seed=rand", "-l", "--log-prefix"])
+            .args(["-l", "--log-prefix"])
             .arg(&log)
             .arg("-f")
             .arg(&path)
