@@ -14,6 +14,7 @@ mod folder;
 mod read;
 mod registry;
 mod scripts;
+pub(crate) mod streams;
 mod update;
 
 use std::collections::{HashMap, HashSet};
