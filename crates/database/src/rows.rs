@@ -60,6 +60,10 @@ pub struct RowQuery {
     pub next_page: bool,
     /// Begin behind the row where an earlier page ended, as [`Rows::next_page`] told.
     pub from: Option<String>,
+    /// In the order of this column first, then of the view's own; of columns that the view offers for it.
+    pub resort: Option<String>,
+    /// In which direction, of a column that offers both.
+    pub resort_descending: Option<bool>,
 }
 
 impl Default for RowQuery {
@@ -86,6 +90,8 @@ impl Default for RowQuery {
             at: None,
             next_page: false,
             from: None,
+            resort: None,
+            resort_descending: None,
         }
     }
 }

@@ -56,9 +56,7 @@ fn folded(text: &str, sensitivity: Sensitivity) -> String {
 fn folded_value(value: &Value, sensitivity: Sensitivity) -> Value {
     match value {
         Value::String(text) => Value::from(folded(text, sensitivity)),
-        Value::Array(elements) => {
-            elements.iter().map(|element| folded_value(element, sensitivity)).collect()
-        }
+        Value::Array(elements) => elements.iter().map(|element| folded_value(element, sensitivity)).collect(),
         Value::Object(members) => Value::Object(
             members
                 .iter()

@@ -4,17 +4,21 @@ use scrinium_index::{Cursor, Reader, Reduce};
 use scrinium_store::Direction;
 
 use super::View;
+use super::unique::CANDIDATES;
 use crate::error::{DatabaseError, Result};
 
 /// A view's entries as one reader sees them, as they stood at one moment. Counting costs O(log n). Clones share it.
 #[derive(Clone)]
 pub(crate) struct Collection {
     reader: Reader,
+    /// Behind the entries that are shown lie others.
+    has_candidates: bool,
 }
 
 impl Collection {
     pub(crate) fn open(view: &View) -> Result<Self> {
-        Ok(Self { reader: view.index.index.reader()? })
+        let has_candidates = view.definition.keys.is_unique;
+        Ok(Self { reader: view.index.index.reader()?, has_candidates })
     }
 
     /// The number of the last change that it holds.
@@ -24,7 +28,7 @@ impl Collection {
 
     /// Number of entries.
     pub(crate) fn len(&self) -> Result<u64> {
-        Ok(self.reader.len())
+        if self.has_candidates { self.position(&[CANDIDATES]) } else { Ok(self.reader.len()) }
     }
 
     /// The sums of all entries, column by column.
