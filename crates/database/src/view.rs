@@ -133,9 +133,12 @@ impl Database {
             Freshness::UpToDate => Arc::clone(&now),
             _ => self.answering(design, view, &query, &now),
         };
+        let is_built = |group: &Group| group.answering(view, &query).is_some_and(View::is_built);
         match query.freshness {
             // Views that are not built are left to the background where there are others to answer for them.
-            Freshness::Usual if now.before.lock().is_some() => self.update_built_views(&group)?,
+            Freshness::Usual if now.before.lock().is_some() && is_built(&group) => {
+                self.update_built_views(&group)?;
+            }
             Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => self.views.want(design),

@@ -8,9 +8,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Server, get, put};
+use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, Freshness, Row, RowQuery};
+use scrinium_database::{Database, EditMode, Freshness, Row, RowQuery};
 use scrinium_document::collation::{descending, sort_key};
 use serde_json::{Value, json};
 
@@ -448,6 +448,34 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
         error(RowQuery { resort_descending: Some(true), ..RowQuery::default() }),
         "`resort_order` is of `resort`, which names a column."
     );
+}
+
+/// An order that was asked for answers as its view does while a changed design is built; one that is new, and any view
+/// that nothing answers for, once showed nothing until then.
+#[test]
+fn orders_before_a_change_of_design_answer_until_the_new_views_are_built() {
+    let server = Server::quick();
+    let database = server.databases.create("large").unwrap();
+    let documents = (0..2500).map(|n| edit(&json!({"_id": format!("{n:04}"), "A": n, "B": 5000 - n})));
+    database.update(documents.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    let column = |title: &str, formula: &str| json!({"title": title, "formula": formula, "resort": "desc"});
+    let mut design = json!({"_id": "_design/d", "language": "formula", "views": {"orders": {
+        "columns": [{"title": "Key", "formula": "A", "sort": "asc"}, column("A", "A"), column("B", "B")]}}});
+    let first = put(&database, &design).unwrap();
+    let by = |title: &str| RowQuery { resort: Some(title.to_owned()), limit: Some(1), ..RowQuery::default() };
+    let key = |view: &str, query: RowQuery| read(&database, view, query).1[0].key.clone();
+    assert_eq!(key("orders", by("A")), "[2499,2499]");
+    design["_rev"] = json!(first.revision);
+    design["views"]["orders"]["columns"][0]["formula"] = json!("A + 1");
+    design["views"]["added"] = design["views"]["orders"].clone();
+    design["views"]["added"]["columns"][0]["formula"] = json!("A + 2");
+    put(&database, &design).unwrap();
+    assert_eq!(key("orders", by("A")), "[2499,2499]");
+    assert_eq!(key("orders", by("B")), "[5000,1]");
+    assert_eq!(key("added", by("B")), "[5000,2]");
+    assert_eq!(key("added", RowQuery { limit: Some(1), ..RowQuery::default() }), "[2]");
+    database.update_view_group("d").unwrap();
+    assert_eq!(key("orders", by("A")), "[2499,2500]");
 }
 
 #[test]
