@@ -255,6 +255,10 @@ impl Both {
                     theirs.push(values.1.each_second);
                 }
             }
+            let updated =
+                self.postgres.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'documents'");
+            let asked = theirs.iter().sum::<f64>() * UPDATE_ROUND.as_secs_f64();
+            assert!(updated.parse::<f64>().unwrap() > asked, "not every update found its document");
             let case = format!("updates that 7 views follow, {clients} clients");
             line(&case, &ours, "updates/s", &format!("{}, 7 indexes", self.postgres.name), &theirs);
         }
