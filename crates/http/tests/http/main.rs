@@ -11,6 +11,7 @@
 
 mod attachments;
 mod bulk;
+mod categories;
 mod changes;
 mod common;
 mod databases;

@@ -1,0 +1,418 @@
+//! Pages with categories as rows, against a list of entries that is grouped by looking at all of them.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Server, get, put};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use scrinium_database::{CategoryQuery, Database, Row, RowQuery};
+use serde_json::{Value, json};
+
+/// A document: its values for each category column, for the sorted column, and to be added up.
+type Document = (Vec<Vec<Value>>, u8, u32);
+
+/// A view: in which direction each category column sorts, and whether a column that is none sorts behind them.
+#[derive(Clone, Debug)]
+struct View {
+    falls: Vec<bool>,
+    sorted: bool,
+}
+
+#[derive(Clone, Debug)]
+struct ModelEntry {
+    key: Vec<Value>,
+    id: String,
+    size: u32,
+}
+
+/// A row as the model has it; `before`: how many entries come before it.
+#[derive(Clone, Debug, PartialEq)]
+struct ModelRow {
+    id: Option<String>,
+    key: Value,
+    level: usize,
+    /// Count, sum, children, and whether it is expanded.
+    category: Option<(u64, f64, u64, bool)>,
+    before: u64,
+}
+
+/// Numbers before texts, and nothing before both.
+fn compare(left: &Value, right: &Value) -> Ordering {
+    let rank = |value: &Value| (value.as_u64(), value.as_str().map(str::to_owned));
+    let kind = |value: &Value| (!value.is_null(), value.is_string());
+    kind(left).cmp(&kind(right)).then_with(|| rank(left).cmp(&rank(right)))
+}
+
+impl View {
+    fn design(&self) -> Value {
+        let sort = |falls: bool| if falls { "desc" } else { "asc" };
+        let category = |(place, falls): (usize, &bool)| json!({"title": format!("C{place}"), "formula": format!("C{place}"), "category": true, "sort": sort(*falls)});
+        let mut columns: Vec<Value> = self.falls.iter().enumerate().map(category).collect();
+        if self.sorted {
+            columns.push(json!({"title": "Name", "formula": "Name", "sort": "asc"}));
+        }
+        columns.push(json!({"title": "Size", "formula": "Size", "total": true}));
+        json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": columns}}})
+    }
+
+    /// All entries in the order of the view.
+    fn entries(&self, documents: &BTreeMap<String, Document>) -> Vec<ModelEntry> {
+        let mut entries = Vec::new();
+        for (id, (values, name, size)) in documents {
+            let mut keys = vec![Vec::new()];
+            for values in values.iter().take(self.falls.len()) {
+                let values = if values.is_empty() { &vec![json!("")] } else { values };
+                let with = |key: Vec<Value>| {
+                    let value = |value: &Value| if value == "" { Value::Null } else { value.clone() };
+                    values
+                        .iter()
+                        .map(move |next| [key.clone(), vec![value(next)]].concat())
+                        .collect::<Vec<_>>()
+                };
+                keys = keys.into_iter().flat_map(with).collect();
+            }
+            for mut key in keys {
+                if self.sorted {
+                    key.push(json!(name));
+                }
+                entries.push(ModelEntry { key, id: id.clone(), size: *size });
+            }
+        }
+        let in_order = |left: &ModelEntry, right: &ModelEntry| {
+            let columns = left.key.iter().zip(&right.key).enumerate().map(|(place, (left, right))| {
+                let falls = self.falls.get(place).copied().unwrap_or(false);
+                if falls { compare(right, left) } else { compare(left, right) }
+            });
+            columns.fold(Ordering::Equal, Ordering::then).then_with(|| left.id.cmp(&right.id))
+        };
+        entries.sort_by(in_order);
+        entries
+    }
+
+    fn rows(&self, documents: &BTreeMap<String, Document>, query: &RowQuery) -> Vec<ModelRow> {
+        let mut entries = self.entries(documents);
+        if query.descending {
+            entries.reverse();
+        }
+        let mut rows = Vec::new();
+        self.group(&entries, 0, query.categories.as_ref().unwrap(), 0, &mut rows);
+        rows
+    }
+
+    fn group(
+        &self,
+        entries: &[ModelEntry],
+        level: usize,
+        query: &CategoryQuery,
+        mut before: u64,
+        rows: &mut Vec<ModelRow>,
+    ) {
+        if level == self.falls.len() {
+            rows.extend(entries.iter().zip(before..).map(|(entry, before)| ModelRow {
+                id: Some(entry.id.clone()),
+                key: json!(entry.key),
+                level,
+                category: None,
+                before,
+            }));
+            return;
+        }
+        for group in entries.chunk_by(|left, right| left.key[level] == right.key[level]) {
+            let key = json!(group[0].key[..=level]);
+            let is_usual = query.level.is_none_or(|usual| level < usize::try_from(usual).unwrap());
+            let is_expanded =
+                if is_usual { !query.collapse.contains(&key) } else { query.expand.contains(&key) };
+            let is_same = |left: &ModelEntry, right: &ModelEntry| left.key[level + 1] == right.key[level + 1];
+            let children = match level + 1 == self.falls.len() {
+                true => group.len(),
+                false => group.chunk_by(is_same).count(),
+            };
+            let sum = group.iter().map(|entry| f64::from(entry.size)).sum();
+            let category = Some((group.len() as u64, sum, children as u64, is_expanded));
+            rows.push(ModelRow { id: None, key, level, category, before });
+            if is_expanded {
+                self.group(group, level + 1, query, before, rows);
+            }
+            before += group.len() as u64;
+        }
+    }
+}
+
+/// What tells a row from others.
+fn name_of(row: &Row) -> (Option<String>, Value, usize) {
+    (row.id.clone(), serde_json::from_str(&row.key).unwrap(), row.level.unwrap() as usize)
+}
+
+fn named(row: &ModelRow) -> (Option<String>, Value, usize) {
+    (row.id.clone(), row.key.clone(), row.level)
+}
+
+/// A row without its place.
+fn shown(row: &Row) -> ModelRow {
+    let (id, key, level) = name_of(row);
+    let category = row.expanded.map(|expanded| {
+        let value: Value = serde_json::from_str(row.value.as_ref().unwrap()).unwrap();
+        let number = |name: &str| value[name].as_u64().unwrap();
+        (number("count"), value["totals"]["Size"].as_f64().unwrap(), number("children"), expanded)
+    });
+    ModelRow { id, key, level, category, before: 0 }
+}
+
+fn without_places(rows: &[ModelRow]) -> Vec<ModelRow> {
+    rows.iter().map(|row| ModelRow { before: 0, ..row.clone() }).collect()
+}
+
+/// The rows of a page, its offset, and where the next one begins.
+fn page(database: &Arc<Database>, query: &RowQuery) -> (Vec<Row>, u64, Option<String>) {
+    let mut rows = database.view("d", "v", RowQuery { next_page: true, ..query.clone() }).unwrap();
+    let mut all = Vec::new();
+    loop {
+        let some = rows.next_rows(3).unwrap();
+        if some.is_empty() {
+            return (all, rows.offset.unwrap(), rows.next_page().unwrap());
+        }
+        all.extend(some);
+    }
+}
+
+fn read(database: &Arc<Database>, query: &RowQuery) -> (Vec<ModelRow>, u64) {
+    let (rows, offset, _) = page(database, query);
+    (rows.iter().map(shown).collect(), offset)
+}
+
+fn store(database: &Arc<Database>, id: &str, (values, name, size): &Document) {
+    let mut json = json!({"_id": id, "Name": name, "Size": size});
+    for (place, values) in values.iter().enumerate() {
+        json[format!("C{place}")] = json!(values);
+    }
+    put(database, &json).unwrap();
+}
+
+fn remove(database: &Arc<Database>, id: &str) {
+    let old = get(database, id).unwrap();
+    put(database, &json!({"_id": id, "_rev": old["_rev"], "_deleted": true})).unwrap();
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        3 => prop::sample::select(vec!["a", "b", "c"]).prop_map(Value::from),
+        1 => (1..3_u32).prop_map(Value::from),
+        1 => Just(json!("")),
+    ]
+}
+
+fn any_document() -> impl Strategy<Value = Document> {
+    let values = prop::collection::vec(any_value(), 0..3).prop_map(|mut values| {
+        values.sort_by(compare);
+        values.dedup();
+        // A list of one kind, as fields of documents are.
+        let is_text = values.last().is_some_and(Value::is_string);
+        values.retain(|value| value.is_string() == is_text);
+        values
+    });
+    (prop::collection::vec(values, 3), 0..3_u8, 0..100_u32)
+}
+
+fn any_view() -> impl Strategy<Value = View> {
+    (prop::collection::vec(any::<bool>(), 1..=3), any::<bool>())
+        .prop_map(|(falls, sorted)| View { falls, sorted })
+}
+
+/// Which categories are expanded, the direction, and the size of pages.
+type Question = (Option<u32>, Vec<prop::sample::Index>, Vec<prop::sample::Index>, bool, u64);
+
+fn any_question() -> impl Strategy<Value = Question> {
+    let some = || prop::collection::vec(any::<prop::sample::Index>(), 0..6);
+    (prop::option::of(0..3_u32), some(), some(), any::<bool>(), 1..9_u64)
+}
+
+fn query_of(
+    view: &View,
+    documents: &BTreeMap<String, Document>,
+    (level, expand, collapse, descending, _): &Question,
+) -> RowQuery {
+    let all = RowQuery { categories: Some(CategoryQuery::default()), ..RowQuery::default() };
+    let keys: Vec<Value> = view
+        .rows(documents, &all)
+        .into_iter()
+        .filter(|row| row.category.is_some())
+        .map(|row| row.key)
+        .collect();
+    let pick = |picks: &[prop::sample::Index]| -> Vec<Value> {
+        if keys.is_empty() { Vec::new() } else { picks.iter().map(|pick| pick.get(&keys).clone()).collect() }
+    };
+    let expand = pick(expand);
+    let mut collapse = pick(collapse);
+    collapse.retain(|key| !expand.contains(key));
+    let categories = Some(CategoryQuery { level: *level, expand, collapse });
+    RowQuery { categories, descending: *descending, ..RowQuery::default() }
+}
+
+fn check(
+    database: &Arc<Database>,
+    view: &View,
+    documents: &BTreeMap<String, Document>,
+    question: &Question,
+) -> Result<(), TestCaseError> {
+    let query = query_of(view, documents, question);
+    let expected = view.rows(documents, &query);
+    let entries = view.entries(documents).len() as u64;
+    let before = |place: usize| expected.get(place).map_or(entries, |row| row.before);
+    prop_assert_eq!(read(database, &query).0, without_places(&expected));
+    for skip in 0..=expected.len() {
+        let (rows, offset) =
+            read(database, &RowQuery { skip: skip as u64, limit: Some(question.4), ..query.clone() });
+        let end = expected.len().min(skip + usize::try_from(question.4).unwrap());
+        prop_assert_eq!(rows, without_places(&expected[skip..end]));
+        prop_assert_eq!(offset, before(skip), "before row {}", skip);
+    }
+    let (mut from, mut seen) = (None, Vec::new());
+    loop {
+        let (rows, offset, next) =
+            page(database, &RowQuery { from, limit: Some(question.4), ..query.clone() });
+        prop_assert_eq!(offset, before(seen.len()));
+        seen.extend(rows.iter().map(shown));
+        prop_assert_eq!(next.is_some(), seen.len() < expected.len(), "a page more than there is");
+        from = next;
+        if from.is_none() {
+            break;
+        }
+    }
+    prop_assert_eq!(seen, without_places(&expected));
+    for (place, row) in expected.iter().enumerate() {
+        if row.category.is_some() {
+            let behind = expected[place + 1..].iter().position(|other| other.level <= row.level);
+            let end = behind.map_or(expected.len(), |behind| place + 1 + behind);
+            let key = Some(row.key.clone());
+            let from = RowQuery { start_key: key.clone(), ..query.clone() };
+            prop_assert_eq!(read(database, &from), (without_places(&expected[place..]), row.before));
+            let within = RowQuery { end_key: key.clone(), ..from.clone() };
+            prop_assert_eq!(read(database, &within).0, without_places(&expected[place..end]));
+            let listed = RowQuery { keys: key.clone().map(|key| vec![key]), ..query.clone() };
+            prop_assert_eq!(read(database, &listed).0, without_places(&expected[place..end]));
+            let until = RowQuery { end_key: key, inclusive_end: false, ..query.clone() };
+            // Of categories that this one lies in, there are rows only where something of them comes before it.
+            let is_first = |other: &&ModelRow| other.before == row.before;
+            let above = expected[..place].iter().rev().take_while(is_first).count();
+            prop_assert_eq!(read(database, &until).0, without_places(&expected[..place - above]));
+        }
+    }
+    check_at(database, view, documents, &query)
+}
+
+/// A page that begins at a document has its first entry first, whatever is collapsed.
+fn check_at(
+    database: &Arc<Database>,
+    view: &View,
+    documents: &BTreeMap<String, Document>,
+    query: &RowQuery,
+) -> Result<(), TestCaseError> {
+    for id in documents.keys() {
+        let mut open = query.clone();
+        let all = RowQuery { categories: Some(CategoryQuery::default()), ..query.clone() };
+        let first = view.rows(documents, &all).into_iter().find(|row| row.id.as_ref() == Some(id)).unwrap();
+        let categories = open.categories.as_mut().unwrap();
+        for level in 0..view.falls.len() {
+            let key = json!(first.key.as_array().unwrap()[..=level]);
+            categories.collapse.retain(|other| *other != key);
+            categories.expand.push(key);
+        }
+        let expected = view.rows(documents, &open);
+        let place = expected.iter().position(|row| row.id.as_ref() == Some(id)).unwrap();
+        let at = RowQuery { at: Some(id.clone()), ..query.clone() };
+        prop_assert_eq!(read(database, &at), (without_places(&expected[place..]), first.before));
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_are_what_grouping_a_list_would_give() {
+    let server = Server::quick();
+    let number = std::cell::Cell::new(0);
+    let strategy =
+        (any_view(), prop::collection::vec(any_document(), 0..14), prop::collection::vec(any_question(), 4));
+    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+    TestRunner::new(config)
+        .run(&strategy, |(view, documents, questions)| {
+            number.set(number.get() + 1);
+            let database = server.databases.create(&format!("db{}", number.get())).unwrap();
+            put(&database, &view.design()).unwrap();
+            let documents: BTreeMap<String, Document> = documents
+                .into_iter()
+                .enumerate()
+                .map(|(place, document)| (format!("{place:02}"), document))
+                .collect();
+            documents.iter().for_each(|(id, document)| store(&database, id, document));
+            questions.iter().try_for_each(|question| check(&database, &view, &documents, question))
+        })
+        .unwrap();
+}
+
+/// What is there all the time comes once and in order, whatever comes and goes between the pages.
+#[test]
+fn pages_leave_nothing_out_while_documents_come_and_go() {
+    let server = Server::quick();
+    let number = std::cell::Cell::new(0);
+    let change = (any::<prop::sample::Index>(), any_document());
+    let strategy = (
+        any_view(),
+        prop::collection::vec(any_document(), 1..12),
+        prop::collection::vec(any_document(), 1..12),
+        any_question(),
+        prop::collection::vec((1..6_u64, prop::collection::vec(change, 0..4)), 60),
+    );
+    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+    TestRunner::new(config)
+        .run(&strategy, |(view, stay, go, question, rounds)| {
+            number.set(number.get() + 1);
+            let database = server.databases.create(&format!("db{}", number.get())).unwrap();
+            put(&database, &view.design()).unwrap();
+            let with_ids = |prefix: &str, documents: Vec<Document>| -> BTreeMap<String, Document> {
+                let numbered = documents.into_iter().enumerate();
+                numbered.map(|(place, document)| (format!("{prefix}{place:02}"), document)).collect()
+            };
+            let (stay, mut there) = (with_ids("s", stay), with_ids("g", go));
+            stay.iter().chain(&there).for_each(|(id, document)| store(&database, id, document));
+            let mut ever: BTreeMap<String, Document> = stay.clone();
+            ever.extend(there.clone());
+            let query = query_of(&view, &ever, &question);
+            let (mut from, mut seen) = (None, Vec::new());
+            for (round, (limit, changes)) in rounds.into_iter().enumerate() {
+                let (rows, _, next) =
+                    page(&database, &RowQuery { from, limit: Some(limit), ..query.clone() });
+                seen.extend(rows.iter().map(name_of));
+                from = next;
+                if from.is_none() {
+                    break;
+                }
+                for (place, (pick, document)) in changes.into_iter().enumerate() {
+                    if place % 2 == 0 && !there.is_empty() {
+                        let ids: Vec<String> = there.keys().cloned().collect();
+                        let id = pick.get(&ids);
+                        there.remove(id);
+                        remove(&database, id);
+                    } else {
+                        let id = format!("n{round:02}{place}");
+                        store(&database, &id, &document);
+                        there.insert(id.clone(), document.clone());
+                        ever.insert(id, document);
+                    }
+                }
+            }
+            let is_whole = from.is_none();
+            let mut ever = view.rows(&ever, &query).into_iter().map(|row| named(&row));
+            for row in &seen {
+                prop_assert!(ever.any(|other| other == *row), "{row:?} comes twice or out of order");
+            }
+            let left_out = view.rows(&stay, &query).into_iter().find(|row| !seen.contains(&named(row)));
+            prop_assert!(!is_whole || left_out.is_none(), "{:?} was left out", left_out);
+            Ok(())
+        })
+        .unwrap();
+}
