@@ -157,7 +157,9 @@ impl World {
         }
         let date = |row: &(String, Value)| row.1["Date"].as_i64().unwrap();
         let direction = if folder.variant.is_multiple_of(2) { -1 } else { 1 };
-        rows.sort_by_key(|row| (direction * date(row), row.1["Tag"].as_str().map(str::to_owned), row.0.clone()));
+        rows.sort_by_key(|row| {
+            (direction * date(row), row.1["Tag"].as_str().map(str::to_owned), row.0.clone())
+        });
         rows
     }
 }
