@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
 use crate::folder::members::{Place, Places};
@@ -63,6 +64,8 @@ pub struct RowQuery {
     /// The categories of a formula view or folder are rows too, and some of them are collapsed. Keys then stand for
     /// all that begins with them.
     pub categories: Option<CategoryQuery>,
+    /// What the one who asks may read.
+    pub access: Access,
 }
 
 /// Which categories are expanded: shown with what is in them.
@@ -101,13 +104,19 @@ impl Default for RowQuery {
             next_page: false,
             from: None,
             categories: None,
+            access: Access::everything(),
         }
     }
 }
 
 impl RowQuery {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { conflicts: self.conflicts, attachments: self.attachments, ..ReadOptions::default() }
+        ReadOptions {
+            conflicts: self.conflicts,
+            attachments: self.attachments,
+            access: self.access.clone(),
+            ..ReadOptions::default()
+        }
     }
 }
 
@@ -168,10 +177,11 @@ enum Source {
 }
 
 impl Rows {
-    pub(crate) fn of_view(rows: ViewRows, total_rows: u64, offset: u64, reduced: bool) -> Self {
+    /// `counts`: how many rows there are in all, and how many before the first.
+    pub(crate) fn of_view(rows: ViewRows, counts: Option<(u64, u64)>, reduced: bool) -> Self {
         Self {
-            total_rows: Some(total_rows),
-            offset: Some(offset),
+            total_rows: counts.map(|(total_rows, _)| total_rows),
+            offset: counts.map(|(_, offset)| offset),
             update_sequence: None,
             reduced,
             source: Source::View(Box::new(rows)),

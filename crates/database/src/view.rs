@@ -15,6 +15,7 @@ mod info;
 mod read;
 mod registry;
 mod scripts;
+pub(crate) mod streams;
 mod update;
 
 use std::collections::{HashMap, HashSet};

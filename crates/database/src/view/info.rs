@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::collection::Collection;
 use super::registry::ViewIndex;
 use super::{Group, View};
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
 
@@ -91,7 +92,7 @@ fn share(bytes: u64, part: u64, whole: u64) -> u64 {
 
 /// Keys, values and totals of all entries, going by a sample of a large view.
 fn external_bytes(view: &View) -> Result<u64> {
-    let collection = Collection::open(view)?;
+    let collection = Collection::open(view, &Access::everything())?;
     let entries = collection.len()?;
     let places = if entries > SAMPLE { SAMPLE_PLACES } else { 1 };
     let (mut bytes, mut seen) = (0, 0);
@@ -104,5 +105,6 @@ fn external_bytes(view: &View) -> Result<u64> {
             seen += 1;
         }
     }
-    Ok(share(bytes, entries, seen))
+    // Of all, also those that are there once more for each name that may read them.
+    Ok(share(bytes, view.index.len(), seen))
 }

@@ -45,7 +45,7 @@ pub(crate) struct ViewRows {
 
 /// The rows of a view that a query asks for.
 pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> Result<Rows> {
-    let collection = Collection::open(view)?;
+    let collection = Collection::open(view, &query.access)?;
     // What a map function emits is one key, also if it is an array.
     let sorts: Vec<Sort> = match view.definition.script() {
         Some(_) => Vec::new(),
@@ -54,15 +54,13 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     let totals = wanted_totals(view, query, sorts.len())?;
     let categories = wanted_categories(view, query, &sorts)?;
     let mut ranges = ranges(query, &sorts);
-    if let Some(place) = begin(database, view, query, &sorts)? {
+    if let Some(place) = begin(database, view, &collection, query, &sorts)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
     let direction = if query.descending { Direction::Backward } else { Direction::Forward };
-    let total_rows = collection.len()?;
-    let offset = match (ranges.as_slice(), direction) {
-        ([(from, _)], Direction::Forward) => collection.position(from)? + query.skip,
-        ([(_, to)], Direction::Backward) => total_rows - collection.position(to)? + query.skip,
-        _ => query.skip,
+    let counts = match collection.counts_at_once() {
+        true => Some(counts(&collection, &ranges, query)?),
+        false => None,
     };
     let documents = query.include_documents.then(|| (database.store().snapshot(), query.read_options()));
     let reduced = totals.is_some();
@@ -80,15 +78,29 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         totals,
         categories: None,
     };
-    let offset = match categories {
-        None => offset,
-        Some(categories) => rows.begin_with_categories(categories, query.at.is_some())?,
+    let counts = match categories {
+        None => counts,
+        Some(categories) => {
+            let offset = rows.begin_with_categories(categories, query.at.is_some())?;
+            counts.map(|(total_rows, _)| total_rows).zip(offset)
+        }
     };
-    let mut rows = Rows::of_view(rows, total_rows, offset.min(total_rows), reduced);
+    let mut rows = Rows::of_view(rows, counts, reduced);
     if query.update_sequence {
         rows.update_sequence = Some(database.sequence_text(view.index.reached()));
     }
     Ok(rows)
+}
+
+/// How many rows there are in all, and how many before the first.
+fn counts(collection: &Collection, ranges: &[Range], query: &RowQuery) -> Result<(u64, u64)> {
+    let total_rows = collection.len()?;
+    let offset = match (ranges, query.descending) {
+        ([(from, _)], false) => collection.position(from)? + query.skip,
+        ([(_, to)], true) => total_rows.saturating_sub(collection.position(to)?) + query.skip,
+        _ => query.skip,
+    };
+    Ok((total_rows, offset.min(total_rows)))
 }
 
 impl ViewRows {

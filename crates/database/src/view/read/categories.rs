@@ -185,8 +185,13 @@ impl Rest {
 }
 
 impl ViewRows {
-    /// Takes up the categories and goes to where the page begins. Returns the number of entries before it.
-    pub(super) fn begin_with_categories(&mut self, mut categories: Categories, at: bool) -> Result<u64> {
+    /// Takes up the categories and goes to where the page begins. Returns the number of entries before it, unless they
+    /// would have to be gone through for that.
+    pub(super) fn begin_with_categories(
+        &mut self,
+        mut categories: Categories,
+        at: bool,
+    ) -> Result<Option<u64>> {
         if at {
             self.expand_first(&mut categories)?;
         }
@@ -201,11 +206,14 @@ impl ViewRows {
                 break;
             }
         }
+        if !self.collection.counts_at_once() {
+            return Ok(None);
+        }
         let before = self.collection.position(rest.edge())?;
-        Ok(match self.direction {
+        Ok(Some(match self.direction {
             Direction::Forward => before,
-            Direction::Backward => self.collection.len()? - before,
-        })
+            Direction::Backward => self.collection.len()?.saturating_sub(before),
+        }))
     }
 
     /// Expands the categories that the first entry lies in.
