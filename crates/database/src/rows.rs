@@ -66,6 +66,10 @@ pub struct RowQuery {
     pub categories: Option<CategoryQuery>,
     /// What the one who asks may read.
     pub access: Access,
+    /// In the order of this column first, then of the view's own; of columns that the view offers for it.
+    pub resort: Option<String>,
+    /// In which direction, of a column that offers both.
+    pub resort_descending: Option<bool>,
 }
 
 /// Which categories are expanded: shown with what is in them.
@@ -105,6 +109,8 @@ impl Default for RowQuery {
             from: None,
             categories: None,
             access: Access::everything(),
+            resort: None,
+            resort_descending: None,
         }
     }
 }

@@ -23,11 +23,13 @@ const READERS: [&[&str]; 5] = [&[], &["ada"], &["sales"], &["ada", "sales"], &["
 /// By how many of these names who asks goes.
 const NAMES: [&str; 2] = ["ada", "sales"];
 
-/// A view: in which direction each category column sorts, and whether a column that is none sorts behind them.
+/// A view: in which direction each category column sorts, whether a column that is none sorts behind them, and whether
+/// case does not count in categories.
 #[derive(Clone, Debug)]
 struct View {
     falls: Vec<bool>,
     sorted: bool,
+    folds: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -48,9 +50,10 @@ struct ModelRow {
     before: u64,
 }
 
-/// Numbers before texts, and nothing before both.
+/// Numbers before texts, and nothing before both; small letters before capital ones.
 fn compare(left: &Value, right: &Value) -> Ordering {
-    let rank = |value: &Value| (value.as_u64(), value.as_str().map(str::to_owned));
+    let swapped = |text: &str| (text.to_lowercase(), text.chars().any(char::is_uppercase));
+    let rank = |value: &Value| (value.as_u64(), value.as_str().map(swapped));
     let kind = |value: &Value| (!value.is_null(), value.is_string());
     kind(left).cmp(&kind(right)).then_with(|| rank(left).cmp(&rank(right)))
 }
@@ -58,13 +61,22 @@ fn compare(left: &Value, right: &Value) -> Ordering {
 impl View {
     fn design(&self) -> Value {
         let sort = |falls: bool| if falls { "desc" } else { "asc" };
-        let category = |(place, falls): (usize, &bool)| json!({"title": format!("C{place}"), "formula": format!("C{place}"), "category": true, "sort": sort(*falls)});
+        let category = |(place, falls): (usize, &bool)| json!({"title": format!("C{place}"), "formula": format!("C{place}"), "category": true, "sort": sort(*falls), "case": !self.folds});
         let mut columns: Vec<Value> = self.falls.iter().enumerate().map(category).collect();
         if self.sorted {
             columns.push(json!({"title": "Name", "formula": "Name", "sort": "asc"}));
         }
         columns.push(json!({"title": "Size", "formula": "Size", "total": true}));
         json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": columns}}})
+    }
+
+    /// What a value, or each of a list, counts as.
+    fn folded(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) if self.folds => text.to_lowercase().into(),
+            Value::Array(values) => values.iter().map(|value| self.folded(value)).collect(),
+            other => other.clone(),
+        }
     }
 
     /// All entries in the order of the view.
@@ -92,6 +104,7 @@ impl View {
         }
         let in_order = |left: &ModelEntry, right: &ModelEntry| {
             let columns = left.key.iter().zip(&right.key).enumerate().map(|(place, (left, right))| {
+                let (left, right) = (&self.folded(left), &self.folded(right));
                 let falls = self.falls.get(place).copied().unwrap_or(false);
                 if falls { compare(right, left) } else { compare(left, right) }
             });
@@ -107,7 +120,7 @@ impl View {
             entries.reverse();
         }
         let mut rows = Vec::new();
-        self.group(&entries, 0, query.categories.as_ref().unwrap(), 0, &mut rows);
+        self.group(&entries, 0, query, 0, &mut rows);
         rows
     }
 
@@ -115,7 +128,7 @@ impl View {
         &self,
         entries: &[ModelEntry],
         level: usize,
-        query: &CategoryQuery,
+        query: &RowQuery,
         mut before: u64,
         rows: &mut Vec<ModelRow>,
     ) {
@@ -129,15 +142,21 @@ impl View {
             }));
             return;
         }
-        for group in entries.chunk_by(|left, right| left.key[level] == right.key[level]) {
-            let key = json!(group[0].key[..=level]);
-            let is_usual = query.level.is_none_or(|usual| level < usize::try_from(usual).unwrap());
-            let is_expanded =
-                if is_usual { !query.collapse.contains(&key) } else { query.expand.contains(&key) };
-            let is_same = |left: &ModelEntry, right: &ModelEntry| left.key[level + 1] == right.key[level + 1];
+        let CategoryQuery { level: usual, expand, collapse } = query.categories.as_ref().unwrap();
+        let is_same = |level: usize| {
+            move |left: &ModelEntry, right: &ModelEntry| {
+                self.folded(&left.key[level]) == self.folded(&right.key[level])
+            }
+        };
+        for group in entries.chunk_by(is_same(level)) {
+            let first = if query.descending { group.last() } else { group.first() };
+            let key = json!(first.unwrap().key[..=level]);
+            let is_in = |keys: &[Value]| keys.iter().any(|other| self.folded(other) == self.folded(&key));
+            let is_usual = usual.is_none_or(|usual| level < usize::try_from(usual).unwrap());
+            let is_expanded = if is_usual { !is_in(collapse) } else { is_in(expand) };
             let children = match level + 1 == self.falls.len() {
                 true => group.len(),
-                false => group.chunk_by(is_same).count(),
+                false => group.chunk_by(is_same(level + 1)).count(),
             };
             let sum = group.iter().map(|entry| f64::from(entry.size)).sum();
             let category = Some((group.len() as u64, sum, children as u64, is_expanded));
@@ -150,18 +169,16 @@ impl View {
     }
 }
 
-/// What tells a row from others.
-fn name_of(row: &Row) -> (Option<String>, Value, usize) {
-    (row.id.clone(), serde_json::from_str(&row.key).unwrap(), row.level.unwrap() as usize)
-}
-
-fn named(row: &ModelRow) -> (Option<String>, Value, usize) {
-    (row.id.clone(), row.key.clone(), row.level)
+/// What tells a row from others; a category may come to be written in another way.
+fn name_of(view: &View, row: &ModelRow) -> (Option<String>, Value, usize) {
+    let key = if row.id.is_none() { view.folded(&row.key) } else { row.key.clone() };
+    (row.id.clone(), key, row.level)
 }
 
 /// A row without its place.
 fn shown(row: &Row) -> ModelRow {
-    let (id, key, level) = name_of(row);
+    let (id, level) = (row.id.clone(), row.level.unwrap() as usize);
+    let key = serde_json::from_str(&row.key).unwrap();
     let category = row.expanded.map(|expanded| {
         let value: Value = serde_json::from_str(row.value.as_ref().unwrap()).unwrap();
         let number = |name: &str| value[name].as_u64().unwrap();
@@ -235,7 +252,7 @@ fn remove(database: &Arc<Database>, id: &str) {
 
 fn any_value() -> impl Strategy<Value = Value> {
     prop_oneof![
-        3 => prop::sample::select(vec!["a", "b", "c"]).prop_map(Value::from),
+        3 => prop::sample::select(vec!["a", "A", "b", "C", "c"]).prop_map(Value::from),
         1 => (1..3_u32).prop_map(Value::from),
         1 => Just(json!("")),
     ]
@@ -254,8 +271,8 @@ fn any_document() -> impl Strategy<Value = Document> {
 }
 
 fn any_view() -> impl Strategy<Value = View> {
-    (prop::collection::vec(any::<bool>(), 1..=3), any::<bool>())
-        .prop_map(|(falls, sorted)| View { falls, sorted })
+    (prop::collection::vec(any::<bool>(), 1..=3), any::<bool>(), any::<bool>())
+        .prop_map(|(falls, sorted, folds)| View { falls, sorted, folds })
 }
 
 /// Which categories are expanded, the direction, the size of pages, and the number of names of who asks.
@@ -284,7 +301,7 @@ fn query_of(
     };
     let expand = pick(expand);
     let mut collapse = pick(collapse);
-    collapse.retain(|key| !expand.contains(key));
+    collapse.retain(|key| expand.iter().all(|other| view.folded(other) != view.folded(key)));
     let categories = Some(CategoryQuery { level: *level, expand, collapse });
     let access = access(database, *names);
     RowQuery { categories, descending: *descending, access, ..RowQuery::default() }
@@ -362,7 +379,7 @@ fn check_at(
         let categories = open.categories.as_mut().unwrap();
         for level in 0..view.falls.len() {
             let key = json!(first.key.as_array().unwrap()[..=level]);
-            categories.collapse.retain(|other| *other != key);
+            categories.collapse.retain(|other| view.folded(other) != view.folded(&key));
             categories.expand.push(key);
         }
         let expected = view.rows(documents, &open);
@@ -430,7 +447,7 @@ fn pages_leave_nothing_out_while_documents_come_and_go() {
             for (round, (limit, changes)) in rounds.into_iter().enumerate() {
                 let (rows, _, next) =
                     page(&database, &RowQuery { from, limit: Some(limit), ..query.clone() });
-                seen.extend(rows.iter().map(name_of));
+                seen.extend(rows.iter().map(|row| name_of(&view, &shown(row))));
                 from = next;
                 if from.is_none() {
                     break;
@@ -450,12 +467,14 @@ fn pages_leave_nothing_out_while_documents_come_and_go() {
                 }
             }
             let is_whole = from.is_none();
-            let mut ever = view.rows(&seen_by(&ever), &query).into_iter().map(|row| named(&row));
+            let mut ever = view.rows(&seen_by(&ever), &query).into_iter().map(|row| name_of(&view, &row));
             for row in &seen {
                 prop_assert!(ever.any(|other| other == *row), "{row:?} comes twice or out of order");
             }
-            let left_out =
-                view.rows(&seen_by(&stay), &query).into_iter().find(|row| !seen.contains(&named(row)));
+            let left_out = view
+                .rows(&seen_by(&stay), &query)
+                .into_iter()
+                .find(|row| !seen.contains(&name_of(&view, row)));
             prop_assert!(!is_whole || left_out.is_none(), "{:?} was left out", left_out);
             Ok(())
         })

@@ -26,9 +26,9 @@ const NO_TASK: u64 = 0;
 pub(super) struct Working(AtomicU64);
 
 /// While it lives, a task is known to work on some indexes.
-pub(super) struct Shown<'a>(Vec<&'a ViewIndex>);
+pub(super) struct Known<'a>(Vec<&'a ViewIndex>);
 
-impl<'a> Shown<'a> {
+impl<'a> Known<'a> {
     pub(super) fn new(views: &[&'a View], task: &Task) -> Self {
         let indexes: Vec<&ViewIndex> = views.iter().map(|view| view.index.as_ref()).collect();
         indexes.iter().for_each(|index| index.working.0.store(task.id(), Ordering::Relaxed));
@@ -36,7 +36,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for Known<'_> {
     fn drop(&mut self) {
         self.0.iter().for_each(|index| index.working.0.store(NO_TASK, Ordering::Relaxed));
     }
@@ -53,8 +53,7 @@ pub(super) struct Progress {
 
 /// How far the tasks are that work on a group's indexes, going by the one that takes longest.
 pub(super) fn progress(database: &Database, group: &Group, is_behind: bool) -> Progress {
-    let numbers: Vec<u64> =
-        group.views.iter().map(|view| view.index.working.0.load(Ordering::Relaxed)).collect();
+    let numbers: Vec<u64> = group.kept().map(|view| view.index.working.0.load(Ordering::Relaxed)).collect();
     let running = database.common.tasks().map(|tasks| tasks.running()).unwrap_or_default();
     let tasks: Vec<_> = running.into_iter().filter(|task| numbers.contains(&task.id)).collect();
     if tasks.is_empty() {
@@ -74,9 +73,9 @@ pub(super) fn progress(database: &Database, group: &Group, is_behind: bool) -> P
 /// are not compressed. The lists of the documents' entries, which all indexes share, are not among them.
 pub(super) fn sizes(database: &Database, group: &Group) -> Result<Value> {
     let (mut file, mut active, mut external) = (0, 0, 0);
-    for view in &group.views {
+    for view in group.kept() {
         let bytes = view.index.size_bytes(database.store());
-        let (entries, debris) = (view.index.len(), view.index.index.debris());
+        let (entries, debris) = (view.index.index.len(), view.index.index.debris());
         file += bytes;
         active += share(bytes, entries, entries + debris);
         external += external_bytes(view)?;
@@ -106,5 +105,5 @@ fn external_bytes(view: &View) -> Result<u64> {
         }
     }
     // Of all, also those that are there once more for each name that may read them.
-    Ok(share(bytes, view.index.len(), seen))
+    Ok(share(bytes, view.index.index.len(), seen))
 }

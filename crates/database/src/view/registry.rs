@@ -60,10 +60,6 @@ impl ViewIndex {
         self.index.reached()
     }
 
-    pub(super) fn len(&self) -> u64 {
-        self.index.len()
-    }
-
     /// A function failed on a document, or as a whole, which costs what it would have emitted.
     pub(super) fn note_error(&self, id: Option<&str>, error: &ScriptError) {
         let mut errors = self.errors.lock();
@@ -164,6 +160,11 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)
+}
+
+/// Whether there is an index of this identity, be it empty.
+pub(super) fn is_stored(database: &Database, identity: &[u8; 16]) -> Result<bool> {
+    Ok(database.store().contains(Family::DerivedPoint, &identity_key(database.number(), identity))?)
 }
 
 /// An index that cannot be used any more is begun anew, as is one that a build has not completed.

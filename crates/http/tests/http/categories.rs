@@ -10,7 +10,7 @@ async fn filled() -> Server {
     let design = json!({"_id": "_design/mail", "language": "formula", "views": {
         "topics": {"columns": [
             column("Area"), column("Topic"),
-            {"title": "Name", "formula": "Name", "sort": "asc"},
+            {"title": "Name", "formula": "Name", "sort": "asc", "resort": "desc"},
             {"title": "Size", "formula": "Size", "total": true}]},
         "names": {"columns": [{"title": "Name", "formula": "Name", "sort": "asc"}]}}});
     let note = |id: &str, area: Value, topic: &str, size: u32| json!({"_id": id, "Area": area, "Topic": topic, "Name": id, "Size": size});
@@ -79,6 +79,8 @@ async fn categories_are_rows() {
             "2 d",
         ]
     );
+    // In the order of another column first, what is in one category lies apart.
+    assert_eq!(outline(&server, "level=0&resort=Name").await, ["0 e", "0 d", "0 d", "0 c", "0 b", "0 a"]);
     // A folder and a view without categories.
     let folder = json!({"columns": [{"title": "Area", "formula": "Area", "category": true}]});
     server.ask("PUT", "/db/_folder/Kept", folder).await.expect(201);

@@ -19,7 +19,7 @@ use crate::keys;
 use crate::rows::{CategoryQuery, Row, RowQuery};
 use crate::view::View;
 use crate::view::collection::Collection;
-use crate::view::definition::{Sort, Source};
+use crate::view::definition::{ColumnOrder, Source};
 use crate::view::entries::StoredEntry;
 
 /// Keys of categories in one list of a query.
@@ -41,7 +41,11 @@ pub(super) struct Categories {
 }
 
 /// Checks what a query says of categories. `None`: they are no rows.
-pub(super) fn wanted_categories(view: &View, query: &RowQuery, sorts: &[Sort]) -> Result<Option<Categories>> {
+pub(super) fn wanted_categories(
+    view: &View,
+    query: &RowQuery,
+    orders: &[ColumnOrder],
+) -> Result<Option<Categories>> {
     let Some(wanted) = &query.categories else { return Ok(None) };
     let definition = &view.definition;
     match definition.source {
@@ -51,17 +55,18 @@ pub(super) fn wanted_categories(view: &View, query: &RowQuery, sorts: &[Sort]) -
         }
         Source::Mango(_) => return Err(wrong("A Mango index has no categories.")),
     }
-    if wanted_totals(view, query, sorts.len())?.is_some() {
+    if wanted_totals(view, query, orders.len())?.is_some() {
         return Err(wrong(
             "Categories bring their totals: `reduce` and `group` cannot be asked for beside them.",
         ));
     }
     let CategoryQuery { level, expand, collapse } = wanted;
-    let (expanded, collapsed) = (prefixes(expand, sorts)?, prefixes(collapse, sorts)?);
+    let (expanded, collapsed) = (prefixes(expand, orders)?, prefixes(collapse, orders)?);
     if !expanded.is_disjoint(&collapsed) {
         return Err(wrong("A category is in both `expand` and `collapse`."));
     }
-    let lengths = definition.sorted().zip(1..).filter(|((column, _), _)| column.category);
+    // A column that sorts before them takes categories apart, so that those behind it are none.
+    let lengths = definition.sorted().zip(1..).take_while(|((column, _), _)| column.category);
     Ok(Some(Categories {
         lengths: lengths.map(|(_, length)| length).collect(),
         level: level.map_or(usize::MAX, |level| usize::try_from(level).unwrap_or(usize::MAX)),
@@ -75,11 +80,11 @@ fn wrong(reason: &str) -> DatabaseError {
     DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() }
 }
 
-fn prefixes(keys: &[Value], sorts: &[Sort]) -> Result<HashSet<Vec<u8>>> {
+fn prefixes(keys: &[Value], orders: &[ColumnOrder]) -> Result<HashSet<Vec<u8>>> {
     if keys.len() > MOST_KEYS {
         return Err(wrong(&format!("`expand` and `collapse` take at most {MOST_KEYS} keys each.")));
     }
-    Ok(keys.iter().map(|key| key_prefix(key, sorts)).collect())
+    Ok(keys.iter().map(|key| key_prefix(key, orders)).collect())
 }
 
 /// What comes next, going by the next entry.

@@ -6,6 +6,7 @@
 
 mod run;
 mod segment;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod workplace;
@@ -20,10 +21,11 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::View;
 use crate::view::entries::Entry;
-use crate::view::info::Shown;
+use crate::view::info::Known;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use run::Run;
 use segment::{Evaluation, Segment};
+use shown::Shown;
 use workplace::Workplace;
 
 pub(crate) use workplace::default_rebuild_dir;
@@ -42,7 +44,7 @@ pub(super) fn build(
 ) -> Result<()> {
     let total = database.info().ok().map(|info| info.document_count);
     let task = task(database, views, total);
-    let _shown = task.as_ref().map(|task| Shown::new(views, task));
+    let _known = task.as_ref().map(|task| Known::new(views, task));
     let limit_bytes =
         usize::try_from((database.store().budget() / 4).min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX);
     let evaluation = Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes };
@@ -157,8 +159,14 @@ fn carry_out(job: Job, workplace: &Workplace, evaluation: &Evaluation<'_>, total
         Job::View(number, runs) => {
             let Some(view) = evaluation.views.get(number) else { return Ok(()) };
             let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
-            let sorted = merged.map(|entry| entry.map(|Entry { key, value, totals }| (key, value, totals)));
-            view.index.index.rebuild(sorted, workplace.reached())?;
+            let parts = |entry: Result<Entry>| entry.map(|Entry { key, value, totals }| (key, value, totals));
+            if view.definition.keys.is_unique {
+                let path = workplace.aside(number)?;
+                let shown = Shown::new(merged, &path, evaluation.limit_bytes);
+                view.index.index.rebuild(shown.map(parts), workplace.reached())?;
+            } else {
+                view.index.index.rebuild(merged.map(parts), workplace.reached())?;
+            }
         }
     }
     Ok(())

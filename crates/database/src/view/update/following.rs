@@ -7,7 +7,7 @@ use scrinium_statistics::Task;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::View;
-use crate::view::info::Shown;
+use crate::view::info::Known;
 
 /// What is done sooner is not worth a line in the table of tasks.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ struct Work<'a> {
     task: Task,
     /// The change from which on its work is counted, so that its rate is one of work that it has seen.
     since: u64,
-    _shown: Shown<'a>,
+    _known: Known<'a>,
 }
 
 impl<'a> Following<'a> {
@@ -66,7 +66,7 @@ impl<'a> Following<'a> {
     fn start(&self, since: u64) -> Option<Work<'a>> {
         let left = self.last.saturating_sub(since);
         let task = super::build::task(self.database, &self.views, Some(left))?;
-        Some(Work { since, _shown: Shown::new(&self.views, &task), task })
+        Some(Work { since, _known: Known::new(&self.views, &task), task })
     }
 
     fn end(self, result: &Result<()>) {
