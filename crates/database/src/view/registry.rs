@@ -21,6 +21,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::info::Working;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -38,6 +39,7 @@ pub(crate) struct ViewIndex {
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    pub(super) working: Working,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
@@ -151,6 +153,7 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         index: open_index(store, id, definition.totals().count())?,
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
+        working: Working::default(),
         evaluated_s: AtomicI64::new(0),
         errors: Mutex::default(),
         plain_at: Mutex::default(),
