@@ -8,6 +8,7 @@
 
 mod attachment;
 mod changes;
+mod collation;
 mod content;
 mod database;
 mod databases;
@@ -33,6 +34,8 @@ mod writer;
 
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
+#[doc(hidden)]
+pub use collation::Collation;
 pub use content::Content;
 pub use content::collector::Collected;
 pub use content::upload::Upload;
