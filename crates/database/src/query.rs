@@ -95,8 +95,9 @@ impl Database {
         let design = design.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(&design);
         let group = self.view_group(design)?;
         let view = group.view(&name).ok_or_else(DatabaseError::missing)?;
+        let was_discarded = view.index.usage.is_discarded();
         let _reading = view.index.usage.begin();
-        if query.update {
+        if query.update || was_discarded {
             self.update_views_for(&group, &name)?;
         }
         self.find_in_index(query, plan, view, begun)

@@ -274,7 +274,10 @@ impl Database {
     pub fn clean_up_views(self: &Arc<Self>) -> Result<usize> {
         self.check_there()?;
         let (mut used, mut there) = (HashSet::new(), HashSet::new());
-        for design in self.design_names()? {
+        let designs = self.design_names()?;
+        // Nobody holds the indexes of those that are gone.
+        self.views.groups.lock().retain(|design, _| designs.contains(design));
+        for design in designs {
             let group = self.view_group(&design)?;
             self.remember(&design, &group)?;
             there.extend(group.views.iter().map(|view| (design.clone(), view.definition.name.clone())));

@@ -22,8 +22,10 @@ use crate::rows::RowQuery;
 /// Databases that may wait to be looked at. One that finds no place announces itself with its next change.
 const ANNOUNCED_MAX: usize = 100_000;
 
-/// A view that is to be brought up to date every N seconds is, as long as somebody has read it within so many times N.
+/// A view that is to be brought up to date every N seconds is, as long as somebody has read it within so many times N,
+/// or within ten minutes.
 const READ_WITHIN: u32 = 10;
+const READ_WITHIN_MIN: Duration = Duration::from_mins(10);
 
 /// Names of databases in which something is to be brought up to date.
 #[derive(Default)]
@@ -97,10 +99,12 @@ impl Database {
         match policy {
             _ if !is_behind || view.index.usage.is_discarded() => None,
             UpdatePolicy::Automatic => Some(Duration::ZERO),
-            UpdatePolicy::Every(age) if view.index.usage.was_read_within(age.saturating_mul(READ_WITHIN)) => {
-                Some(age.saturating_sub(view.index.age().unwrap_or(age)))
+            UpdatePolicy::Every(age) => {
+                let recently = age.saturating_mul(READ_WITHIN).max(READ_WITHIN_MIN);
+                let is_read = view.index.usage.was_read_within(recently);
+                is_read.then(|| age.saturating_sub(view.index.age().unwrap_or(age)))
             }
-            UpdatePolicy::Every(_) | UpdatePolicy::OnRead | UpdatePolicy::Manual => None,
+            UpdatePolicy::OnRead | UpdatePolicy::Manual => None,
         }
     }
 

@@ -84,7 +84,7 @@ impl Usage {
     }
 
     /// Whether nobody read it for so long that it was discarded, and nobody has read it since.
-    pub(super) fn is_discarded(&self) -> bool {
+    pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Relaxed)
     }
 
