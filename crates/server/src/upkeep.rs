@@ -34,7 +34,14 @@ pub(crate) async fn run(databases: Databases, ground: std::sync::Arc<Ground>) {
         let (databases, tasks) = (databases.clone(), ground.tasks().clone());
         tokio::select! {
             () = shutdown.wait() => return,
-            _ = update.tick() => updates.begin(&databases),
+            _ = update.tick() => {
+                if databases.has_announced() {
+                    let room = updates.room();
+                    let announced = tokio::task::spawn_blocking(move || databases.take_announced(room)).await;
+                    updates.take_up(announced.unwrap_or_default());
+                }
+                updates.begin();
+            }
             Some(ended) = updates.ended() => report(ended),
             _ = collect.tick() => {
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);

@@ -14,6 +14,7 @@ pub(crate) struct Collection {
 
 impl Collection {
     pub(crate) fn open(view: &View) -> Result<Self> {
+        view.index.usage.note_read();
         Ok(Self { reader: view.index.index.reader()? })
     }
 

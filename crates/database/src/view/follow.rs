@@ -141,6 +141,12 @@ impl Database {
 }
 
 impl Databases {
+    /// Whether [`take_announced`](Self::take_announced) gives any.
+    #[must_use]
+    pub fn has_announced(&self) -> bool {
+        !self.announced().0.lock().is_empty()
+    }
+
     /// The databases in which views or folders are to be brought up to date in the background
     /// ([`Database::take_wanted_views`], [`Database::take_wanted_folders`], [`Database::update_followed_views`]), each once
     /// however often something changed in it; at most so many, which are forgotten with this call.

@@ -143,10 +143,11 @@ impl Database {
         if !self.is_large() {
             return Ok(());
         }
-        let built: Vec<&View> = group.views.iter().filter(|view| view.is_built() && is_kept(view)).collect();
-        if built.len() <= group.remembered.load(Ordering::Acquire) {
+        let is_noted = |view: &&View| view.is_built() && is_kept(view);
+        if group.views.iter().filter(is_noted).count() <= group.remembered.load(Ordering::Acquire) {
             return Ok(());
         }
+        let built: Vec<&View> = group.views.iter().filter(is_noted).collect();
         let id = format!("{}{design}", scrinium_document::DESIGN_PREFIX);
         let document = match self.read(&id, &ReadOptions::default()) {
             Ok(document) => document,

@@ -70,12 +70,24 @@ impl Usage {
     /// Somebody reads the index. It is not discarded as long as what this returns is held.
     pub(crate) fn begin(&self) -> RwLockReadGuard<'_, ()> {
         let reading = self.reading.read();
+        self.note_read();
+        reading
+    }
+
+    /// Somebody reads the index.
+    pub(super) fn note_read(&self) {
         let now_s = Timestamp::now().as_second();
         self.read_s.store(now_s, Ordering::Relaxed);
-        if now_s - self.noted_s.load(Ordering::Relaxed) >= NOTED_EVERY_S || self.is_discarded() {
+        let noted_s = self.noted_s.load(Ordering::Relaxed);
+        if now_s - noted_s < NOTED_EVERY_S && !self.is_discarded() {
+            return;
+        }
+        // Of several who read it at this moment, one writes.
+        let is_first =
+            self.noted_s.compare_exchange(noted_s, now_s, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_first {
             self.note(now_s, false);
         }
-        reading
     }
 
     /// The index is built, and from now on waits to be read.

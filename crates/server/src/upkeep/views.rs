@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use scrinium_database::{Database, DatabaseError, Databases};
+use scrinium_database::{Database, DatabaseError};
 use tokio::task::{Id, JoinError, JoinSet};
 
 /// So many are brought up to date at once; another waits rather than take more processors and disk from those who
@@ -48,17 +48,14 @@ pub(super) struct ViewUpdates {
 }
 
 impl ViewUpdates {
-    /// Takes up what was asked for since the last call, and begins with as much as may run.
-    pub(super) fn begin(&mut self, databases: &Databases) {
-        let now = Instant::now();
-        let due: Vec<u32> =
-            self.later.iter().filter(|(_, (at, _))| *at <= now).map(|(key, _)| *key).collect();
-        for number in due {
-            if let Some((_, database)) = self.later.remove(&number) {
-                self.want(&database, Wanted::Followed);
-            }
-        }
-        for database in databases.take_announced(WAITING_MAX.saturating_sub(self.waiting.len())) {
+    /// How many databases may be taken up.
+    pub(super) fn room(&self) -> usize {
+        WAITING_MAX.saturating_sub(self.waiting.len())
+    }
+
+    /// Takes up what is wanted in databases that have announced themselves.
+    pub(super) fn take_up(&mut self, announced: Vec<Arc<Database>>) {
+        for database in announced {
             for design in database.take_wanted_views() {
                 self.want(&database, Wanted::Views(design));
             }
@@ -66,6 +63,18 @@ impl ViewUpdates {
                 self.want(&database, Wanted::Folder(folder));
             }
             self.want(&database, Wanted::Followed);
+        }
+    }
+
+    /// Begins with as much as may run.
+    pub(super) fn begin(&mut self) {
+        let now = Instant::now();
+        let due: Vec<u32> =
+            self.later.iter().filter(|(_, (at, _))| *at <= now).map(|(key, _)| *key).collect();
+        for number in due {
+            if let Some((_, database)) = self.later.remove(&number) {
+                self.want(&database, Wanted::Followed);
+            }
         }
         while self.running.len() < UPDATES_AT_ONCE
             && let Some((database, wanted)) = self.next()
