@@ -6,6 +6,7 @@
 //!
 //! It knows nothing of protocols and nothing of mail.
 
+mod access;
 mod attachment;
 mod changes;
 mod collation;
@@ -32,6 +33,8 @@ mod view;
 mod wire;
 mod writer;
 
+pub use access::list::AccessList;
+pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
 #[doc(hidden)]

@@ -17,6 +17,7 @@ mod read;
 mod registry;
 mod scripts;
 mod stand_in;
+pub(crate) mod streams;
 mod update;
 mod usage;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use common::{Server, documents, fields, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{ChangesQuery, Database, RowQuery};
+use scrinium_database::{Access, ChangesQuery, Database, RowQuery};
 use scrinium_mail::RouterOptions;
 use serde_json::{Map, Value, json};
 
@@ -216,7 +216,7 @@ fn check_mail(server: &Server, name: &str, told: &Told) {
 
 /// Whatever is there is in the Inbox, each memo once, and nothing else is.
 fn check_inbox(database: &Arc<Database>, all: &[Map<String, Value>]) {
-    let inbox = database.folder_members("Inbox", 0, usize::MAX, None).unwrap();
+    let inbox = database.folder_members("Inbox", 0, usize::MAX, (None, &Access::everything())).unwrap();
     let members: Vec<&str> = inbox.members.iter().map(|member| member.id.as_str()).collect();
     let ids: BTreeSet<&str> = all.iter().map(|memo| memo["_id"].as_str().unwrap()).collect();
     assert_eq!((members.len() as u64, members.len()), (inbox.total, ids.len()), "{}", database.name());

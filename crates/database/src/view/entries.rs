@@ -19,6 +19,7 @@ use scrinium_document::collation;
 use serde_json::Value;
 
 use super::definition::{Definition, Sort};
+use super::streams::{plain, stream_of};
 use crate::wire::{Input, put_bytes, put_number};
 
 /// The sort key of an entry, the place of which is `ordinal` among those of its document.
@@ -38,6 +39,9 @@ pub(crate) fn entry_key(values: &[Value], id: &str) -> Vec<u8> {
     complete_key(&mut key, id, 0);
     key
 }
+
+/// Stands where the length of the first sort keys does in a list of entries that are in streams.
+const IN_STREAMS: u64 = u64::MAX;
 
 /// What separates the sort keys from the id; no sort key begins with it.
 pub(crate) const END_OF_KEY: u8 = 0;
@@ -136,6 +140,7 @@ impl<'a> StoredEntry<'a> {
         value: &'a [u8],
         mut totals: impl Iterator<Item = f64>,
     ) -> Option<Self> {
+        let key = plain(key);
         let mut input = Input::new(value);
         let count = input.number()?;
         let mut ends = Vec::new();
@@ -179,12 +184,21 @@ impl<'a> StoredEntry<'a> {
     }
 }
 
-/// The list of a document's entries in an index.
+/// The list of a document's entries in an index. Those in streams are said once, behind the streams' names.
 pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
     let behind = id.len() + 3;
     let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.key.len() + 4).sum());
-    for entry in entries {
-        let sort_keys = entry.key.len().checked_sub(behind).and_then(|length| entry.key.get(..length));
+    let first = entries.first().map(|entry| stream_of(&entry.key)).unwrap_or_default();
+    if !first.is_empty() {
+        let mut streams: Vec<&[u8]> = entries.iter().map(|entry| stream_of(&entry.key)).collect();
+        streams.dedup();
+        put_number(&mut out, IN_STREAMS);
+        put_number(&mut out, streams.len() as u64);
+        streams.iter().for_each(|stream| put_bytes(&mut out, stream));
+    }
+    for entry in entries.iter().filter(|entry| stream_of(&entry.key) == first) {
+        let key = plain(&entry.key);
+        let sort_keys = key.len().checked_sub(behind).and_then(|length| key.get(..length));
         put_bytes(&mut out, sort_keys.unwrap_or_default());
         entry.totals.iter().for_each(|total| put_total(&mut out, *total));
     }
@@ -194,6 +208,13 @@ pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
 /// Keys and totals of a document's entries in an index with so many totals. `None`: damaged.
 pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(Vec<u8>, Vec<f64>)>> {
     let mut input = Input::new(bytes);
+    let mut streams: Vec<Vec<u8>> = Vec::new();
+    if Input::new(bytes).number() == Some(IN_STREAMS) {
+        input.number()?;
+        for _ in 0..input.number()? {
+            streams.push(input.bytes()?.to_vec());
+        }
+    }
     let mut entries = Vec::new();
     while !input.rest().is_empty() {
         let mut key = input.bytes()?.to_vec();
@@ -201,7 +222,14 @@ pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(
         let totals: Option<Vec<f64>> = (0..totals).map(|_| take_total(&mut input)).collect();
         entries.push((key, totals?));
     }
-    Some(entries)
+    if streams.is_empty() {
+        return Some(entries);
+    }
+    let in_stream = |stream: &Vec<u8>| {
+        let entry = |(key, totals): &(Vec<u8>, Vec<f64>)| ([&stream[..], key].concat(), totals.clone());
+        entries.iter().map(entry).collect::<Vec<_>>()
+    };
+    Some(streams.iter().flat_map(in_stream).collect())
 }
 
 /// Whole numbers from 0 up take few bytes: twice the number, and an odd number stands before eight bytes.

@@ -10,6 +10,8 @@ use super::definition::{Definition, Library, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::scripts::{Lent, functions_of};
+use super::streams::for_readers;
+use crate::access::readers::digests_of;
 use crate::database::Database;
 use crate::error::Result;
 use crate::keys;
@@ -65,6 +67,13 @@ impl<'a> Evaluator<'a> {
         }
         if !self.scripts.is_empty() {
             self.run_scripts(documents, &mut all)?;
+        }
+        for ((id, leaf), evaluated) in documents.iter().zip(&mut all) {
+            if let Some(readers) = digests_of(self.database, id, leaf)? {
+                evaluated.iter_mut().for_each(|entries| {
+                    *entries = for_readers(std::mem::take(entries), &readers);
+                });
+            }
         }
         Ok(all)
     }

@@ -52,6 +52,8 @@ pub(crate) struct ViewIndex {
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
+    /// Whether nothing lay behind what is everybody's when it had followed a change.
+    pub(super) plain_at: Mutex<Option<(u64, bool)>>,
 }
 
 /// Documents that a view's functions failed on, since the server was started.
@@ -229,6 +231,7 @@ fn open_view(
         updating: AtomicBool::new(false),
         evaluated_s: AtomicI64::new(0),
         errors: Mutex::default(),
+        plain_at: Mutex::default(),
     })
 }
 

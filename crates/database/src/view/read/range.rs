@@ -8,6 +8,7 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::rows::RowQuery;
 use crate::view::View;
+use crate::view::collection::Collection;
 use crate::view::definition::Sort;
 use crate::view::entries::{END_OF_KEY, write_component};
 
@@ -108,6 +109,7 @@ impl Begin {
 pub(super) fn begin(
     database: &Database,
     view: &View,
+    collection: &Collection,
     query: &RowQuery,
     sorts: &[Sort],
 ) -> Result<Option<Begin>> {
@@ -122,10 +124,11 @@ pub(super) fn begin(
         }
         (None, Some(id), None) => {
             let keys = view.index.entry_keys(database, &view.definition, id)?;
-            let first = if query.descending { keys.into_iter().max() } else { keys.into_iter().min() };
+            let seen = collection.seen(&keys);
+            let first = if query.descending { seen.max() } else { seen.min() };
             let missing =
                 || DatabaseError::NotFound { reason: "The document is not in the view.".to_owned() };
-            Ok(Some(Begin::of_entry(first.ok_or_else(missing)?, query, false)))
+            Ok(Some(Begin::of_entry(first.ok_or_else(missing)?.to_vec(), query, false)))
         }
         (None, None, Some(text)) => {
             let falls = (sorts.first() == Some(&Sort::Descending)) != query.descending;
