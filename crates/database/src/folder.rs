@@ -275,7 +275,12 @@ pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
 /// `compilation_error`, with the formula's line and column.
 pub(crate) fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
     let columns = columns.unwrap_or(&USUAL_COLUMNS);
-    design::of_folder(name, 0, columns)?;
+    let definition = design::of_folder(name, 0, columns)?;
+    if !definition.keys.resorts.is_empty() {
+        return Err(DatabaseError::bad_request(format!(
+            "Folder `{name}`: `resort` is of the columns of views; a folder has one order."
+        )));
+    }
     let text = columns.to_string();
     if text.len() > MAX_COLUMNS_BYTES {
         return Err(DatabaseError::bad_request(format!(

@@ -106,7 +106,7 @@ impl Database {
         let was_discarded = view.index.usage.is_discarded();
         let _reading = view.index.usage.begin();
         if query.update || was_discarded {
-            self.update_views_for(&group, &name)?;
+            self.update_views_for(&group, view)?;
         }
         self.find_in_index((query, access), plan, view, begun)
     }

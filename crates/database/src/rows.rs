@@ -63,6 +63,10 @@ pub struct RowQuery {
     pub from: Option<String>,
     /// What the one who asks may read.
     pub access: Access,
+    /// In the order of this column first, then of the view's own; of columns that the view offers for it.
+    pub resort: Option<String>,
+    /// In which direction, of a column that offers both.
+    pub resort_descending: Option<bool>,
 }
 
 impl Default for RowQuery {
@@ -90,6 +94,8 @@ impl Default for RowQuery {
             next_page: false,
             from: None,
             access: Access::everything(),
+            resort: None,
+            resort_descending: None,
         }
     }
 }

@@ -12,12 +12,15 @@ pub(crate) mod entries;
 mod evaluate;
 mod folder;
 mod follow;
+mod options;
 mod policy;
 mod read;
 mod registry;
+mod resort;
 mod scripts;
 mod stand_in;
 pub(crate) mod streams;
+mod unique;
 mod update;
 mod usage;
 
@@ -30,13 +33,16 @@ use scrinium_mango::IndexDefinition;
 use scrinium_store::Family;
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
+use collection::Collection;
 use definition::{Definition, Source};
 use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
+use resort::Resorted;
 
 pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
@@ -76,6 +82,8 @@ pub(crate) type MangoIndexes = Arc<[Arc<IndexDefinition>]>;
 /// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
+    /// Other orders that the views can be read in.
+    resorted: Vec<Resorted>,
     /// What the design document was before it changed, as long as views of now are not built: it answers for them.
     before: Mutex<Option<Arc<Group>>>,
     policies: Policies,
@@ -111,8 +119,9 @@ impl View {
 }
 
 impl Group {
-    fn new(views: Vec<View>, policies: Policies, before: Option<Arc<Self>>) -> Self {
-        Self { views, before: Mutex::new(before), policies, remembered: AtomicUsize::new(0) }
+    fn new(views: Vec<View>, resorted: Vec<Resorted>, policies: Policies, before: Option<Arc<Self>>) -> Self {
+        let before = Mutex::new(before);
+        Self { views, resorted, before, policies, remembered: AtomicUsize::new(0) }
     }
 
     /// The views now and, while some of them are not built, those before.
@@ -137,51 +146,50 @@ impl Database {
         self.check_there()?;
         let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
         let now = self.view_group(design)?;
-        let index = &now.view(view).ok_or_else(missing)?.index;
-        let was_discarded = index.usage.is_discarded();
-        let _reading = index.usage.begin();
+        now.begin_order(self, now.view(view).ok_or_else(missing)?, &query)?;
+        let asked = now.answering(view, &query).ok_or_else(missing)?;
+        let was_discarded = asked.index.usage.is_discarded();
+        let _reading = asked.index.usage.begin();
         let group = match query.freshness {
             Freshness::UpToDate => Arc::clone(&now),
-            _ => self.answering(design, view, &now),
+            _ => self.answering(design, view, &query, &now),
         };
+        let answering = group.answering(view, &query).ok_or_else(missing)?;
+        let _answering = answering.index.usage.begin();
         match query.freshness {
-            Freshness::Usual => self.update_as_usual(&now, &group, view)?,
-            Freshness::UpToDate => self.update_views_for(&now, view)?,
+            Freshness::Usual => self.update_as_usual(&now, &group, answering)?,
+            Freshness::UpToDate => self.update_views_for(&now, asked)?,
             // It is not there because nobody read it for long, which now somebody does.
-            _ if was_discarded => self.update_as_usual(&now, &group, view)?,
+            _ if was_discarded => self.update_as_usual(&now, &group, answering)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => {
-                index.wanted.store(true, Ordering::Release);
+                asked.index.wanted.store(true, Ordering::Release);
                 self.want_views(design);
             }
         }
         if let Err(error) = self.remember(design, &now) {
             tracing::warn!(%error, view, "which views are built could not be noted");
         }
-        let answering = group.view(view).ok_or_else(missing)?;
-        let _answering = answering.index.usage.begin();
         read::rows(self, answering, &query)
     }
 
-    /// Brings the view of this name up to date in `group`, the views that answer for those of `now`, if its policy says
-    /// that a read does. One that was never built is built, whatever the policy.
-    fn update_as_usual(self: &Arc<Self>, now: &Group, group: &Group, name: &str) -> Result<()> {
-        let stands = group.view(name).filter(|view| view.is_built()).is_some_and(|view| {
-            match now.policies.get(name) {
-                UpdatePolicy::OnRead | UpdatePolicy::Automatic => false,
-                UpdatePolicy::Every(age) => view.index.is_younger_than(age),
-                UpdatePolicy::Manual => true,
-            }
-        });
-        if stands {
+    /// Brings `view` up to date in `group`, the views that answer for those of `now`, if its policy says that a read
+    /// does. One that was never built is built, whatever the policy.
+    fn update_as_usual(self: &Arc<Self>, now: &Group, group: &Group, view: &View) -> Result<()> {
+        let stands = match now.policies.get(&view.definition.name) {
+            UpdatePolicy::OnRead | UpdatePolicy::Automatic => false,
+            UpdatePolicy::Every(age) => view.index.is_younger_than(age),
+            UpdatePolicy::Manual => true,
+        };
+        if stands && view.is_built() {
             return Ok(());
         }
         // Views that are not built are left to the background where there are others to answer for them.
         let others_answer = now.before.lock().is_some();
         if others_answer {
-            self.update_built_views_for(group, name)
+            self.update_built_views_for(group, view)
         } else {
-            self.update_views_for(group, name)
+            self.update_views_for(group, view)
         }
     }
 
@@ -194,9 +202,11 @@ impl Database {
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
-        let size: u64 = group.views.iter().map(|view| view.index.size_bytes(self.store())).sum();
-        let entries: u64 = group.views.iter().map(|view| view.index.len()).sum();
-        let updating = group.views.iter().any(|view| view.index.is_updating());
+        let size: u64 = group.kept().map(|view| view.index.size_bytes(self.store())).sum();
+        let all = Access::everything();
+        let entries =
+            group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
+        let updating = group.kept().any(|view| view.index.is_updating());
         let errors: serde_json::Map<String, Value> = group
             .views
             .iter()
@@ -247,8 +257,8 @@ impl Database {
         for design in self.design_names()? {
             let group = self.view_group(&design)?;
             let is_wanted = |view: &&View| name.is_none_or(|name| name == view.definition.name);
-            let views: Vec<&View> = group.views.iter().filter(is_wanted).collect();
-            found += views.len();
+            let views: Vec<&View> = group.kept().filter(is_wanted).collect();
+            found += views.iter().filter(|view| view.definition.keys.shown.is_none()).count();
             if views.is_empty() {
                 continue;
             }
@@ -282,11 +292,7 @@ impl Database {
             let group = self.view_group(&design)?;
             self.remember(&design, &group)?;
             there.extend(group.views.iter().map(|view| (design.clone(), view.definition.name.clone())));
-            used.extend(
-                group
-                    .with_before()
-                    .flat_map(|group| group.views.iter().map(|view| view.index.identity).collect::<Vec<_>>()),
-            );
+            used.extend(group.with_before().flat_map(|group| group.identities().collect::<Vec<_>>()));
         }
         used.extend(self.folder_identities()?);
         self.forget_views(|design, view| there.contains(&(design.to_owned(), view.to_owned())))?;
@@ -361,7 +367,8 @@ impl Database {
         let policies = Policies::of(&parsed);
         let known = self.views.groups.lock().get(design).map(|(_, group)| Arc::clone(group));
         let before = self.stand_in(design, known.as_ref(), &views, &policies)?;
-        let group = Arc::new(Group::new(views, policies, before));
+        let resorted = Resorted::all(self, &views)?;
+        let group = Arc::new(Group::new(views, resorted, policies, before));
         self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
     }

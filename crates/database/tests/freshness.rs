@@ -305,6 +305,7 @@ fn an_index_that_nobody_reads_is_discarded_and_built_again() {
     background(&server);
     assert_eq!(stored_entries(&database), 0);
     assert_eq!(usual(&database, "v").len(), 31);
+    assert_eq!(stored_entries(&database), 31, "a read of another view is none of this one");
     assert_eq!(read(&database, "auto", Freshness::AsItStands).0.len(), 31, "it was discarded, not unbuilt");
     fill(&database, 31..32);
     background(&server);
@@ -371,6 +372,50 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     assert_eq!(usual(&database, "v").len(), 3001);
     assert_ne!(database.view_info("d").unwrap()["view_index"]["update_seq"], 0, "the read has built it");
     assert_eq!(database.clean_up_views().unwrap(), 2);
+}
+
+#[test]
+fn other_orders_of_a_view_are_kept_with_it() {
+    let server = Server::with(of_collation(1, 7));
+    let database = server.databases.create("large").unwrap();
+    fill(&database, 0..3000);
+    let columns = json!([{"title": "A", "formula": "A", "sort": "asc"}, {"title": "B", "formula": "B", "resort": "asc"}]);
+    put_design(&database, &json!({"v": {"columns": columns}}));
+    let first = |database: &Arc<Database>, view: &str, freshness: Freshness| {
+        let query =
+            RowQuery { resort: Some("B".to_owned()), freshness, limit: Some(1), ..RowQuery::default() };
+        database.view("d", view, query).unwrap().next_rows(1).unwrap().pop().map(|row| row.id.unwrap())
+    };
+    assert_eq!(usual(&database, "v").len(), 3000);
+    assert_eq!(first(&database, "v", Freshness::Usual).unwrap(), "02999");
+    fill(&database, 3000..3001);
+    assert_eq!(first(&database, "v", Freshness::Usual).unwrap(), "03000");
+    drop(database);
+    let server = server.reopen_with(of_collation(2, 7));
+    let database = server.databases.get("large").unwrap();
+    fill(&database, 3001..3002);
+    assert_eq!(first(&database, "v", Freshness::Usual).unwrap(), "03001");
+    assert_eq!(
+        first(&database, "v", Freshness::AsItStands).unwrap(),
+        "03001",
+        "the one before still answers"
+    );
+    background(&server);
+    assert_eq!(first(&database, "v", Freshness::AsItStands).unwrap(), "03001");
+    fill(&database, 3002..3003);
+    assert_eq!(first(&database, "v", Freshness::Usual).unwrap(), "03002");
+    assert_eq!(first(&database, "v", Freshness::UpToDate).unwrap(), "03002");
+    assert_eq!(server.databases.discard_unused_views(Duration::ZERO).unwrap(), 2);
+    assert_eq!(
+        first(&database, "v", Freshness::AsItStands).unwrap(),
+        "03002",
+        "it was discarded, not unbuilt"
+    );
+    drop(database);
+    let server = server.reopen_with(of_collation(2, 7));
+    let database = server.databases.get("large").unwrap();
+    assert_eq!(first(&database, "v", Freshness::AsItStands).unwrap(), "03002");
+    assert_eq!(database.clean_up_views().unwrap(), 0);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod id;
 mod parse;
 mod read_back;
 mod revision;
+mod sensitivity;
 mod tree;
 mod tree_format;
 

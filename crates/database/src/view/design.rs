@@ -17,8 +17,10 @@ use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce}
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, KnownReducer, Library, Script, Sort, Source, Total};
+use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
+use super::options;
 use super::policy;
+use super::resort::Resort;
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
@@ -146,6 +148,7 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
             Column::new("key".to_owned(), Some(Sort::Ascending)),
             Column::new("value".to_owned(), None),
         ],
+        keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
@@ -165,6 +168,7 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     Ok(Definition {
         name: name.to_owned(),
         columns: definition.fields().iter().map(column).collect(),
+        keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Mango(Arc::new(definition)),
@@ -190,7 +194,7 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
             .iter()
             .enumerate()
             .map(|(index, column)| parse_column(name, index, column))
-            .collect::<Result<Vec<(Column, Formula)>>>()?,
+            .collect::<Result<Vec<(Column, Formula, Vec<Resort>)>>>()?,
         Some(Value::Array(_)) => {
             return Err(wrong(format!("view `{name}`: a view has at most {MAX_COLUMNS} columns")));
         }
@@ -204,13 +208,17 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
              their fields, such as `Form` or `$REF`"
         )));
     }
-    let (columns, formulas): (Vec<Column>, Vec<Formula>) = columns.into_iter().unzip();
+    let resorts = columns.iter().flat_map(|(_, _, resorts)| resorts).copied().collect();
+    let (columns, formulas): (Vec<Column>, Vec<Formula>) =
+        columns.into_iter().map(|(column, formula, _)| (column, formula)).unzip();
+    let keys = options::keys(name, view, &columns, resorts)?;
     let definition = Definition {
         name: name.to_owned(),
         is_time_variant: selection.is_time_variant() || formulas.iter().any(Formula::is_time_variant),
         source: Source::Formulas { selection, columns: formulas },
         columns,
-        identity: identity_of(view),
+        keys,
+        identity: identity_of(&options::without_resorts(view)),
     };
     let mut titles = HashSet::new();
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
@@ -222,7 +230,7 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     Ok(definition)
 }
 
-fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula)> {
+fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula, Vec<Resort>)> {
     let place = format!("view `{view}`, column {}", index + 1);
     let text = |member: &str| column_json.get(member).and_then(Value::as_str);
     let flag = |member: &str| match column_json.get(member) {
@@ -242,13 +250,15 @@ fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column
     let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
     let mut column = Column::new(title, sort);
     column.category = category;
+    let resorts = options::resorts(&place, index, column_json)?;
+    column.sensitivity = options::sensitivity(&place, column_json, sort.is_some() || !resorts.is_empty())?;
     column.total = match column_json.get("total") {
         None | Some(Value::Null | Value::Bool(false)) => None,
         Some(Value::Bool(true)) => Some(Total::Sum),
         Some(Value::String(total)) => Some(parse_total(total, &place)?),
         Some(_) => return Err(wrong_total(&place)),
     };
-    Ok((column, compile(formula, &place)?))
+    Ok((column, compile(formula, &place)?, resorts))
 }
 
 fn parse_total(total: &str, place: &str) -> Result<Total> {
@@ -278,7 +288,7 @@ fn compile(source: &str, place: &str) -> Result<Formula> {
 }
 
 /// An index belongs to it.
-fn identity_of(view: &Value) -> [u8; 16] {
+pub(super) fn identity_of(view: &Value) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[ENTRY_VERSION]);
     let mut view = view.clone();
@@ -292,6 +302,6 @@ fn identity_of(view: &Value) -> [u8; 16] {
     identity
 }
 
-fn wrong(reason: String) -> DatabaseError {
+pub(super) fn wrong(reason: String) -> DatabaseError {
     DatabaseError::BadRequest { error: "compilation_error", reason }
 }

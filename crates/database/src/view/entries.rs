@@ -8,7 +8,7 @@
 //! An entry's value: the number of sorted columns, where in the key the sort key of each ends (so that
 //! a category is a prefix that need not be parsed), and each column as JSON. Titles are the view's, and the
 //! key as JSON is that of the sorted columns, so neither is stored. A column that its sort key or its total tells
-//! is stored as nothing; that saves about a third.
+//! is stored as nothing; that saves about a third. (A sort key in which case or accents do not count tells no text.)
 //!
 //! A document's *list* says which entries it has in an index, so that they can be taken out again: for each its
 //! sort keys and its totals. The rest of the key is the document's id and the place in the list.
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use scrinium_document::collation;
 use serde_json::Value;
 
-use super::definition::{Definition, Sort};
+use super::definition::{ColumnOrder, Definition, Sort};
 use super::streams::{plain, stream_of};
 use crate::wire::{Input, put_bytes, put_number};
 
@@ -35,7 +35,7 @@ const MAX_COMPONENT_BYTES: usize = 1024;
 /// The key of the only entry that a document has in an index of ascending columns, of which these are the values.
 pub(crate) fn entry_key(values: &[Value], id: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(id.len() + 64);
-    values.iter().for_each(|value| write_component(&mut key, value, Sort::Ascending));
+    values.iter().for_each(|value| write_component(&mut key, value, ColumnOrder::ASCENDING));
     complete_key(&mut key, id, 0);
     key
 }
@@ -68,8 +68,8 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
     put_number(&mut value, definition.sorted().count() as u64);
     for (column, element) in definition.columns.iter().zip(row) {
         let start = key.len();
-        if let Some(sort) = column.sort {
-            write_component(&mut key, element, sort);
+        if let Some(order) = column.order() {
+            write_component(&mut key, element, order);
             put_number(&mut value, key.len() as u64);
         }
         if column.total.is_some() {
@@ -105,14 +105,14 @@ fn value_of_component(component: &[u8], sort: Sort) -> Option<Value> {
 }
 
 /// Appends the sort key of one element of a key.
-pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, sort: Sort) {
+pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, order: ColumnOrder) {
     let start = key.len();
-    collation::write_sort_key(key, value);
+    collation::write_sort_key_with(key, value, order.sensitivity);
     if key.len() - start > MAX_COMPONENT_BYTES {
         key.truncate(start + MAX_COMPONENT_BYTES - 1);
         key.push(0);
     }
-    if sort == Sort::Descending
+    if order.sort == Sort::Descending
         && let Some(component) = key.get_mut(start..)
     {
         collation::descending(component);
@@ -182,6 +182,17 @@ impl<'a> StoredEntry<'a> {
             Some(last) => self.key.get(..*self.ends.get(last)?),
         }
     }
+}
+
+/// The end of the sort keys in an entry's plain key, which its value tells. `None`: damaged.
+pub(crate) fn sort_keys_end(value: &[u8]) -> Option<usize> {
+    let mut input = Input::new(value);
+    let count = input.number()?;
+    let mut end = 0;
+    for _ in 0..count {
+        end = input.number()?;
+    }
+    usize::try_from(end).ok()
 }
 
 /// The list of a document's entries in an index. Those in streams are said once, behind the streams' names.

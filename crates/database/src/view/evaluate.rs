@@ -188,9 +188,11 @@ fn rows(definition: &Definition, document: &Document<'_>, environment: &Environm
 /// A row for each combination of elements of lists in category columns.
 fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
     let mut rows = vec![row];
-    for (column, definition) in definition.columns.iter().enumerate() {
+    // In the order in which they are shown, so that a document has the same rows in whichever order they are read.
+    for column in definition.shown() {
         let is_list = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Array(_)));
-        if definition.category && rows.iter().any(is_list) {
+        let category = definition.columns.get(column).is_some_and(|column| column.category);
+        if category && rows.iter().any(is_list) {
             rows = rows.into_iter().flat_map(|row| explode(row, column)).take(MAX_ENTRIES).collect();
         }
     }

@@ -34,6 +34,7 @@ impl Database {
                 self.announce();
             }
         }
+        group.begin_order(self, view, &query)?;
         let mut rows = read::rows(self, view, &query)?;
         if !rows.reduced {
             rows.places = Some(Places {
@@ -88,7 +89,7 @@ impl Database {
         let definition = design::of_folder(&record.name, record.number, &columns_of(record)?)?;
         let index = registry::index(self, &definition)?;
         let view = View { definition: Arc::new(definition), index, folder: Some(record.number) };
-        let group = Arc::new(Group::new(vec![view], Policies::default(), None));
+        let group = Arc::new(Group::new(vec![view], Vec::new(), Policies::default(), None));
         let known = (record.columns.clone(), Arc::clone(&group));
         self.views.folders.lock().insert(record.number, known);
         Ok(group)
@@ -101,7 +102,7 @@ impl Database {
         self.views.folders.lock().retain(|number, _| folders.iter().any(|folder| folder.number == *number));
         let identity = |folder: &crate::FolderInfo| {
             let definition = design::of_folder(&folder.name, folder.number, &folder.columns)?;
-            Ok(registry::stored_identity(&definition, self.common.collation))
+            Ok(registry::stored_identity(&definition.identity, self.common.collation))
         };
         folders.iter().map(identity).collect()
     }

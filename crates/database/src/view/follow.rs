@@ -80,7 +80,7 @@ impl Database {
                 Err(error) => return Err(error),
             };
             let mut chosen = HashSet::new();
-            for view in &group.views {
+            for view in group.kept() {
                 match self.due_in(view, group.policies.get(&view.definition.name)) {
                     Some(Duration::ZERO) => drop(chosen.insert(view.index.id)),
                     Some(wait) => again = Some(again.map_or(wait, |again| again.min(wait))),

@@ -56,8 +56,11 @@ impl Policies {
 
 impl Group {
     /// Whether a read of another view of the design document brings this one up to date as well, since the documents
-    /// are then read once for both.
+    /// are then read once for both. One that was discarded waits to be read itself.
     pub(super) fn follows_reads(&self, view: &View) -> bool {
+        if view.index.usage.is_discarded() {
+            return false;
+        }
         match self.policies.get(&view.definition.name) {
             UpdatePolicy::OnRead | UpdatePolicy::Automatic => true,
             UpdatePolicy::Every(age) => !view.is_built() || !view.index.is_younger_than(age),

@@ -12,7 +12,7 @@ use scrinium_store::{Direction, Snapshot};
 
 use super::View;
 use super::collection::Collection;
-use super::definition::{Definition, Sort};
+use super::definition::{ColumnOrder, Definition};
 use super::entries::StoredEntry;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -43,13 +43,13 @@ pub(crate) struct ViewRows {
 pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> Result<Rows> {
     let collection = Collection::open(view, &query.access)?;
     // What a map function emits is one key, also if it is an array.
-    let sorts: Vec<Sort> = match view.definition.script() {
+    let orders: Vec<ColumnOrder> = match view.definition.script() {
         Some(_) => Vec::new(),
-        None => view.definition.sorted().map(|(_, sort)| sort).collect(),
+        None => view.definition.orders().collect(),
     };
-    let totals = wanted_totals(view, query, sorts.len())?;
-    let mut ranges = ranges(query, &sorts);
-    if let Some(place) = begin(database, view, &collection, query, &sorts)? {
+    let totals = wanted_totals(view, query, orders.len())?;
+    let mut ranges = ranges(query, &orders);
+    if let Some(place) = begin(database, view, &collection, query, &orders)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
     let direction = if query.descending { Direction::Backward } else { Direction::Forward };

@@ -84,10 +84,6 @@ impl ViewIndex {
         self.age().is_some_and(|now| now < age)
     }
 
-    pub(super) fn len(&self) -> u64 {
-        self.index.len()
-    }
-
     /// A function failed on a document, or as a whole, which costs what it would have emitted.
     pub(super) fn note_error(&self, id: Option<&str>, error: &ScriptError) {
         let mut errors = self.errors.lock();
@@ -163,9 +159,9 @@ pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
 }
 
 /// What an index belongs to: what the view is, and what orders its keys.
-pub(super) fn stored_identity(definition: &Definition, collation: Collation) -> [u8; 16] {
+pub(super) fn stored_identity(definition: &[u8; 16], collation: Collation) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&definition.identity);
+    hasher.update(definition);
     hasher.update(&collation.version.to_be_bytes());
     let mut identity = [0; 16];
     hasher.finalize_xof().fill(&mut identity);
@@ -175,7 +171,7 @@ pub(super) fn stored_identity(definition: &Definition, collation: Collation) -> 
 /// The index of a view: the one that is open, the one that is stored, or a new one.
 pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<ViewIndex>> {
     let collation = database.common.collation;
-    let identity = stored_identity(definition, collation);
+    let identity = stored_identity(&definition.identity, collation);
     let mut indexes = database.views.indexes.lock();
     if let Some(index) = indexes.get(&identity) {
         return Ok(Arc::clone(index));
@@ -195,7 +191,7 @@ pub(super) fn stored_index(
     definition: &Definition,
     collation: Collation,
 ) -> Result<Option<Arc<ViewIndex>>> {
-    let identity = stored_identity(definition, collation);
+    let identity = stored_identity(&definition.identity, collation);
     let mut indexes = database.views.indexes.lock();
     if let Some(index) = indexes.get(&identity) {
         return Ok(Some(Arc::clone(index)));
@@ -218,7 +214,7 @@ fn open_view(
     number: u32,
 ) -> Result<ViewIndex> {
     let (store, id) = (database.store(), index_id(database.number(), number));
-    let identity = stored_identity(definition, collation);
+    let identity = stored_identity(&definition.identity, collation);
     Ok(ViewIndex {
         id,
         identity,

@@ -18,12 +18,14 @@ use serde_json::{Value, json};
 
 use super::definition::{Definition, Source};
 use super::policy::Policies;
+use super::resort::Resorted;
 use super::{Group, View, design, registry, update};
 use crate::collation::Collation;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::ReadOptions;
+use crate::rows::RowQuery;
 
 const NO_INDEX: u32 = u32::MAX;
 
@@ -110,8 +112,11 @@ impl Database {
                 standing.extend(stored.or_else(known));
             }
         }
-        let is_some = !standing.is_empty();
-        Ok(is_some.then(|| Arc::new(Group::new(standing, policies.clone(), None))))
+        if standing.is_empty() {
+            return Ok(None);
+        }
+        let resorted = Resorted::all(self, &standing)?;
+        Ok(Some(Arc::new(Group::new(standing, resorted, policies.clone(), None))))
     }
 
     /// What the view was when it was last built, if its index is still there and its keys can be read back.
@@ -130,10 +135,16 @@ impl Database {
 
     /// The views that answer for one of `now`: while it is not built, the one before it, if there is one. It is then
     /// built in the background.
-    pub(super) fn answering(&self, design: &str, view: &str, now: &Arc<Group>) -> Arc<Group> {
+    pub(super) fn answering(
+        &self,
+        design: &str,
+        view: &str,
+        query: &RowQuery,
+        now: &Arc<Group>,
+    ) -> Arc<Group> {
         let Some(before) = now.before.lock().clone() else { return Arc::clone(now) };
         self.want_views(design);
-        let is_built = |group: &Group| group.view(view).is_some_and(View::is_built);
+        let is_built = |group: &Group| group.answering(view, query).is_some_and(View::is_built);
         if !is_built(now) && is_built(&before) { before } else { Arc::clone(now) }
     }
 
@@ -177,7 +188,7 @@ impl Database {
     /// another collation is removed, which nobody will ask for again.
     pub(super) fn settle(self: &Arc<Self>, design: &str, group: &Group) -> Result<()> {
         self.remember(design, group)?;
-        if !group.views.iter().all(View::is_built) {
+        if !group.kept().all(|view| view.is_built() || view.index.usage.is_discarded()) {
             return Ok(());
         }
         let before = group.before.lock().take();

@@ -17,6 +17,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 use super::entries::{Entry, decode_list, encode_list};
 use super::evaluate::Evaluator;
 use super::registry::{clear_leftovers, list_key, note_leftovers, remove_lists};
+use super::unique::UniqueChanges;
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -39,15 +40,15 @@ impl Database {
         self.update_chosen(group, |view| group.follows_reads(view))
     }
 
-    /// As [`update_views`](Self::update_views), for who reads the view of this name, whatever its policy.
-    pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, name: &str) -> Result<()> {
-        self.update_chosen(group, |view| view.definition.name == name || group.follows_reads(view))
+    /// As [`update_views`](Self::update_views), for who reads this one of the views, whatever its policy.
+    pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+        self.update_chosen(group, |view| view.index.id == read.index.id || group.follows_reads(view))
     }
 
     /// As [`update_views_for`](Self::update_views_for), without others that are not built.
-    pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, name: &str) -> Result<()> {
+    pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
         let is_other = |view: &View| view.is_built() && group.follows_reads(view);
-        self.update_chosen(group, |view| view.definition.name == name || is_other(view))
+        self.update_chosen(group, |view| view.index.id == read.index.id || is_other(view))
     }
 
     /// Brings those views up to date that `is_chosen` says, in the order of [`update_views`](Self::update_views).
@@ -56,7 +57,7 @@ impl Database {
         group: &Group,
         is_chosen: impl Fn(&View) -> bool,
     ) -> Result<()> {
-        let chosen = group.views.iter().filter(|view| is_chosen(view));
+        let chosen = group.kept().filter(|view| is_chosen(view));
         let (built, new): (Vec<&View>, Vec<&View>) = chosen.partition(|view| view.is_built());
         self.update_together(built)?;
         self.update_together(new)
@@ -226,6 +227,8 @@ fn environment(database: &Database) -> Environment {
 /// What one batch changes in one index.
 struct ViewUpdate<'a> {
     view: &'a View,
+    /// The changes of a view that shows one entry for each key.
+    unique: UniqueChanges,
     /// The last change that its entries hold.
     since: u64,
     changes: Vec<Change>,
@@ -234,7 +237,7 @@ struct ViewUpdate<'a> {
 
 impl<'a> ViewUpdate<'a> {
     fn new(view: &'a View, since: u64) -> Self {
-        Self { view, since, changes: Vec::new(), lists: Batch::new() }
+        Self { view, since, unique: UniqueChanges::default(), changes: Vec::new(), lists: Batch::new() }
     }
 
     /// The document's entries become `new`.
@@ -257,6 +260,10 @@ impl<'a> ViewUpdate<'a> {
         } else {
             self.lists.put(Family::DerivedPoint, &key, &encode_list(id, &new));
         }
+        if self.view.definition.keys.is_unique {
+            self.unique.replace(id, old, new);
+            return Ok(());
+        }
         self.changes.extend(old.into_iter().map(|(key, sums)| Change::Remove { key, sums }));
         self.changes.extend(new.into_iter().map(|entry| Change::Insert {
             key: entry.key,
@@ -266,7 +273,8 @@ impl<'a> ViewUpdate<'a> {
         Ok(())
     }
 
-    fn write(self, reached: u64) -> Result<()> {
+    fn write(mut self, reached: u64) -> Result<()> {
+        self.changes.extend(self.unique.settle(self.view)?);
         let reached = reached.max(self.view.index.reached());
         if reached > self.view.index.reached() || !self.changes.is_empty() {
             self.view.index.index.update(self.changes, self.lists, reached)?;

@@ -74,8 +74,7 @@ impl Usage {
         reading
     }
 
-    /// Somebody reads the index.
-    pub(super) fn note_read(&self) {
+    fn note_read(&self) {
         let now_s = Timestamp::now().as_second();
         self.read_s.store(now_s, Ordering::Relaxed);
         let noted_s = self.noted_s.load(Ordering::Relaxed);
