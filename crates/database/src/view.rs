@@ -365,8 +365,7 @@ impl Database {
             })
             .collect::<Result<Vec<View>>>()?;
         let policies = Policies::of(&parsed);
-        let known = self.views.groups.lock().get(design).map(|(_, group)| Arc::clone(group));
-        let before = self.stand_in(design, known.as_ref(), &views, &policies)?;
+        let before = self.stand_in(design, &views, &policies)?;
         let resorted = Resorted::all(self, &views)?;
         let group = Arc::new(Group::new(views, resorted, policies, before));
         self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));

@@ -374,6 +374,31 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     assert_eq!(database.clean_up_views().unwrap(), 2);
 }
 
+/// A design document that was deleted and made again once showed the views that it had had, after a restart.
+#[test]
+fn a_design_document_that_was_deleted_does_not_answer_for_one_of_its_name() {
+    let server = Server::new();
+    let database = server.databases.create("large").unwrap();
+    fill(&database, 0..3000);
+    let make_again = |database: &Arc<Database>, formula: &str| {
+        let mut design = get(database, "_design/d").unwrap();
+        design["_deleted"] = json!(true);
+        put(database, &design).unwrap();
+        put_design(database, &json!({"v": by(formula)}));
+    };
+    put_design(&database, &json!({"v": by("A")}));
+    assert_eq!(usual(&database, "v")[0], "[0] 00000");
+    make_again(&database, "A + 1");
+    assert_eq!(usual(&database, "v")[0], "[1] 00000");
+    make_again(&database, "A + 2");
+    drop(database);
+    let server = server.reopen();
+    let database = server.databases.get("large").unwrap();
+    assert_eq!(usual(&database, "v")[0], "[2] 00000");
+    put_design(&database, &json!({"v": by("A + 3")}));
+    assert_eq!(usual(&database, "v")[0], "[2] 00000", "it was changed, not deleted");
+}
+
 #[test]
 fn other_orders_of_a_view_are_kept_with_it() {
     let server = Server::with(of_collation(1, 7));

@@ -9,9 +9,11 @@
 //! built, and so replaced when the next one is: until then the index before is not cleaned away, and a server that is
 //! started again in the middle of the build has it answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use scrinium_document::Revision;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,6 +25,7 @@ use super::{Group, View, design, registry, update};
 use crate::collation::Collation;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
+use crate::head::Head;
 use crate::keys;
 use crate::read::ReadOptions;
 use crate::rows::RowQuery;
@@ -33,16 +36,18 @@ const NO_INDEX: u32 = u32::MAX;
 #[derive(PartialEq, Serialize, Deserialize)]
 struct LastBuilt {
     collation: Collation,
+    /// Of its design document.
+    revision: String,
     design: Value,
 }
 
 impl LastBuilt {
-    fn of(view: &View, design: &Value) -> Option<Self> {
+    fn of(view: &View, revision: &str, design: &Value) -> Option<Self> {
         let design = alone(design, &view.definition.name)?;
         // The design document may have changed since the view was made of it.
         let definition = design::parse_stored(&design).ok()?.pop()?;
         let is_same = definition.identity == view.definition.identity;
-        is_same.then_some(Self { collation: view.index.collation, design })
+        is_same.then_some(Self { collation: view.index.collation, revision: revision.to_owned(), design })
     }
 
     fn definition(&self) -> Option<Definition> {
@@ -91,26 +96,21 @@ impl Database {
         self.visible_change_number() > update::BUILD_FROM_CHANGES
     }
 
-    /// What can answer for those of `views` that are not built, if that takes long: as they are stored, or else as they
-    /// are known by `before`, the views of the design document before it changed.
+    /// What can answer for those of `views` that are not built, if that takes long.
     pub(super) fn stand_in(
         &self,
         design: &str,
-        before: Option<&Arc<Group>>,
         views: &[View],
         policies: &Policies,
     ) -> Result<Option<Arc<Group>>> {
+        let is_missing = |view: &&View| !view.is_built() && is_kept(view);
+        if !self.is_large() || !views.iter().any(|view| is_missing(&view)) {
+            return Ok(None);
+        }
+        let lineage = self.lineage(design)?;
         let mut standing = Vec::new();
-        if self.is_large() {
-            for view in views.iter().filter(|view| !view.is_built() && is_kept(view)) {
-                let name = &view.definition.name;
-                let known = || {
-                    let mut groups = before.into_iter().flat_map(Group::with_before);
-                    groups.find_map(|group| group.view(name).filter(|view| view.is_built()).cloned())
-                };
-                let stored = self.stored_before(design, view)?;
-                standing.extend(stored.or_else(known));
-            }
+        for view in views.iter().filter(is_missing) {
+            standing.extend(self.stored_before(design, view, &lineage)?);
         }
         if standing.is_empty() {
             return Ok(None);
@@ -119,15 +119,27 @@ impl Database {
         Ok(Some(Arc::new(Group::new(standing, resorted, policies.clone(), None))))
     }
 
+    /// The revisions of a design document as it is, back to when it was made: not those before it was deleted and made
+    /// again, the views of which were others.
+    fn lineage(&self, design: &str) -> Result<HashSet<String>> {
+        let id = format!("{}{design}", scrinium_document::DESIGN_PREFIX);
+        let stored = self.store().get(Family::Point, &keys::head(self.number(), &id))?;
+        let Some(stored) = stored else { return Ok(HashSet::new()) };
+        let tree = Head::decode(&stored).ok_or_else(|| DatabaseError::damaged("document", &id))?.tree;
+        let path = tree.winner().and_then(|winner| tree.path(winner.revision)).unwrap_or_default();
+        let is_there = |revision: &&Revision| tree.revision(revision).is_some_and(|known| !known.deleted);
+        Ok(path.iter().take_while(is_there).map(ToString::to_string).collect())
+    }
+
     /// What the view was when it was last built, if its index is still there and its keys can be read back.
-    fn stored_before(&self, design: &str, view: &View) -> Result<Option<View>> {
+    fn stored_before(&self, design: &str, view: &View, lineage: &HashSet<String>) -> Result<Option<View>> {
         let key = key(self.number(), design, &view.definition.name);
         let Some(stored) = self.store().get(Family::DerivedPoint, &key)? else { return Ok(None) };
         let Ok(last) = serde_json::from_slice::<LastBuilt>(&stored) else { return Ok(None) };
-        let Some(definition) = last.definition() else { return Ok(None) };
-        if last.collation.read_back != self.common.collation.read_back {
+        if last.collation.read_back != self.common.collation.read_back || !lineage.contains(&last.revision) {
             return Ok(None);
         }
+        let Some(definition) = last.definition() else { return Ok(None) };
         let index = registry::stored_index(self, &definition, last.collation)?;
         let view = index.map(|index| View { definition: Arc::new(definition), index, folder: None });
         Ok(view.filter(View::is_built))
@@ -165,11 +177,11 @@ impl Database {
             Err(DatabaseError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let document: Value = serde_json::from_str(&document.json)
+        let parsed: Value = serde_json::from_str(&document.json)
             .map_err(|_| DatabaseError::damaged("design document", &id))?;
         let mut batch = Batch::new();
         for view in &built {
-            let Some(last) = LastBuilt::of(view, &document) else { continue };
+            let Some(last) = LastBuilt::of(view, &document.revision, &parsed) else { continue };
             let key = key(self.number(), design, &view.definition.name);
             let stored = self.store().get(Family::DerivedPoint, &key)?;
             let stored = stored.and_then(|stored| serde_json::from_slice::<LastBuilt>(&stored).ok());
