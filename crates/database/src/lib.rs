@@ -9,6 +9,7 @@
 mod access;
 mod attachment;
 mod changes;
+mod collation;
 mod content;
 mod database;
 mod databases;
@@ -36,6 +37,8 @@ pub use access::list::AccessList;
 pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
+#[doc(hidden)]
+pub use collation::Collation;
 pub use content::Content;
 pub use content::collector::Collected;
 pub use content::upload::Upload;

@@ -12,7 +12,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Formula;
 use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce};
 use scrinium_mango::{IndexDefinition, SortField};
@@ -20,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
 use super::options;
+use super::policy;
 use super::resort::Resort;
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
@@ -96,7 +96,9 @@ fn language(design: &Value) -> Option<&str> {
 /// # Errors
 /// As [`parse`], and `compilation_error` for JavaScript.
 pub(crate) fn check(design: &Value) -> Result<()> {
-    for definition in parse(design)? {
+    let definitions = parse(design)?;
+    policy::check(design, &definitions)?;
+    for definition in definitions {
         let Some(script) = definition.script() else { continue };
         let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {
             error: error.error(),
@@ -289,7 +291,11 @@ fn compile(source: &str, place: &str) -> Result<Formula> {
 pub(super) fn identity_of(view: &Value) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[ENTRY_VERSION]);
-    hasher.update(&COLLATION_VERSION.to_be_bytes());
+    let mut view = view.clone();
+    // When it is brought up to date does not tell what it holds.
+    if let Some(members) = view.as_object_mut() {
+        members.shift_remove("update");
+    }
     hasher.update(view.to_string().as_bytes());
     let mut identity = [0; 16];
     hasher.finalize_xof().fill(&mut identity);

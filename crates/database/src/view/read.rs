@@ -64,6 +64,8 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     };
     let documents = query.include_documents.then(|| (database.store().snapshot(), query.read_options()));
     let reduced = totals.is_some();
+    // What the entries hold, which may be less than what the index has reached meanwhile.
+    let reached = collection.reached();
     let mut rows = ViewRows {
         database: Arc::clone(database),
         definition: Arc::clone(&view.definition),
@@ -87,7 +89,7 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     };
     let mut rows = Rows::of_view(rows, counts, reduced);
     if query.update_sequence {
-        rows.update_sequence = Some(database.sequence_text(view.index.reached()));
+        rows.update_sequence = Some(database.sequence_text(reached));
     }
     Ok(rows)
 }

@@ -9,6 +9,7 @@ mod following;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use scrinium_formula::Environment;
 use scrinium_index::Change;
@@ -38,18 +39,38 @@ impl Database {
     /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
     /// themselves, so that nobody waits for them who reads another.
     pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_built_views(group)?;
-        self.update_together(group.kept().filter(|view| !view.is_built()).collect())
+        self.update_chosen(group, |view| group.follows_reads(view))
     }
 
-    /// As [`update_views`](Self::update_views), without those that are not built.
-    pub(super) fn update_built_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_together(group.kept().filter(|view| view.is_built()).collect())
+    /// As [`update_views`](Self::update_views), for who reads this one of the views, whatever its policy.
+    pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+        self.update_chosen(group, |view| view.index.id == read.index.id || group.follows_reads(view))
+    }
+
+    /// As [`update_views_for`](Self::update_views_for), without others that are not built.
+    pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+        let is_other = |view: &View| view.is_built() && group.follows_reads(view);
+        self.update_chosen(group, |view| view.index.id == read.index.id || is_other(view))
+    }
+
+    /// Brings those views up to date that `is_chosen` says, in the order of [`update_views`](Self::update_views).
+    pub(super) fn update_chosen(
+        self: &Arc<Self>,
+        group: &Group,
+        is_chosen: impl Fn(&View) -> bool,
+    ) -> Result<()> {
+        let chosen = group.kept().filter(|view| is_chosen(view));
+        let (built, new): (Vec<&View>, Vec<&View>) = chosen.partition(|view| view.is_built());
+        self.update_together(built)?;
+        self.update_together(new)
     }
 
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
-        let wanted = self.visible_change_number();
+        let (begun, wanted) = (Instant::now(), self.visible_change_number());
+        let all = views.clone();
+        let note_current = || all.iter().for_each(|view| view.index.note_current(begun));
         if !views.iter().any(|view| self.is_behind(view, wanted)) {
+            note_current();
             return Ok(());
         }
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
@@ -66,6 +87,9 @@ impl Database {
         };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
+        if result.is_ok() {
+            note_current();
+        }
         result
     }
 
@@ -79,6 +103,7 @@ impl Database {
             // From here to the end of the build, a crash leaves indexes that begin anew.
             note_leftovers(self.store(), view.index.id)?;
             remove_lists(self.store(), view.index.id)?;
+            view.index.usage.note_built();
         }
         if !views.is_empty() {
             build::build(self, &snapshot, &views, &environment(self), last)?;
@@ -104,6 +129,7 @@ impl Database {
         let environment = environment(self);
         for view in views.iter().filter(|view| view.index.reached() == 0) {
             clear_leftovers(self.store(), view.index.id)?;
+            view.index.usage.note_built();
         }
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();

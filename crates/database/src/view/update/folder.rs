@@ -34,6 +34,7 @@ impl Database {
         let is_new = view.index.reached() == 0;
         if is_new {
             clear_leftovers(self.store(), view.index.id)?;
+            view.index.usage.note_built();
         }
         // Whatever is in a folder has come into it by a change, so going through all of these need not look at the
         // documents' feed: it sees every document as the snapshot has it.
