@@ -180,7 +180,9 @@ fn rows(definition: &Definition, document: &Document<'_>, environment: &Environm
                 let value = formula.evaluate(document, environment);
                 value.map_or(Value::Null, |value| value.to_json())
             };
-            exploded(definition, columns.iter().map(value).collect())
+            let mut rows = exploded(definition, columns.iter().map(value).collect());
+            rows.iter_mut().for_each(|row| mark_uncategorized(definition, row));
+            rows
         }
     }
 }
@@ -197,6 +199,20 @@ fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
         }
     }
     rows
+}
+
+/// What has no value in a category column is all in one category, that of null.
+fn mark_uncategorized(definition: &Definition, row: &mut [Value]) {
+    for (value, _) in row.iter_mut().zip(&definition.columns).filter(|(_, column)| column.category) {
+        let is_empty = match value {
+            Value::String(text) => text.is_empty(),
+            Value::Array(elements) => elements.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            *value = Value::Null;
+        }
+    }
 }
 
 /// A row for each element of a list in a category column.

@@ -22,6 +22,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::info::Working;
 use super::usage::{self, Usage};
 use crate::collation::Collation;
 use crate::database::Database;
@@ -49,6 +50,7 @@ pub(crate) struct ViewIndex {
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    pub(super) working: Working,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
@@ -225,6 +227,7 @@ fn open_view(
         wanted: AtomicBool::new(false),
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
+        working: Working::default(),
         evaluated_s: AtomicI64::new(0),
         errors: Mutex::default(),
         plain_at: Mutex::default(),
