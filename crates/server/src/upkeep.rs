@@ -3,11 +3,13 @@
 
 mod views;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_database::{DatabaseError, Databases};
 use scrinium_statistics::{Counter, Tasks};
 use tokio::task::JoinError;
+use tokio::time::Instant;
 
 use crate::ground::Ground;
 use views::ViewUpdates;
@@ -23,12 +25,13 @@ const COLLECT_EVERY: Duration = Duration::from_secs(30);
 const DISCARD_EVERY: Duration = Duration::from_secs(3600);
 
 /// Runs until the server stops.
-pub(crate) async fn run(databases: Databases, ground: std::sync::Arc<Ground>) {
+pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
     let shutdown = ground.shutdown().clone();
     let discarded = ground.statistics().counter("View.Discarded");
     let mut update = tokio::time::interval(UPDATE_EVERY);
     let mut collect = tokio::time::interval(COLLECT_EVERY);
-    let mut look_for_unused = tokio::time::interval(DISCARD_EVERY);
+    // Not at once: after a long time at rest everything has long been unread.
+    let mut look_for_unused = tokio::time::interval_at(Instant::now() + DISCARD_EVERY, DISCARD_EVERY);
     let mut updates = ViewUpdates::default();
     loop {
         let (databases, tasks) = (databases.clone(), ground.tasks().clone());
@@ -42,7 +45,10 @@ pub(crate) async fn run(databases: Databases, ground: std::sync::Arc<Ground>) {
                 }
                 updates.begin();
             }
-            Some(ended) = updates.ended() => report(ended),
+            Some(ended) = updates.ended() => {
+                report(ended);
+                updates.begin();
+            }
             _ = collect.tick() => {
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
             }
