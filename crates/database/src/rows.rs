@@ -125,6 +125,8 @@ pub struct Row {
     pub error: Option<&'static str>,
     /// In a page of a folder: where in it the document is.
     pub place: Option<Place>,
+    /// In a view with responses: 0 for a main document, 1 for a response to it, and so on.
+    pub level: Option<u64>,
 }
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.

@@ -11,6 +11,7 @@ pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
 mod folder;
+pub(crate) mod hierarchy;
 mod read;
 mod registry;
 mod scripts;

@@ -250,6 +250,10 @@ fn push_row(text: &mut String, row: &Row) {
         text.push_str(",\"value\":");
         text.push_str(value);
     }
+    if let Some(level) = row.level {
+        text.push_str(",\"level\":");
+        text.push_str(&level.to_string());
+    }
     if let Some(document) = &row.document {
         text.push_str(",\"doc\":");
         text.push_str(document);

@@ -8,6 +8,7 @@ use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
 use serde_json::Value;
 
+use super::hierarchy::Hierarchy;
 use super::scripts::Functions;
 
 /// In which direction a column sorts.
@@ -89,6 +90,8 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) columns: Vec<Column>,
+    /// Responses are shown beneath the documents that they respond to.
+    pub(crate) responses: Option<Hierarchy>,
     /// What the view holds depends on the time of day (`@Now`, `@Today`), not on documents alone.
     pub(crate) is_time_variant: bool,
     /// The same for the same view in any design document; an index belongs to it.

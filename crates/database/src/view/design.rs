@@ -19,6 +19,7 @@ use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
 use super::definition::{Column, Definition, KnownReducer, Library, Script, Sort, Source, Total};
+use super::hierarchy::{Hierarchy, SORTED_MAX};
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
@@ -144,6 +145,7 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
             Column::new("key".to_owned(), Some(Sort::Ascending)),
             Column::new("value".to_owned(), None),
         ],
+        responses: None,
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
@@ -163,6 +165,7 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     Ok(Definition {
         name: name.to_owned(),
         columns: definition.fields().iter().map(column).collect(),
+        responses: None,
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Mango(Arc::new(definition)),
@@ -196,16 +199,20 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     };
     let place = format!("view `{name}`, selection");
     let selection = compile(selection, &place)?;
-    if selection.uses_responses() {
+    let responses = parse_responses(name, view, &selection)?;
+    if selection.uses_responses() && responses.is_none() {
         return Err(wrong(format!(
-            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
-             their fields, such as `Form` or `$REF`"
+            "{place}: @AllChildren and @AllDescendants need a view that shows responses, with \
+             `\"responses\": true`; else select the responses by their fields, such as `Form` or `$REF`"
         )));
     }
     let (columns, formulas): (Vec<Column>, Vec<Formula>) = columns.into_iter().unzip();
+    let order = responses.as_ref().and_then(|responses| responses.order.as_ref());
+    let is_time_variant = formulas.iter().chain([&selection]).chain(order).any(Formula::is_time_variant);
     let definition = Definition {
         name: name.to_owned(),
-        is_time_variant: selection.is_time_variant() || formulas.iter().any(Formula::is_time_variant),
+        is_time_variant,
+        responses,
         source: Source::Formulas { selection, columns: formulas },
         columns,
         identity: identity_of(view),
@@ -214,10 +221,36 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
         return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
     }
+    if definition.responses.is_some() && definition.sorted().count() > SORTED_MAX {
+        return Err(wrong(format!(
+            "view `{name}`: a view with responses has at most {SORTED_MAX} sorted columns"
+        )));
+    }
     if definition.totals().count() > MAX_TOTALS {
         return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
     }
     Ok(definition)
+}
+
+/// `true`, or an object that may say how responses are sorted.
+fn parse_responses(name: &str, view: &Value, selection: &Formula) -> Result<Option<Hierarchy>> {
+    let wrong_shape = || {
+        wrong(format!(
+            "view `{name}`: `responses` must be true, false or an object like {{\"order\": \"Date\"}}"
+        ))
+    };
+    let order = match view.get("responses") {
+        None | Some(Value::Null | Value::Bool(false)) => return Ok(None),
+        Some(Value::Bool(true)) => None,
+        Some(Value::Object(members)) if members.keys().all(|member| member == "order") => {
+            members.get("order")
+        }
+        Some(_) => return Err(wrong_shape()),
+    };
+    let order = order.map(|order| order.as_str().ok_or_else(wrong_shape)).transpose()?;
+    let order = order.map(|order| compile(order, &format!("view `{name}`, order of responses")));
+    let order = order.transpose()?;
+    Ok(Some(Hierarchy { order, adds: selection.responses() }))
 }
 
 fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula)> {

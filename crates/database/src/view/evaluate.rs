@@ -167,17 +167,22 @@ fn rows(definition: &Definition, document: &Document<'_>, environment: &Environm
             if !selection.selects(document, environment).unwrap_or(false) {
                 return Vec::new();
             }
-            let value = |formula: &Formula| {
-                let value = formula.evaluate(document, environment);
-                value.map_or(Value::Null, |value| value.to_json())
-            };
-            exploded(definition, columns.iter().map(value).collect())
+            exploded(definition, values(columns, document, environment))
         }
     }
 }
 
+/// What formulas come to for a document.
+pub(super) fn values(formulas: &[Formula], document: &Document<'_>, environment: &Environment) -> Vec<Value> {
+    let value = |formula: &Formula| {
+        let value = formula.evaluate(document, environment);
+        value.map_or(Value::Null, |value| value.to_json())
+    };
+    formulas.iter().map(value).collect()
+}
+
 /// A row for each combination of elements of lists in category columns.
-fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
+pub(super) fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
     let mut rows = vec![row];
     for (column, definition) in definition.columns.iter().enumerate() {
         let is_list = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Array(_)));

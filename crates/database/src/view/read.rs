@@ -48,7 +48,7 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         None => view.definition.sorted().map(|(_, sort)| sort).collect(),
     };
     let totals = wanted_totals(view, query, sorts.len())?;
-    let mut ranges = ranges(query, &sorts);
+    let mut ranges = ranges(query, &sorts, view.definition.responses.is_some());
     if let Some(place) = begin(database, view, query, &sorts)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
@@ -163,7 +163,8 @@ impl ViewRows {
         };
         Ok(Row {
             id: Some(id.to_owned()),
-            key: self.definition.key_json(&entry.columns),
+            key: entry.key_json(&self.definition),
+            level: entry.level(),
             value: Some(self.definition.value_json(&entry.columns)),
             document,
             ..Row::default()

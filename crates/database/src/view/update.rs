@@ -5,6 +5,7 @@
 
 mod build;
 mod folder;
+mod hierarchy;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -77,8 +78,13 @@ impl Database {
             note_leftovers(self.store(), view.index.id)?;
             remove_lists(self.store(), view.index.id)?;
         }
+        let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
             build::build(self, &snapshot, &views, &environment(self), last)?;
+        }
+        for view in trees {
+            build::empty(view);
+            self.follow_hierarchy(view, &snapshot, &environment(self), last, true)?;
         }
         drop(updating);
         Ok(())
@@ -101,6 +107,12 @@ impl Database {
         let environment = environment(self);
         for view in views.iter().filter(|view| view.index.reached() == 0) {
             clear_leftovers(self.store(), view.index.id)?;
+        }
+        let (trees, views) = split(views);
+        for view in trees {
+            let whole = self.is_out_of_date(view);
+            self.follow_hierarchy(view, &snapshot, &environment, last, whole)?;
+            view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         }
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
@@ -189,6 +201,11 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Views with responses, and the others.
+fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
+    views.iter().copied().partition(|view| view.definition.responses.is_some())
 }
 
 fn environment(database: &Database) -> Environment {

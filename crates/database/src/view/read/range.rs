@@ -10,12 +10,13 @@ use crate::rows::RowQuery;
 use crate::view::View;
 use crate::view::definition::Sort;
 use crate::view::entries::{END_OF_KEY, write_component};
+use crate::view::hierarchy::write_id;
 
 /// A range of an index: from the first key up to, not including, the second.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The ranges that a query asks for, in the order in which they are read.
-pub(super) fn ranges(query: &RowQuery, sorts: &[Sort]) -> Vec<Range> {
+pub(super) fn ranges(query: &RowQuery, sorts: &[Sort], has_responses: bool) -> Vec<Range> {
     if let Some(keys) = &query.keys {
         let keys = keys.iter().map(|key| {
             let start = key_prefix(key, sorts);
@@ -30,16 +31,17 @@ pub(super) fn ranges(query: &RowQuery, sorts: &[Sort]) -> Vec<Range> {
     } else {
         (&query.start_key, &query.start_id, &query.end_key, &query.end_id)
     };
+    let edge = |key, id, behind| edge(key_prefix(key, sorts), id, behind, has_responses);
     let low_inclusive = !query.descending || query.inclusive_end;
     let high_inclusive = query.descending || query.inclusive_end;
     let from = match low {
         None => Vec::new(),
-        Some(key) => edge(key_prefix(key, sorts), low_id.as_deref(), !low_inclusive),
+        Some(key) => edge(key, low_id.as_deref(), !low_inclusive),
     };
     // All entries are below this: no sort key, inverted or not, begins with it.
     let to = match high {
         None => vec![u8::MAX],
-        Some(key) => edge(key_prefix(key, sorts), high_id.as_deref(), high_inclusive),
+        Some(key) => edge(key, high_id.as_deref(), high_inclusive),
     };
     vec![(from, to)]
 }
@@ -58,14 +60,19 @@ pub(super) fn key_prefix(key: &Value, sorts: &[Sort]) -> Vec<u8> {
     prefix
 }
 
-/// The place before a key's entries, or behind them; with an id, before or behind that document's.
-fn edge(mut prefix: Vec<u8>, id: Option<&str>, behind: bool) -> Vec<u8> {
+/// The place before a key's entries, or behind them; with an id, before or behind that document's, and with it the
+/// responses to it.
+fn edge(mut prefix: Vec<u8>, id: Option<&str>, behind: bool, has_responses: bool) -> Vec<u8> {
     match (id, behind) {
         (None, false) => {}
         (None, true) => prefix.push(END_OF_KEY + 1),
         (Some(id), behind) => {
             prefix.push(END_OF_KEY);
-            prefix.extend_from_slice(id.as_bytes());
+            if has_responses {
+                write_id(&mut prefix, id);
+            } else {
+                prefix.extend_from_slice(id.as_bytes());
+            }
             if behind {
                 // The number behind the id is at most this.
                 prefix.extend_from_slice(&[u8::MAX; 2]);

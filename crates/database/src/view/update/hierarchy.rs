@@ -1,0 +1,126 @@
+//! Bringing a view with responses up to date, and building it: documents are placed one after the other, each with
+//! what responds to it (see [`walk`]).
+//!
+//! An index that is being built stands at change 0 until everything is in it.
+
+mod judge;
+mod walk;
+
+use std::sync::Arc;
+
+use scrinium_formula::Environment;
+use scrinium_statistics::Task;
+use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+
+use super::build::{empty, task};
+use super::{BUILD_FROM_CHANGES, View};
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::head::ChangeRecord;
+use crate::keys;
+use crate::view::registry::{forget_leftovers, note_leftovers, remove_lists};
+use walk::Walk;
+
+/// Changes read and evaluated at once.
+const CHANGES_AT_ONCE: usize = 1000;
+
+impl Database {
+    /// Brings a view with responses up to `last`, the last change of the snapshot; from the first change on if
+    /// `whole`.
+    pub(super) fn follow_hierarchy(
+        self: &Arc<Self>,
+        view: &View,
+        snapshot: &Snapshot,
+        environment: &Environment,
+        last: u64,
+        whole: bool,
+    ) -> Result<()> {
+        let Some(mut walk) = Walk::new(self, view, snapshot, environment) else { return Ok(()) };
+        if view.index.reached() > 0 {
+            let since = if whole { 0 } else { view.index.reached() };
+            return self.place_changes(&mut walk, snapshot, (since, last), false, None);
+        }
+        let task = if last > BUILD_FROM_CHANGES { task(self, &[view]) } else { None };
+        let built = self.build_hierarchy(&mut walk, view, snapshot, last, task.as_ref());
+        if built.is_err() {
+            empty(view);
+        }
+        if let Some(task) = task {
+            match &built {
+                Ok(()) => task.finish(),
+                Err(_) if task.is_cancelled() => drop(task),
+                Err(error) => task.fail(error.to_string()),
+            }
+        }
+        built
+    }
+
+    fn build_hierarchy(
+        self: &Arc<Self>,
+        walk: &mut Walk<'_>,
+        view: &View,
+        snapshot: &Snapshot,
+        last: u64,
+        task: Option<&Task>,
+    ) -> Result<()> {
+        // From here to the end, a crash or a failure leaves an index that begins anew.
+        note_leftovers(self.store(), view.index.id)?;
+        if !view.index.index.is_empty() {
+            empty(view);
+            remove_lists(self.store(), view.index.id)?;
+        }
+        self.place_changes(walk, snapshot, (0, last), true, task)?;
+        forget_leftovers(self.store(), view.index.id)
+    }
+
+    /// Places all documents that changed after the first of the two changes.
+    fn place_changes(
+        self: &Arc<Self>,
+        walk: &mut Walk<'_>,
+        snapshot: &Snapshot,
+        (since, last): (u64, u64),
+        is_new: bool,
+        task: Option<&Task>,
+    ) -> Result<()> {
+        let from = keys::change(self.number(), since + 1);
+        let (_, to) = keys::change_range(self.number());
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let judge = walk.judge();
+        walk.go_on()?;
+        let mut reached = if is_new { 0 } else { since };
+        loop {
+            let mut changed = Vec::new();
+            while changed.len() < CHANGES_AT_ONCE
+                && let Some((key, stored)) = cursor.next()?
+            {
+                let change = keys::change_number_of(key).zip(ChangeRecord::decode(stored));
+                let (number, change) = change.ok_or_else(|| DatabaseError::damaged("change", self.name()))?;
+                changed.push((number, change.id));
+            }
+            if changed.is_empty() {
+                // The snapshot holds all changes up to `last`.
+                return walk.write(reached.max(last));
+            }
+            if task.is_some_and(Task::is_cancelled) || self.check_there().is_err() {
+                return Err(DatabaseError::Unavailable {
+                    reason: "The building of the views was cancelled; the next reader begins it again."
+                        .to_owned(),
+                });
+            }
+            let count = changed.len() as u64;
+            let ids: Vec<&str> = changed.iter().map(|(_, id)| id.as_str()).collect();
+            let judged = judge.judge_many(&ids)?;
+            for ((number, id), judged) in changed.iter().zip(judged) {
+                walk.place(id, judged, reached)?;
+                if !is_new {
+                    reached = *number;
+                }
+                walk.write_if_full(reached)?;
+            }
+            if let Some(task) = task {
+                task.advance(count);
+            }
+        }
+    }
+}
