@@ -349,7 +349,9 @@ fn long_keys_and_deep_threads_are_cut() {
     let server = Server::new();
     let database = server.databases.create("forum").unwrap();
     put(&database, &design()).unwrap();
-    let id = |number: usize| format!("{number:02}{}", "ä".repeat(if number % 3 == 0 { 3000 } else { 40 }));
+    let id = |number: usize| {
+        format!("{number:02}{}", "ä".repeat(if number.is_multiple_of(3) { 3000 } else { 40 }))
+    };
     let mut model = Model::from([(id(0), topic(&"s".repeat(5000)))]);
     for number in 1..40 {
         model.insert(id(number), response(&id(number - 1), 1));

@@ -10,6 +10,9 @@
 //! (*marks*), and says no more than that the changes before it were followed; so after a crash the marked documents
 //! are gone through again, before any change.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -115,23 +118,28 @@ impl<'a> Walk<'a> {
 
     /// Places the responses of all documents that wait for it.
     fn descend(&mut self, reached: u64) -> Result<()> {
-        while let Some(mut frame) = self.frames.pop() {
-            let some = self.read(&mut frame)?;
-            if some.is_empty() {
-                continue;
-            }
-            // It stays among those that wait until these are written too.
-            self.frames.push(frame);
-            let ids: Vec<&str> = some.iter().map(String::as_str).collect();
-            let judged = self.judge.judge_many(&ids)?;
-            for (id, judged) in some.iter().zip(judged) {
-                if self.put(id, judged, false)? {
-                    self.push(id.clone());
-                }
-                self.write_if_full(reached)?;
-            }
-        }
+        while self.step(reached)? {}
         Ok(())
+    }
+
+    /// Places some responses of the document that waits first; false if none waits.
+    fn step(&mut self, reached: u64) -> Result<bool> {
+        let Some(mut frame) = self.frames.pop() else { return Ok(false) };
+        let some = self.read(&mut frame)?;
+        if some.is_empty() {
+            return Ok(true);
+        }
+        // It stays among those that wait until these are written too.
+        self.frames.push(frame);
+        let ids: Vec<&str> = some.iter().map(String::as_str).collect();
+        let judged = self.judge.judge_many(&ids)?;
+        for (id, judged) in some.iter().zip(judged) {
+            if self.put(id, judged, false)? {
+                self.push(id.clone());
+            }
+            self.write_if_full(reached)?;
+        }
+        Ok(true)
     }
 
     /// The next responses to a document; none at the end.
