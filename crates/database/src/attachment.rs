@@ -4,6 +4,7 @@ use bytes::Bytes;
 use scrinium_document::Revision;
 use scrinium_store::Family;
 
+use crate::access::Access;
 use crate::content::upload::Upload;
 use crate::content::{Content, ContentReader};
 use crate::database::Database;
@@ -49,7 +50,13 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`] if the document, its revision or the attachment is not there, and what
     /// the store reports.
-    pub fn open_attachment(&self, id: &str, name: &str, revision: Option<&str>) -> Result<AttachmentReader> {
+    pub fn open_attachment(
+        &self,
+        id: &str,
+        name: &str,
+        revision: Option<&str>,
+        access: &Access,
+    ) -> Result<AttachmentReader> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let stored = match revision {
@@ -65,6 +72,7 @@ impl Database {
         if leaf.deleted && revision.is_none() {
             return Err(DatabaseError::deleted());
         }
+        access.check_read(self, id, &leaf)?;
         let attachment = named(&leaf, id, name)?;
         let content = self.common.contents.reader(&attachment.digest)?;
         Ok(AttachmentReader {

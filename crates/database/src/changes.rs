@@ -7,6 +7,7 @@ use scrinium_document::{Revision, is_design};
 use scrinium_mango::Selector;
 use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -50,6 +51,8 @@ pub struct ChangesQuery {
     pub design_only: bool,
     /// Only documents of which a revision that is told matches, and of those revisions the ones that do.
     pub selector: Option<Selector>,
+    /// What the one who asks may read; of a document that was deleted everybody learns that.
+    pub access: Access,
 }
 
 /// A document that changed.
@@ -168,7 +171,8 @@ impl Changes {
                 self.from = keys::change(self.database.number(), change_number + 1);
             }
             if self.wants(&record.id) {
-                examined += usize::from(self.query.selector.is_some());
+                let looks = self.query.selector.is_some() || self.query.access.reader_names().is_some();
+                examined += usize::from(looks);
                 let change = self.change(change_number, record)?;
                 self.left -= u64::from(change.is_some());
                 changes.extend(change);
@@ -181,7 +185,7 @@ impl Changes {
         (!self.query.design_only || is_design(id)) && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
     }
 
-    /// None if the selector leaves it out.
+    /// None if the selector leaves it out, or it may not be read.
     fn change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
         let needs_head = self.query.all_leaves && record.several_leaves || self.query.include_documents;
         let head = if needs_head { self.database.head(&self.snapshot, &record.id)? } else { None };
@@ -216,11 +220,18 @@ impl Changes {
         }))
     }
 
-    /// Whether the selector, if there is one, matches the winner or a losing leaf.
+    /// Whether the winner or a losing leaf may be read, and the selector, if there is one, matches it.
     fn matches(&self, id: &str, loser: Option<&Revision>) -> Result<bool> {
-        let Some(selector) = &self.query.selector else { return Ok(true) };
+        let access = &self.query.access;
+        if self.query.selector.is_none() && access.reader_names().is_none() {
+            return Ok(true);
+        }
         let stored = self.stored(id, loser)?;
         let leaf = Leaf::decode(id, &stored)?;
+        if !access.may_read(&self.database, id, &leaf)? {
+            return Ok(false);
+        }
+        let Some(selector) = &self.query.selector else { return Ok(true) };
         let document = Document::new(&self.database, id, &leaf)?;
         let matches = selector.matches(&document);
         document.check()?;

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
+use crate::access::list::AccessList;
 use crate::content::hex;
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
@@ -28,6 +29,8 @@ pub struct Database {
     /// The last change that a reader finds.
     visible: watch::Sender<u64>,
     security: RwLock<Option<Arc<serde_json::Value>>>,
+    /// `None`: not yet read.
+    pub(crate) access_list: RwLock<Option<Option<Arc<AccessList>>>>,
     pub(crate) views: Views,
     /// Set when the database is dropped, so that those who still hold it stop.
     dropped: AtomicBool,
@@ -72,6 +75,7 @@ impl Database {
             writer: Mutex::new(Writer::new(header, failures)),
             ahead: AtomicUsize::new(0),
             security: RwLock::default(),
+            access_list: RwLock::default(),
             views: Views::default(),
             dropped: AtomicBool::new(false),
         })

@@ -7,6 +7,7 @@ use scrinium_document::{
     AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
 };
 
+use crate::access::Access;
 use crate::content::record::is_compressible;
 use crate::content::upload::Upload;
 use crate::content::{Content, Contents, PIECE_BYTES};
@@ -44,6 +45,8 @@ pub struct Edit {
     pub editor: Option<Arc<str>>,
     /// Who has read what the document becomes.
     pub read_by: Option<Arc<str>>,
+    /// What the one who edits may do.
+    pub access: Access,
 }
 
 /// An attachment whose content came beside the document's JSON.
@@ -82,6 +85,7 @@ pub(crate) struct Prepared {
     pub(crate) attachments: Vec<PreparedAttachment>,
     pub(crate) remove_attachments: Vec<String>,
     pub(crate) beside: Beside,
+    pub(crate) access: Access,
 }
 
 /// What an edit brings beside its document.
@@ -130,6 +134,7 @@ impl Edit {
                 attachments: self.attachments.into_iter().map(PreparedAttachment::beside).collect(),
                 remove_attachments: self.remove_attachments,
                 beside,
+                access: self.access,
             });
         }
         let limits = Limits {
@@ -167,6 +172,7 @@ impl Edit {
             attachments,
             remove_attachments: self.remove_attachments,
             beside,
+            access: self.access,
         })
     }
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, LazyLock};
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -201,14 +202,26 @@ impl Database {
     ///
     /// # Errors
     /// The database is gone, the store takes no writes, or there are more than [`crate::MAX_EDITS`] changes.
-    pub fn change_folders(self: &Arc<Self>, changes: Vec<(String, FolderChange)>) -> Result<Update<Placed>> {
+    pub fn change_folders(
+        self: &Arc<Self>,
+        changes: Vec<(String, FolderChange)>,
+        access: &Access,
+    ) -> Result<Update<Placed>> {
         const RECORDS_BYTES: usize = 256;
         self.check_there()?;
         check_number(changes.len())?;
         let foreseen = Foreseen::read(self, changes.iter().map(|(id, _)| id.as_str()))?;
         let room_bytes = changes.iter().map(|(id, _)| 4 * id.len() + RECORDS_BYTES).sum();
+        let snapshot = self.store().snapshot();
         self.transact(foreseen, room_bytes, |transaction| {
-            transaction.each(changes, |transaction, (id, change)| transaction.place(id, &change))
+            transaction.each(changes, |transaction, (id, change)| {
+                if !access.may_read_winner(self, &snapshot, &id)? {
+                    return Err(DatabaseError::Forbidden {
+                        reason: format!("You may not read document {id}."),
+                    });
+                }
+                transaction.place(id, &change)
+            })
         })
     }
 }
@@ -262,7 +275,12 @@ pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
 /// `compilation_error`, with the formula's line and column.
 pub(crate) fn columns_text(name: &str, columns: Option<&Value>) -> Result<String> {
     let columns = columns.unwrap_or(&USUAL_COLUMNS);
-    design::of_folder(name, 0, columns)?;
+    let definition = design::of_folder(name, 0, columns)?;
+    if !definition.keys.resorts.is_empty() {
+        return Err(DatabaseError::bad_request(format!(
+            "Folder `{name}`: `resort` is of the columns of views; a folder has one order."
+        )));
+    }
     let text = columns.to_string();
     if text.len() > MAX_COLUMNS_BYTES {
         return Err(DatabaseError::bad_request(format!(

@@ -12,6 +12,7 @@
 //! | Meta | `14` | uuid of the server |
 //! | Meta | `15` upload | an upload that no document refers to yet |
 //! | Meta | `16` number | `_security`, as JSON |
+//! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -86,6 +87,10 @@ pub(crate) const PENDING_UPLOAD_RANGE: (&[u8], &[u8]) = (&[0x15], &[0x16]);
 
 pub(crate) fn security(number: u32) -> Vec<u8> {
     meta(0x16, &number.to_be_bytes())
+}
+
+pub(crate) fn access_list(number: u32) -> Vec<u8> {
+    meta(0x18, &number.to_be_bytes())
 }
 
 /// All keys that begin with the number of a database, in any family but Meta.

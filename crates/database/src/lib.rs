@@ -6,6 +6,7 @@
 //!
 //! It knows nothing of protocols and nothing of mail.
 
+mod access;
 mod attachment;
 mod changes;
 mod content;
@@ -31,6 +32,8 @@ mod view;
 mod wire;
 mod writer;
 
+pub use access::list::AccessList;
+pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
 pub use content::Content;

@@ -17,6 +17,7 @@ use std::time::Instant;
 use scrinium_mango::{Bookmark, IndexDefinition, Plan, Query, Reading, explain, plan};
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::collection::Collection;
@@ -68,16 +69,16 @@ impl Database {
         Ok(explain(self.name(), query, &self.mango_indexes()?)?)
     }
 
-    /// Begins to answer a query. An index that is to be read is brought up to date first, unless the query says no.
+    /// Begins to answer a query of somebody with this access. An index that is to be read is brought up to date first, unless the query says no.
     ///
     /// # Errors
     /// As [`scrinium_mango::plan`], a bookmark that belongs to another index, and what the store reports.
-    pub fn find(self: &Arc<Self>, query: &Query) -> Result<Find> {
+    pub fn find(self: &Arc<Self>, query: &Query, access: &Access) -> Result<Find> {
         self.check_there()?;
         let begun = Instant::now();
         for _ in 0..PLANS {
             let (generation, indexes) = self.mango_indexes_of_generation()?;
-            let found = self.find_in(query, &indexes, begun);
+            let found = self.find_in((query, access), &indexes, begun);
             // The index may be another, or gone, where a design document has changed since it was chosen.
             if self.views.generation() == generation {
                 return found;
@@ -88,9 +89,16 @@ impl Database {
         Err(DatabaseError::Unavailable { reason })
     }
 
-    fn find_in(self: &Arc<Self>, query: &Query, indexes: &MangoIndexes, begun: Instant) -> Result<Find> {
+    fn find_in(
+        self: &Arc<Self>,
+        (query, access): Asked<'_>,
+        indexes: &MangoIndexes,
+        begun: Instant,
+    ) -> Result<Find> {
         let plan = plan(query, indexes)?;
-        let Some(definition) = plan.index() else { return self.find_in_documents(query, plan, begun) };
+        let Some(definition) = plan.index() else {
+            return self.find_in_documents((query, access), plan, begun);
+        };
         let (design, name) = (definition.design().to_owned(), definition.name().to_owned());
         let design = design.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(&design);
         let group = self.view_group(design)?;
@@ -98,10 +106,15 @@ impl Database {
         if query.update {
             self.update_views(&group)?;
         }
-        self.find_in_index(query, plan, view, begun)
+        self.find_in_index((query, access), plan, view, begun)
     }
 
-    fn find_in_documents(self: &Arc<Self>, query: &Query, plan: Plan, begun: Instant) -> Result<Find> {
+    fn find_in_documents(
+        self: &Arc<Self>,
+        (query, access): Asked<'_>,
+        plan: Plan,
+        begun: Instant,
+    ) -> Result<Find> {
         let snapshot = self.store().snapshot();
         let ranges = match &plan.reading {
             Reading::Documents { ranges } => ranges.as_slice(),
@@ -115,13 +128,13 @@ impl Database {
             walk.go_behind(&bookmark.id);
         }
         let selector = plan.residual.clone();
-        let examiner = Examiner::new(self, query, plan, selector, snapshot);
+        let examiner = Examiner::new(self, (query, access), plan, selector, snapshot);
         Ok(Find { walk: Walk::Documents(walk), examiner, begun, at_end: query.limit == 0 })
     }
 
     fn find_in_index(
         self: &Arc<Self>,
-        query: &Query,
+        (query, access): Asked<'_>,
         plan: Plan,
         view: &View,
         begun: Instant,
@@ -130,7 +143,7 @@ impl Database {
             Reading::Index { ranges, .. } => ranges.as_slice(),
             Reading::Documents { .. } => &[],
         };
-        let collection = Collection::open(view)?;
+        let collection = Collection::open(view, access)?;
         let reached = collection.reached();
         let mut walk = IndexWalk::new(self, &view.definition, collection, ranges, plan.direction);
         if let Some(bookmark) = &query.bookmark {
@@ -142,13 +155,16 @@ impl Database {
         let snapshot = self.store().snapshot();
         let is_exact = plan.covering || self.last_change(&snapshot)? <= reached;
         let selector = if is_exact { plan.residual.clone() } else { query.selector.clone() };
-        let mut examiner = Examiner::new(self, query, plan, selector, snapshot);
+        let mut examiner = Examiner::new(self, (query, access), plan, selector, snapshot);
         if is_exact {
             examiner.skip_by_counting(&mut walk);
         }
         Ok(Find { walk: Walk::Index(Box::new(walk)), examiner, begun, at_end: query.limit == 0 })
     }
 }
+
+/// A query, and what the one who asks may read.
+type Asked<'a> = (&'a Query, &'a Access);
 
 /// A bookmark of another index, or of no index.
 fn foreign(bookmark: &Bookmark) -> DatabaseError {

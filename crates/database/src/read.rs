@@ -5,6 +5,7 @@ pub(crate) mod render;
 use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -14,7 +15,7 @@ use crate::leaf::Leaf;
 pub(crate) use render::{Renderer, other_leaves, write_fields};
 
 /// What a reader wants of a document beside its fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// This revision instead of the winner.
     pub revision: Option<String>,
@@ -34,6 +35,8 @@ pub struct ReadOptions {
     pub attachments: bool,
     /// Contents of only those attachments that came after these revisions; stubs for the others.
     pub attachments_since: Option<Vec<String>>,
+    /// What the one who asks may read.
+    pub access: Access,
 }
 
 impl ReadOptions {
@@ -99,6 +102,7 @@ impl Database {
             if leaf.deleted {
                 return Err(DatabaseError::deleted());
             }
+            options.access.check_read(self, id, &leaf)?;
             return Renderer::new(self, options).render(id, &leaf, None);
         }
         let snapshot = self.store().snapshot();
@@ -163,7 +167,7 @@ impl Database {
         Ok(found)
     }
 
-    /// The winner as of a snapshot; `None` if there is none, or a tombstone.
+    /// The winner as of a snapshot; `None` if there is none, a tombstone, or one that may not be read.
     pub(crate) fn read_at(
         &self,
         snapshot: &Snapshot,
@@ -174,7 +178,7 @@ impl Database {
             return Ok(None);
         };
         let leaf = Leaf::decode(id, &stored)?;
-        if leaf.deleted {
+        if leaf.deleted || !options.access.may_read(self, id, &leaf)? {
             return Ok(None);
         }
         let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
@@ -216,6 +220,7 @@ impl Database {
     ) -> Result<Option<Document>> {
         let Some(record) = self.leaf_record(snapshot, id, head, revision)? else { return Ok(None) };
         let leaf = Leaf::decode(id, &record)?;
+        options.access.check_read(self, id, &leaf)?;
         Renderer::new(self, options).render(id, &leaf, Some(head)).map(Some)
     }
 

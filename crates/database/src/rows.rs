@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
 use crate::folder::members::{Place, Places};
@@ -60,6 +61,12 @@ pub struct RowQuery {
     pub next_page: bool,
     /// Begin behind the row where an earlier page ended, as [`Rows::next_page`] told.
     pub from: Option<String>,
+    /// What the one who asks may read.
+    pub access: Access,
+    /// In the order of this column first, then of the view's own; of columns that the view offers for it.
+    pub resort: Option<String>,
+    /// In which direction, of a column that offers both.
+    pub resort_descending: Option<bool>,
 }
 
 impl Default for RowQuery {
@@ -86,13 +93,21 @@ impl Default for RowQuery {
             at: None,
             next_page: false,
             from: None,
+            access: Access::everything(),
+            resort: None,
+            resort_descending: None,
         }
     }
 }
 
 impl RowQuery {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions { conflicts: self.conflicts, attachments: self.attachments, ..ReadOptions::default() }
+        ReadOptions {
+            conflicts: self.conflicts,
+            attachments: self.attachments,
+            access: self.access.clone(),
+            ..ReadOptions::default()
+        }
     }
 }
 
@@ -151,10 +166,11 @@ enum Source {
 }
 
 impl Rows {
-    pub(crate) fn of_view(rows: ViewRows, total_rows: u64, offset: u64, reduced: bool) -> Self {
+    /// `counts`: how many rows there are in all, and how many before the first.
+    pub(crate) fn of_view(rows: ViewRows, counts: Option<(u64, u64)>, reduced: bool) -> Self {
         Self {
-            total_rows: Some(total_rows),
-            offset: Some(offset),
+            total_rows: counts.map(|(total_rows, _)| total_rows),
+            offset: counts.map(|(_, offset)| offset),
             update_sequence: None,
             reduced,
             source: Source::View(Box::new(rows)),

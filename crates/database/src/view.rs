@@ -12,9 +12,13 @@ pub(crate) mod entries;
 mod evaluate;
 mod folder;
 pub(crate) mod hierarchy;
+mod options;
 mod read;
 mod registry;
+mod resort;
 mod scripts;
+pub(crate) mod streams;
+mod unique;
 mod update;
 
 use std::collections::{HashMap, HashSet};
@@ -26,12 +30,15 @@ use scrinium_mango::IndexDefinition;
 use scrinium_store::Family;
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
+use collection::Collection;
 use definition::{Definition, Source};
 use registry::ViewIndex;
+use resort::Resorted;
 
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
@@ -64,6 +71,8 @@ pub(crate) type MangoIndexes = Arc<[Arc<IndexDefinition>]>;
 /// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
+    /// Other orders that the views can be read in.
+    resorted: Vec<Resorted>,
     /// What the design document was before it changed, as long as views of now are not built: it answers for them.
     before: Mutex<Option<Arc<Group>>>,
 }
@@ -122,27 +131,30 @@ impl Database {
         self.check_there()?;
         let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
         let now = self.view_group(design)?;
-        now.view(view).ok_or_else(missing)?;
+        now.begin_order(self, now.view(view).ok_or_else(missing)?, &query)?;
         let group = match query.freshness {
             Freshness::UpToDate => Arc::clone(&now),
-            _ => self.answering(design, view, &now),
+            _ => self.answering(design, view, &query, &now),
         };
+        let is_built = |group: &Group| group.answering(view, &query).is_some_and(View::is_built);
         match query.freshness {
             // Views that are not built are left to the background where there are others to answer for them.
-            Freshness::Usual if now.before.lock().is_some() => self.update_built_views(&group)?,
+            Freshness::Usual if now.before.lock().is_some() && is_built(&group) => {
+                self.update_built_views(&group)?;
+            }
             Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => self.views.want(design),
         }
-        read::rows(self, group.view(view).ok_or_else(missing)?, &query)
+        read::rows(self, group.answering(view, &query).ok_or_else(missing)?, &query)
     }
 
     /// The views that answer for one of `now`: while it is not built, those before the design document changed, if
     /// they had one of that name. It is then built in the background.
-    fn answering(&self, design: &str, view: &str, now: &Arc<Group>) -> Arc<Group> {
+    fn answering(&self, design: &str, view: &str, query: &RowQuery, now: &Arc<Group>) -> Arc<Group> {
         let Some(before) = now.before.lock().clone() else { return Arc::clone(now) };
         self.views.wanted.lock().insert(design.to_owned());
-        let is_built = |group: &Group| group.view(view).is_some_and(View::is_built);
+        let is_built = |group: &Group| group.answering(view, query).is_some_and(View::is_built);
         if !is_built(now) && is_built(&before) { before } else { Arc::clone(now) }
     }
 
@@ -155,9 +167,11 @@ impl Database {
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
-        let size: u64 = group.views.iter().map(|view| view.index.size_bytes(self.store())).sum();
-        let entries: u64 = group.views.iter().map(|view| view.index.len()).sum();
-        let updating = group.views.iter().any(|view| view.index.is_updating());
+        let size: u64 = group.kept().map(|view| view.index.size_bytes(self.store())).sum();
+        let all = Access::everything();
+        let entries =
+            group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
+        let updating = group.kept().any(|view| view.index.is_updating());
         let errors: serde_json::Map<String, Value> = group
             .views
             .iter()
@@ -207,8 +221,8 @@ impl Database {
         for design in self.design_names()? {
             let group = self.view_group(&design)?;
             let is_wanted = |view: &&View| name.is_none_or(|name| name == view.definition.name);
-            let views: Vec<&View> = group.views.iter().filter(is_wanted).collect();
-            found += views.len();
+            let views: Vec<&View> = group.kept().filter(is_wanted).collect();
+            found += views.iter().filter(|view| view.definition.keys.shown.is_none()).count();
             if views.is_empty() {
                 continue;
             }
@@ -236,9 +250,7 @@ impl Database {
         let mut used = HashSet::new();
         for design in self.design_names()? {
             let groups = self.view_group(&design)?.with_before();
-            used.extend(groups.flat_map(|group| {
-                group.views.iter().map(|view| view.definition.identity).collect::<Vec<_>>()
-            }));
+            used.extend(groups.flat_map(|group| group.identities().collect::<Vec<_>>()));
         }
         used.extend(self.folder_identities()?);
         registry::drop_unused(self, &used)
@@ -309,9 +321,11 @@ impl Database {
                 Ok(View { definition: Arc::new(definition), index, folder: None })
             })
             .collect::<Result<Vec<View>>>()?;
+        let resorted = views.iter().map(|view| Resorted::all(self, &view.definition));
+        let resorted = resorted.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
         let mut groups = self.views.groups.lock();
         let before = groups.get(design).and_then(|(_, group)| self.stand_in(group, &views));
-        let group = Arc::new(Group { views, before: Mutex::new(before) });
+        let group = Arc::new(Group { views, resorted, before: Mutex::new(before) });
         groups.insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
     }

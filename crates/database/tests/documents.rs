@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
-    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions,
-    ReadOptions, RowQuery, Since,
+    Access, ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision,
+    OpenRevisions, ReadOptions, RowQuery, Since,
 };
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ fn attachments_are_kept_once_and_collected_when_nobody_refers_to_them() {
     put_large(&second, "b");
     drop(content);
     for (database, id) in [(&first, "a"), (&second, "b")] {
-        let reader = database.open_attachment(id, "big", None).unwrap();
+        let reader = database.open_attachment(id, "big", None, &Access::everything()).unwrap();
         assert_eq!(reader.length, large.len() as u64);
         let mut read = Vec::new();
         while read.len() < large.len() {

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 use common::{Server, edit, get, put, replicate};
 use proptest::prelude::*;
 use proptest::sample::select;
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, ExecutionStatistics, Find, RowQuery};
+use scrinium_database::{
+    Access, Database, DatabaseError, Edit, EditMode, ExecutionStatistics, Find, RowQuery,
+};
 use scrinium_document::collation::sort_key;
 use scrinium_mango::{
     Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
@@ -26,7 +28,7 @@ use support::{condition, documents, field, index, selector, values};
 const CUT_BYTES: usize = 1023;
 
 fn find(database: &Arc<Database>, body: &Value) -> Result<Find, DatabaseError> {
-    database.find(&Query::parse(body).unwrap())
+    database.find(&Query::parse(body).unwrap(), &Access::everything())
 }
 
 /// All that a query gives, a few at a time.
@@ -110,7 +112,7 @@ fn check(database: &Arc<Database>, body: &Value) -> Result<(), TestCaseError> {
     let plan = match plan(&query, &indexes) {
         Ok(plan) => plan,
         Err(MangoError::NoSortIndex) => {
-            let refused = database.find(&query).map(|_| ()).unwrap_err();
+            let refused = database.find(&query, &Access::everything()).map(|_| ()).unwrap_err();
             prop_assert_eq!(refused.error(), "no_usable_index");
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, EditMode, Row, RowQuery};
+use scrinium_database::{AccessList, Database, EditMode, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn design() -> Value {
@@ -38,6 +38,7 @@ struct Doc {
     subject: String,
     order: u32,
     size: u32,
+    readers: Vec<&'static str>,
 }
 
 impl Doc {
@@ -55,6 +56,9 @@ impl Doc {
         if let Some(parent) = &self.parent {
             json["$REF"] = json!(parent);
         }
+        if !self.readers.is_empty() {
+            json["Readers"] = json!(self.readers);
+        }
         json
     }
 }
@@ -67,6 +71,13 @@ struct Line {
     level: u64,
     id: String,
     value: Value,
+}
+
+/// The documents that somebody may read, or all.
+fn readable(model: &Model, person: Option<&str>) -> Model {
+    let is_readable =
+        |doc: &Doc| doc.readers.is_empty() || person.is_none_or(|person| doc.readers.contains(&person));
+    model.iter().filter(|(_, doc)| is_readable(doc)).map(|(id, doc)| (id.clone(), doc.clone())).collect()
 }
 
 /// All rows that a view should have.
@@ -172,8 +183,15 @@ fn grouped(lines: &[Line], level: usize) -> Vec<(Value, Value)> {
 }
 
 fn check(database: &Arc<Database>, model: &Model) {
+    check_for(database, model, RowQuery::default);
+    let access = database.access(Some("ada"), &[]).unwrap();
+    let of_ada = || RowQuery { access: access.clone(), ..RowQuery::default() };
+    check_for(database, &readable(model, Some("ada")), of_ada);
+}
+
+/// What somebody sees is what there would be if there were no other documents.
+fn check_for(database: &Arc<Database>, model: &Model, query: impl Fn() -> RowQuery) {
     for view in ["descendants", "children", "all"] {
-        let query = RowQuery::default;
         let expected = walked(model, view);
         let (found, _) = read(database, view, query());
         assert_eq!(found, expected, "{view}");
@@ -206,27 +224,22 @@ fn check(database: &Arc<Database>, model: &Model) {
                 "{view} {id}"
             );
         }
-        check_ranges(database, view, &expected);
+        check_ranges(database, view, &expected, &query);
     }
 }
 
 /// Ranges of keys, with and without ids, and pages by token.
-fn check_ranges(database: &Arc<Database>, view: &str, expected: &[Line]) {
+fn check_ranges(database: &Arc<Database>, view: &str, expected: &[Line], query: &dyn Fn() -> RowQuery) {
     let mains = || expected.iter().filter(|line| line.level == 0);
     for key in mains().map(|line| &line.key).filter(|key| **key != json!([])) {
         let of_key: Vec<Line> = expected.iter().filter(|line| line.key == *key).cloned().collect();
-        let one = RowQuery { keys: Some(vec![key.clone()]), ..RowQuery::default() };
+        let one = RowQuery { keys: Some(vec![key.clone()]), ..query() };
         assert_eq!(read(database, view, one).0, of_key);
     }
     for main in mains().filter(|main| main.key != json!([])) {
         let (key, id) = (Some(main.key.clone()), Some(main.id.clone()));
-        let thread = RowQuery {
-            start_key: key.clone(),
-            start_id: id.clone(),
-            end_key: key,
-            end_id: id,
-            ..RowQuery::default()
-        };
+        let thread =
+            RowQuery { start_key: key.clone(), start_id: id.clone(), end_key: key, end_id: id, ..query() };
         let mut is_in = false;
         let is_in_thread = |line: &&Line| {
             is_in = if line.level == 0 { line.key == main.key && line.id == main.id } else { is_in };
@@ -237,8 +250,8 @@ fn check_ranges(database: &Arc<Database>, view: &str, expected: &[Line]) {
     }
     let (mut from, mut seen) = (None, Vec::new());
     loop {
-        let query = RowQuery { limit: Some(3), next_page: true, from, ..RowQuery::default() };
-        let mut rows = database.view("d", view, query).unwrap();
+        let page = RowQuery { limit: Some(3), next_page: true, from, ..query() };
+        let mut rows = database.view("d", view, page).unwrap();
         seen.extend(rows.next_rows(10).unwrap().into_iter().map(line));
         from = rows.next_page().unwrap();
         if from.is_none() {
@@ -261,14 +274,16 @@ fn doc() -> impl Strategy<Value = Doc> {
     let parent = prop::option::weighted(0.7, 0..12_u8);
     let tags = prop::collection::vec(0..3_u8, 0..3);
     let form = prop::sample::select(vec!["Topic", "Response", "Draft"]);
-    (form, parent, tags, 0..3_u8, 0..3_u32, 0..50_u32).prop_map(
-        |(form, parent, tags, subject, order, size)| Doc {
+    let readers = prop::sample::select(vec![vec![], vec![], vec!["ada"], vec!["eve"], vec!["ada", "eve"]]);
+    (form, parent, tags, 0..3_u8, 0..3_u32, 0..50_u32, readers).prop_map(
+        |(form, parent, tags, subject, order, size, readers)| Doc {
             form: if parent.is_none() && size % 4 > 0 { "Topic" } else { form },
             parent: parent.map(|parent| format!("n{parent}")),
             tags: tags.into_iter().map(|tag| format!("tag{tag}")).collect(),
             subject: format!("about{subject}"),
             order,
             size,
+            readers,
         },
     )
 }
@@ -298,6 +313,8 @@ proptest! {
     fn a_view_with_responses_is_a_walk_through_the_tree(steps in prop::collection::vec(step(), 1..60)) {
         let mut server = Server::quick();
         let mut database = server.databases.create("forum").unwrap();
+        let list = json!({"default": {"level": "author"}, "entries": []});
+        database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
         put(&database, &design()).unwrap();
         let mut model = Model::new();
         for step in steps {
@@ -336,6 +353,7 @@ fn topic(subject: &str) -> Doc {
         subject: subject.to_owned(),
         order: 0,
         size: 1,
+        readers: Vec::new(),
     }
 }
 
@@ -458,6 +476,7 @@ fn what_a_view_with_responses_cannot_be_is_refused() {
         (json!({"responses": {"sort": "A"}}), "`responses` must be"),
         (json!({"responses": {"order": "A +"}}), "order of responses"),
         (json!({"responses": true, "columns": columns}), "at most 40 sorted columns"),
+        (json!({"responses": true, "unique": true, "columns": [column(1)]}), "unique keys"),
         (json!({"selection": "SELECT @AllChildren"}), "need a view that shows responses"),
     ] {
         let design = json!({"_id": "_design/x", "language": "formula", "views": {"v": view}});

@@ -36,7 +36,8 @@ struct Run {
 const SECONDARY: Run = Run { low: 0x05, middle: 0x25, high: 0x45, most: 0x21 };
 const TERTIARY: Run = Run { low: 0x05, middle: 0x65, high: 0xc5, most: 0x61 };
 const CAPITAL: u8 = 0xdc;
-const LEVEL_END: u8 = 1;
+/// Stands between the levels of a key, and nowhere else.
+pub(crate) const LEVEL_END: u8 = 1;
 
 impl AsciiWeights {
     /// Asks for the key of each character by itself and of each twice; `None` if one of them is not as described above,

@@ -14,14 +14,16 @@
 //! array     07, each element, 00
 //! object    08, each member's name as a string and its value, 00
 //! ```
+//!
+//! Where case or accents do not count ([`Sensitivity`]), the collation key has the levels of weights that do, and
+//! texts that differ in nothing else have the same key.
 
 use std::sync::LazyLock;
 
-use icu_collator::options::CollatorOptions;
-use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use serde_json::{Number, Value};
 
 use crate::ascii::AsciiWeights;
+pub use crate::sensitivity::Sensitivity;
 
 /// Changes with the layout and with the collation data (Unicode release of the `icu_collator` in use). An index that
 /// was built under another version must be rebuilt.
@@ -39,21 +41,14 @@ const OBJECT: u8 = 8;
 /// From here on not every integer is a double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The root locale's collator, and what it says of ASCII.
-struct Root {
-    collator: CollatorBorrowed<'static>,
-    ascii: Option<AsciiWeights>,
-}
-
-/// The root locale's data is compiled in, so this is never `None`; the bytes of the text would stand in.
-static ROOT: LazyLock<Option<Root>> = LazyLock::new(|| {
-    let collator = Collator::try_new(CollatorPreferences::default(), CollatorOptions::default()).ok()?;
-    let ascii = AsciiWeights::learn(|text| {
+/// What the root locale's collator says of ASCII.
+static ASCII: LazyLock<Option<AsciiWeights>> = LazyLock::new(|| {
+    let collator = Sensitivity::FULL.collator()?;
+    AsciiWeights::learn(|text| {
         let mut key = Vec::new();
         let Ok(()) = collator.write_sort_key_to(text, &mut key);
         key
-    });
-    Some(Root { collator, ascii })
+    })
 });
 
 /// The key of a value.
@@ -79,7 +74,7 @@ pub fn value_of_key(key: &[u8]) -> Option<Value> {
             let bits = if flipped >> 63 == 1 { flipped ^ 1 << 63 } else { !flipped };
             number(f64::from_bits(bits))
         }
-        [STRING, text @ .., END] => ROOT.as_ref()?.ascii.as_ref()?.read(text).map(Value::String),
+        [STRING, text @ .., END] => ASCII.as_ref()?.read(text).map(Value::String),
         _ => None,
     }
 }
@@ -100,8 +95,24 @@ enum Open<'a> {
     Object(serde_json::map::Iter<'a>),
 }
 
-/// Appends the key of a value. A loop, so that no nesting overflows the stack.
+/// Appends the key of a value.
 pub fn write_sort_key(out: &mut Vec<u8>, value: &Value) {
+    write_sort_key_with(out, value, Sensitivity::FULL);
+}
+
+/// Appends the key of a value, in which only these differences of its texts count. A loop, so that no nesting
+/// overflows the stack.
+///
+/// ```
+/// use scrinium_document::collation::{Sensitivity, write_sort_key_with};
+/// let key = |text: &str| {
+///     let mut key = Vec::new();
+///     write_sort_key_with(&mut key, &text.into(), Sensitivity { case: false, accent: false });
+///     key
+/// };
+/// assert_eq!(key("Résumé"), key("resume"));
+/// ```
+pub fn write_sort_key_with(out: &mut Vec<u8>, value: &Value, sensitivity: Sensitivity) {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut next = Some(value);
     loop {
@@ -109,7 +120,7 @@ pub fn write_sort_key(out: &mut Vec<u8>, value: &Value) {
             Some(Value::Null) => write_null_key(out),
             Some(Value::Bool(value)) => write_bool_key(out, *value),
             Some(Value::Number(number)) => write_json_number_key(out, number),
-            Some(Value::String(text)) => write_text_key(out, text),
+            Some(Value::String(text)) => write_text_key_with(out, text, sensitivity),
             Some(Value::Array(elements)) => {
                 write_array_start(out);
                 open.push(Open::Array(elements.iter()));
@@ -125,7 +136,7 @@ pub fn write_sort_key(out: &mut Vec<u8>, value: &Value) {
             Some(Open::Array(elements)) => next = elements.next(),
             Some(Open::Object(members)) => {
                 next = members.next().map(|(name, value)| {
-                    write_text_key(out, name);
+                    write_text_key_with(out, name, sensitivity);
                     value
                 });
             }
@@ -200,13 +211,21 @@ fn write_distance(out: &mut Vec<u8>, distance: i128) {
 /// Appends the key of a string. Strings that ICU holds equal (they differ in ignorable characters only, or in their
 /// normal form) have equal keys.
 pub fn write_text_key(out: &mut Vec<u8>, text: &str) {
+    write_text_key_with(out, text, Sensitivity::FULL);
+}
+
+fn write_text_key_with(out: &mut Vec<u8>, text: &str, sensitivity: Sensitivity) {
     out.push(STRING);
-    match &*ROOT {
-        Some(Root { ascii: Some(ascii), .. }) if text.is_ascii() => ascii.write(out, text),
-        Some(Root { collator, .. }) => {
+    let start = out.len();
+    match (&*ASCII, sensitivity.collator()) {
+        (Some(ascii), _) if text.is_ascii() && sensitivity.is_cut() => {
+            ascii.write(out, text);
+            sensitivity.cut(out, start);
+        }
+        (_, Some(collator)) => {
             let Ok(()) = collator.write_sort_key_to(text, out);
         }
-        None => out.extend(text.bytes().map(|byte| byte.saturating_add(1))),
+        (_, None) => out.extend(text.bytes().map(|byte| byte.saturating_add(1))),
     }
     out.push(END);
 }

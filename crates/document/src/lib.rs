@@ -20,6 +20,7 @@ mod fields;
 mod id;
 mod parse;
 mod revision;
+mod sensitivity;
 mod tree;
 mod tree_format;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::discussion::document;
-use scrinium_database::{Database, Databases, Edit, EditMode};
+use scrinium_database::{Access, Database, Databases, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
 use support::{Connection, Served, compare_sizes};
@@ -71,7 +71,7 @@ fn equal(place: &Place, connection: &mut Connection, number: u64) {
 /// The same below HTTP.
 fn equal_inside(place: &Place, _connection: &mut Connection, number: u64) {
     let query = Query::parse(&body(place, number, &json!({}))).unwrap();
-    let mut find = place.database.find(&query).unwrap();
+    let mut find = place.database.find(&query, &Access::everything()).unwrap();
     let found = find.next(25, 2000).unwrap().len();
     assert!(found == 25 && find.is_at_end() && find.execution_stats().keys_examined == 25);
 }

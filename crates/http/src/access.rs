@@ -1,20 +1,34 @@
-//! Who may do what: server administrators everything, others what a database's `_security` gives them.
+//! Who may do what: server administrators everything, others what the database gives them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use scrinium_database::{Database, Databases};
+use scrinium_database::{Access, Database, Databases, Level};
 use serde_json::Value;
 
 use crate::authority::Identity;
 use crate::error::{HttpError, Result};
 
-/// What a request needs to be in the database it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// To read, and to write what is not a design document.
-    Member,
-    /// To change `_security`, limits and design documents.
-    Administrator,
+/// A database, as opened by somebody who may.
+pub(crate) struct Opened {
+    pub(crate) database: Arc<Database>,
+    pub(crate) access: Access,
+}
+
+impl Deref for Opened {
+    type Target = Arc<Database>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.database
+    }
+}
+
+/// What somebody may do in a database.
+pub(crate) fn of(database: &Database, identity: &Identity) -> scrinium_database::Result<Access> {
+    if identity.is_administrator() {
+        return Ok(Access::everything());
+    }
+    database.access(identity.name(), identity.roles())
 }
 
 /// Refuses one who is not a server administrator.
@@ -26,68 +40,38 @@ pub(crate) fn require_administrator(identity: &Identity) -> Result<()> {
     }
 }
 
-/// Opens a database for somebody who is allowed to.
-pub(crate) fn open(
-    databases: &Databases,
-    name: &str,
-    identity: &Identity,
-    need: Need,
-) -> Result<Arc<Database>> {
+/// Opens a database for somebody who has at least this level there.
+pub(crate) fn open(databases: &Databases, name: &str, identity: &Identity, need: Level) -> Result<Opened> {
     let database = databases.get(name)?;
-    if !identity.is_administrator() {
-        check(&database, identity, need)?;
+    let access = of(&database, identity)?;
+    // A depositor may write, and does not read.
+    if access.level() < need {
+        return Err(refused(identity, access.level(), need));
     }
-    Ok(database)
+    Ok(Opened { database, access })
 }
 
-/// Whether `identity` may change design documents of `database`.
-pub(crate) fn may_design(database: &Database, identity: &Identity) -> Result<bool> {
-    if identity.is_administrator() {
-        return Ok(true);
+/// In CouchDB's words where CouchDB has some.
+fn refused(identity: &Identity, level: Level, need: Level) -> HttpError {
+    if need >= Level::Designer {
+        return not_designer();
     }
-    let security = database.security()?;
-    Ok(is_administrator_of(&security, identity))
+    if identity.is_anonymous() {
+        return HttpError::unauthorized("You are not authorized to access this db.");
+    }
+    if level == Level::NoAccess {
+        return HttpError::forbidden("You are not allowed to access this db.");
+    }
+    HttpError::forbidden(format!(
+        "This takes the level `{}` in the database's access control list, and yours is `{}`.",
+        need.text(),
+        level.text()
+    ))
 }
 
 /// What CouchDB says to one who writes a design document and may not.
 pub(crate) fn not_designer() -> HttpError {
     HttpError::unauthorized("You are not a db or server admin.")
-}
-
-fn check(database: &Database, identity: &Identity, need: Need) -> Result<()> {
-    let security = database.security()?;
-    if is_administrator_of(&security, identity) {
-        return Ok(());
-    }
-    match need {
-        Need::Administrator => Err(not_designer()),
-        Need::Member if is_member_of(&security, identity) => Ok(()),
-        Need::Member if identity.is_anonymous() => {
-            Err(HttpError::unauthorized("You are not authorized to access this db."))
-        }
-        Need::Member => Err(HttpError::forbidden("You are not allowed to access this db.")),
-    }
-}
-
-fn is_administrator_of(security: &Value, identity: &Identity) -> bool {
-    security.get("admins").is_some_and(|group| is_listed(group, identity))
-}
-
-/// No member named at all: everybody who has shown who they are is one. `readers` is the old name.
-fn is_member_of(security: &Value, identity: &Identity) -> bool {
-    let group = security.get("members").or_else(|| security.get("readers"));
-    let Some(group) = group else { return true };
-    let empty = listed(group, "names").next().is_none() && listed(group, "roles").next().is_none();
-    empty || is_listed(group, identity)
-}
-
-fn is_listed(group: &Value, identity: &Identity) -> bool {
-    let by_name = identity.name().is_some_and(|name| listed(group, "names").any(|listed| listed == name));
-    by_name || listed(group, "roles").any(|role| identity.roles().iter().any(|own| own == role))
-}
-
-fn listed<'a>(group: &'a Value, kind: &str) -> impl Iterator<Item = &'a str> {
-    group.get(kind).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Refuses what is not a security object, with CouchDB's words.

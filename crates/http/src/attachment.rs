@@ -6,10 +6,9 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use scrinium_database::{
-    AttachmentReader, Content, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions,
+    AttachmentReader, Content, DatabaseError, Edit, EditMode, Level, NewAttachment, ReadOptions,
 };
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -58,8 +57,8 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str, name: &str)
         known: context.headers.get_all(http::header::IF_NONE_MATCH).iter().cloned().collect(),
     };
     let found = context
-        .with_database(database, Need::Member, move |database| {
-            find(database.open_attachment(&id, &name, revision.as_deref())?, &asked)
+        .with_database(database, Level::Reader, move |database| {
+            find(database.open_attachment(&id, &name, revision.as_deref(), &database.access)?, &asked)
         })
         .await?;
     match found {
@@ -152,7 +151,7 @@ pub(crate) async fn put(
     let revision = context.revision()?;
     let need = write::need_for(id);
     let content_type = context.header(&CONTENT_TYPE).unwrap_or(UNKNOWN_TYPE).to_owned();
-    let opened = context.with_database(database, need, Ok).await?;
+    let opened = context.with_database(database, need, |opened| Ok(opened.database)).await?;
     let mut inlet = Inlet::new(opened, &content_type, encoding);
     while let Some(bytes) = body.next().await? {
         inlet.push(context, &bytes).await?;
@@ -188,12 +187,13 @@ pub(crate) async fn delete(
     let updated = write::store(context, database, need, EditMode::Interactive, move |database| {
         // A document that is not there, or not in this revision, is a conflict; only the attachment's own
         // absence is 404.
-        let options = ReadOptions { revision: revision.clone(), ..ReadOptions::default() };
+        let access = database.access.clone();
+        let options = ReadOptions { revision: revision.clone(), access, ..ReadOptions::default() };
         match database.read(&id, &options) {
             Err(DatabaseError::NotFound { .. }) => return Err(DatabaseError::Conflict.into()),
             read => drop(read?),
         }
-        database.open_attachment(&id, &name, revision.as_deref())?;
+        database.open_attachment(&id, &name, revision.as_deref(), &database.access)?;
         let remove_attachments = vec![name];
         Ok(Edit { id: Some(id), revision, remove_attachments, attachments_only: true, ..Edit::default() })
     })

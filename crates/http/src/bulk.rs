@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{
-    Database, DatabaseError, Edit, EditMode, FolderChange, OpenRevision, OpenRevisions, ReadOptions,
-    RevisionsDifference, Update, Updated,
+    Access, Database, DatabaseError, Edit, EditMode, FolderChange, Level, OpenRevision, OpenRevisions,
+    ReadOptions, RevisionsDifference, Update, Updated,
 };
 use scrinium_document::json;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::access::{self, Need};
+use crate::access::{self, Opened};
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -46,10 +46,10 @@ pub(crate) async fn documents(
     let admission = context.state.workers.admit().await?;
     let submitted = admission
         .run(move || {
-            let database = access::open(&databases, &name, &identity, Need::Member)?;
-            let may_design = access::may_design(&database, &identity)?;
+            let database = access::open(&databases, &name, &identity, Level::Depositor)?;
+            let Opened { database, access } = database;
             let editor = identity.shared_name();
-            submit(&database, documents, &Manner { mode, may_design, editor, folders, read_by })
+            submit(&database, documents, &Manner { mode, access, editor, folders, read_by })
         })
         .await??;
     let mut text = String::with_capacity(64);
@@ -93,7 +93,7 @@ fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
 /// How all documents of a request are stored.
 struct Manner {
     mode: EditMode,
-    may_design: bool,
+    access: Access,
     editor: Option<Arc<str>>,
     folders: Vec<FolderChange>,
     read_by: Option<Arc<str>>,
@@ -111,7 +111,9 @@ fn submit(database: &Arc<Database>, documents: Vec<Bytes>, manner: &Manner) -> R
     let mut batch: Vec<Bytes> = Vec::new();
     let mut batch_bytes = 0;
     for document in documents {
-        if !manner.may_design && id_of(&document).is_some_and(|id| write::need_for(&id) != Need::Member) {
+        if manner.access.level() < Level::Designer
+            && id_of(&document).is_some_and(|id| scrinium_document::is_design(&id))
+        {
             flush(database, &mut batch, manner, &mut submitted)?;
             submitted.push(Submitted::Refused { id: document, error: access::not_designer() });
             continue;
@@ -143,7 +145,8 @@ fn flush(
             !manner.folders.is_empty() && id_of(json).is_some_and(|id| scrinium_document::is_design(&id));
         let folders = if is_design { Vec::new() } else { manner.folders.clone() };
         let (editor, read_by) = (manner.editor.clone(), manner.read_by.clone());
-        Edit { json: json.clone(), folders, editor, read_by, ..Edit::default() }
+        let access = manner.access.clone();
+        Edit { json: json.clone(), folders, editor, read_by, access, ..Edit::default() }
     };
     let update = database.update(ids.iter().map(edit).collect(), manner.mode)?;
     submitted.push(Submitted::Stored { ids, update });
@@ -204,7 +207,9 @@ pub(crate) async fn get(context: &Context, database: &str, body: &mut RequestBod
     };
     let options = query::read_options(&context.query)?;
     let begun = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
+            let options = ReadOptions { access: database.access.clone(), ..options };
+            let database = database.database;
             stream::begin(Gathered { database, options, wanted, begun: false, separate: false })
         })
         .await?;
@@ -307,7 +312,7 @@ async fn differences(
     context.require_json()?;
     let wanted = parse_revisions(body.object(&context.headers).await?)?;
     context
-        .with_database(database, Need::Member, move |database| Ok(database.revisions_difference(&wanted)?))
+        .with_database(database, Level::Reader, move |database| Ok(database.revisions_difference(&wanted)?))
         .await
 }
 

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
-use scrinium_database::{Change, Changes, ChangesQuery, Since};
+use scrinium_database::{Change, Changes, ChangesQuery, Level, Since};
 use scrinium_mango::Selector;
 use serde_json::{Map, Value};
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -68,9 +67,11 @@ pub(crate) async fn changes(
     };
     let Some(style) = style else {
         let begun = context
-            .with_database(database, Need::Member, move |database| {
+            .with_database(database, Level::Reader, move |database| {
                 stream::begin(ChangesText {
-                    changes: ChangeReader::new(database.changes(query)?),
+                    changes: ChangeReader::new(
+                        database.changes(ChangesQuery { access: database.access.clone(), ..query })?,
+                    ),
                     stage: Stage::Head,
                 })
             })

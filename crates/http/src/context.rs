@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderName, Method};
-use scrinium_database::Database;
+use scrinium_database::Level;
 
-use crate::access::{self, Need};
+use crate::access::{self, Opened};
 use crate::authority::Identity;
 use crate::encoding;
 use crate::error::{HttpError, Result};
@@ -32,8 +32,8 @@ impl Context {
     pub(crate) async fn with_database<T: Send + 'static>(
         &self,
         name: &str,
-        need: Need,
-        work: impl FnOnce(Arc<Database>) -> Result<T> + Send + 'static,
+        need: Level,
+        work: impl FnOnce(Opened) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let databases = self.state.databases.clone();
         let identity = self.identity.clone();

@@ -1,12 +1,11 @@
 //! COPY: a document under another id, on the server.
 
-use std::sync::Arc;
-
 use http::{HeaderName, Response};
 use percent_encoding::percent_decode_str;
-use scrinium_database::{Database, Edit, EditMode, NewAttachment, ReadOptions};
+use scrinium_database::{Edit, EditMode, NewAttachment, ReadOptions};
 use serde_json::{Map, Value};
 
+use crate::access::Opened;
 use crate::body::parse_json;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -34,9 +33,10 @@ pub(crate) async fn copy(context: &Context, database: &str, id: &str) -> Result<
 }
 
 /// The edit that makes what `source` is. Blocks.
-fn edit(database: &Arc<Database>, source: &str, revision: Option<String>) -> Result<Edit> {
+fn edit(database: &Opened, source: &str, revision: Option<String>) -> Result<Edit> {
     let named = revision.is_some();
-    let document = database.read(source, &ReadOptions { revision, ..ReadOptions::default() })?;
+    let access = database.access.clone();
+    let document = database.read(source, &ReadOptions { revision, access, ..ReadOptions::default() })?;
     let mut json = String::with_capacity(document.json.len());
     let mut attachments = Vec::new();
     for (name, value) in related::document_members(&document.json)? {
@@ -58,11 +58,11 @@ fn edit(database: &Arc<Database>, source: &str, revision: Option<String>) -> Res
 
 /// An attachment of the winner is shared; that of another revision is read and stored again, which finds
 /// the same content.
-fn attachment(database: &Database, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
+fn attachment(database: &Opened, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
     if revision.is_none() {
         return Ok(database.share_attachment(id, name)?);
     }
-    let reader = database.open_attachment(id, name, revision)?;
+    let reader = database.open_attachment(id, name, revision, &database.access)?;
     let mut upload = database.upload(&reader.content_type);
     let mut offset = 0;
     while offset < reader.length {

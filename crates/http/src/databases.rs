@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, DatabaseInfo, Databases, NameRange};
+use scrinium_database::{DatabaseError, DatabaseInfo, Databases, Level, NameRange};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::access::{self, Need};
+use crate::access;
 use crate::authority::Identity;
 use crate::body::RequestBody;
 use crate::context::Context;
@@ -26,7 +26,7 @@ const MOST_INFOS: usize = 100;
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
     let _timer = context.state.operations.open_database.start();
-    let info = context.with_database(name, Need::Member, |database| Ok(database.info()?)).await?;
+    let info = context.with_database(name, Level::Reader, |database| Ok(database.info()?)).await?;
     Ok(response::json_value(StatusCode::OK, &describe(&info)))
 }
 
@@ -203,7 +203,7 @@ impl Source for Infos {
             if !std::mem::take(&mut self.first) {
                 text.push(',');
             }
-            let opened = access::open(&self.databases, &name, &self.identity, Need::Member);
+            let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
             let row = match opened.and_then(|database| Ok(database.info()?)) {
                 Ok(info) => json!({"key": name, "info": describe(&info)}),
                 Err(error) => json!({"key": name, "error": error.error}),

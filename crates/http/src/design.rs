@@ -1,8 +1,8 @@
 //! What design documents offer beside their views.
 
 use http::{Response, StatusCode};
+use scrinium_database::Level;
 
-use crate::access::Need;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
@@ -11,7 +11,7 @@ use crate::response::{self, Body};
 pub(crate) async fn info(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {
     let wanted = design.to_owned();
     let info = context
-        .with_database(database, Need::Member, move |database| Ok(database.view_info(&wanted)?))
+        .with_database(database, Level::Reader, move |database| Ok(database.view_info(&wanted)?))
         .await?;
     Ok(response::json_value(StatusCode::OK, &info))
 }

@@ -9,8 +9,8 @@ use crate::response::Body;
 use crate::router::{FolderPage, ServerPage, Special, Target};
 use crate::view::Listing;
 use crate::{
-    attachment, bulk, changes, copy, databases, design, document, find, folder, indexes, server_pages,
-    session, settings, unread, view, write,
+    access_list, attachment, bulk, changes, copy, databases, design, document, find, folder, indexes,
+    server_pages, session, settings, unread, view, write,
 };
 
 type Answer = Result<Response<Body>>;
@@ -155,6 +155,7 @@ async fn server_page(context: &Context, page: ServerPage, body: &mut RequestBody
 async fn special_page(context: &Context, database: &str, special: Special, body: &mut RequestBody) -> Answer {
     let allow = match special {
         Special::Changes => "GET,POST,HEAD",
+        Special::AccessList => "DELETE,GET,PUT",
         Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
         Special::Index => "GET,POST",
         _ => "POST",
@@ -177,6 +178,9 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
         (Special::RevisionLimit, "PUT") => settings::set_revision_limit(context, database, body).await,
         (Special::Security, "GET") => settings::security(context, database).await,
         (Special::Security, "PUT") => settings::set_security(context, database, body).await,
+        (Special::AccessList, "GET") => access_list::get(context, database).await,
+        (Special::AccessList, "PUT") => access_list::put(context, database, body).await,
+        (Special::AccessList, "DELETE") => access_list::delete(context, database).await,
         (Special::Compact, "POST") => settings::compact(context, database).await,
         (Special::ViewCleanup, "POST") => settings::view_cleanup(context, database).await,
         (Special::EnsureFullCommit, "POST") => settings::ensure_full_commit(context, database).await,

@@ -1,9 +1,8 @@
 //! Reading a document.
 
 use http::{Response, StatusCode};
-use scrinium_database::{Document, ReadOptions};
+use scrinium_database::{Document, Level, ReadOptions};
 
-use crate::access::Need;
 use crate::context::Context;
 use crate::error::Result;
 use crate::response::{self, Body};
@@ -15,7 +14,7 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     if context.query.get("open_revs").is_some() {
         return Box::pin(open_revisions::get(context, database, id)).await;
     }
-    let options = query::read_options(&context.query)?;
+    let mut options = query::read_options(&context.query)?;
     let with_contents = options.attachments || options.attachments_since.is_some();
     if with_contents && context.accepts_explicitly("multipart/related") {
         return Box::pin(related::get(context, database, id, options)).await;
@@ -23,7 +22,10 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     let tagged = is_plain(&options);
     let wanted = id.to_owned();
     let document = context
-        .with_database(database, Need::Member, move |database| Ok(database.read(&wanted, &options)?))
+        .with_database(database, Level::Reader, move |database| {
+            options.access = database.access.clone();
+            Ok(database.read(&wanted, &options)?)
+        })
         .await?;
     Ok(whole(context, document, tagged))
 }
@@ -32,7 +34,7 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
 pub(crate) async fn get_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
     let wanted = id.to_owned();
     let document = context
-        .with_database(database, Need::Member, move |database| Ok(database.read_local(&wanted)?))
+        .with_database(database, Level::Reader, move |database| Ok(database.read_local(&wanted)?))
         .await?;
     Ok(whole(context, document, true))
 }

@@ -10,12 +10,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{ChangesQuery, Database, Since};
+use scrinium_database::{ChangesQuery, Database, Level, Since};
 use scrinium_worker::WorkerPool;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::access::Need;
+use crate::access;
+use crate::authority::Identity;
 use crate::changes::{self, ChangeReader, Waiting};
 use crate::compress::Uncompressed;
 use crate::context::Context;
@@ -45,13 +46,15 @@ pub(crate) async fn open(
     waiting: Waiting,
 ) -> Result<Response<Body>> {
     let (opened, visible) = context
-        .with_database(database, Need::Member, |database| {
+        .with_database(database, Level::Reader, |database| {
             let visible = database.watch();
             Ok((database, visible))
         })
         .await?;
+    let query = ChangesQuery { access: opened.access.clone(), ..query };
     let mut feed = Feed {
-        database: opened,
+        database: opened.database,
+        identity: context.identity.clone(),
         workers: context.state.workers.clone(),
         visible,
         stopping: context.state.stopping(),
@@ -81,6 +84,8 @@ pub(crate) async fn open(
 
 struct Feed {
     database: Arc<Database>,
+    /// Who reads it; what they may read is looked at again with whatever comes.
+    identity: Identity,
     workers: WorkerPool,
     visible: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
@@ -194,15 +199,23 @@ impl Feed {
         pulled.await?
     }
 
-    /// Opens a reader for what came meanwhile; false if the database is gone.
+    /// Opens a reader for what came meanwhile; false if the database is gone, or may not be read any more.
     async fn reopen(&mut self) -> Result<bool> {
         // Seen before it is read, so that a change in between wakes the next wait.
         self.visible.borrow_and_update();
         let (database, query) = (Arc::clone(&self.database), self.query.clone());
         let (since, left) = (self.since.clone(), self.left);
         let admission = admit_again(&self.workers).await?;
-        match admission.run(move || changes::reopen(&database, &query, &since, left)).await? {
-            Ok(reader) => {
+        let identity = self.identity.clone();
+        let reopened = admission.run(move || {
+            let access = access::of(&database, &identity)?;
+            let may_read = access.level() >= Level::Reader;
+            let query = ChangesQuery { access, ..query };
+            may_read.then(|| changes::reopen(&database, &query, &since, left)).transpose()
+        });
+        match reopened.await? {
+            Ok(None) => Ok(false),
+            Ok(Some(reader)) => {
                 self.reader = Some(reader);
                 Ok(true)
             }

@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::Find;
+use scrinium_database::{Find, Level};
 use scrinium_mango::Query;
 use scrinium_statistics::Operation;
 use serde_json::json;
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
@@ -32,9 +31,9 @@ pub(crate) async fn find(
     let query = query(context, body).await?;
     let _timer = operation(context, &query).start();
     let begun = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
             let with_statistics = query.execution_stats;
-            let find = database.find(&query)?;
+            let find = database.find(&query, &database.access)?;
             stream::begin(FindText {
                 find,
                 with_statistics,
@@ -55,7 +54,7 @@ pub(crate) async fn explain(
 ) -> Result<Response<Body>> {
     let query = query(context, body).await?;
     let explained =
-        context.with_database(database, Need::Member, move |database| Ok(database.explain(&query)?)).await?;
+        context.with_database(database, Level::Reader, move |database| Ok(database.explain(&query)?)).await?;
     Ok(response::json_value(StatusCode::OK, &explained))
 }
 

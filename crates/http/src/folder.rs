@@ -1,12 +1,11 @@
 //! Folders: what they are, what is in them, and putting documents in and taking them out. Beside CouchDB's interface.
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Placed};
+use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Level, Placed};
 use scrinium_statistics::Operation;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -22,7 +21,7 @@ pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<B
     let _timer = context.state.operations.open_collection.start();
     let person = context.identity.shared_name();
     let described = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
             let folders = database.folders(person.as_deref())?;
             Ok(folders
                 .iter()
@@ -65,7 +64,7 @@ pub(crate) async fn define(
     };
     let wanted = name.to_owned();
     let made = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Editor, move |database| {
             if let Some(other) = &other_name {
                 database.rename_folder(&wanted, other)?;
             }
@@ -84,7 +83,9 @@ pub(crate) async fn define(
 pub(crate) async fn remove(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
     let _timer = context.state.operations.folder_delete.start();
     let wanted = name.to_owned();
-    context.with_database(database, Need::Member, move |database| Ok(database.drop_folder(&wanted)?)).await?;
+    context
+        .with_database(database, Level::Editor, move |database| Ok(database.drop_folder(&wanted)?))
+        .await?;
     Ok(response::ok(StatusCode::OK))
 }
 
@@ -143,12 +144,12 @@ pub(crate) async fn change(
     let named: Vec<String> = std::iter::once(name.to_owned()).chain(other).collect();
     let changes = changes.into_changes(name);
     let ids: Vec<String> = changes.iter().map(|(id, _)| id.clone()).collect();
-    let results = write::submit_all(context, database, Need::Member, move |database| {
+    let results = write::submit_all(context, database, Level::Author, move |database| {
         // A folder that is not there is one error, not one for each document.
         for folder in &named {
             database.folder(folder, None)?;
         }
-        Ok(database.change_folders(changes)?)
+        Ok(database.change_folders(changes, &database.access)?)
     })
     .await?;
     let mut text = String::from("[");
@@ -223,8 +224,9 @@ pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Re
     let (limit, person) = (limit(context)?, context.identity.shared_name());
     let wanted = name.to_owned();
     let found = context
-        .with_database(database, Need::Member, move |database| {
-            let found = database.folder_members(&wanted, since_uid, limit, person.as_deref())?;
+        .with_database(database, Level::Reader, move |database| {
+            let found =
+                database.folder_members(&wanted, since_uid, limit, (person.as_deref(), &database.access))?;
             let members = found.members.iter().map(|member| {
                 json!({
                     "uid": member.uid,
@@ -239,6 +241,8 @@ pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Re
                 "next_uid": found.next_uid,
                 "total": found.total,
                 "members": members.collect::<Vec<Value>>(),
+                "last_uid": found.last_uid,
+                "more": found.more,
             }))
         })
         .await?;
@@ -250,8 +254,13 @@ pub(crate) async fn changes(context: &Context, database: &str, name: &str) -> Re
     let _timer = context.state.operations.folder_changes.start();
     let (since, limit, wanted) = (since(context), limit(context)?, name.to_owned());
     let found = context
-        .with_database(database, Need::Member, move |database| {
-            let found = database.folder_changes(&wanted, database.parse_sequence(&since)?, limit)?;
+        .with_database(database, Level::Reader, move |database| {
+            let found = database.folder_changes(
+                &wanted,
+                database.parse_sequence(&since)?,
+                limit,
+                &database.access,
+            )?;
             let row = |change: &FolderMemberChange| {
                 let sequence = database.sequence_text(change.change_number);
                 let mut row = json!({"seq": sequence, "uid": change.uid, "id": change.id});

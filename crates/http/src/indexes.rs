@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Database, DatabaseError};
+use scrinium_database::{Database, DatabaseError, Level};
 use scrinium_mango::{IndexDefinition, all_documents_to_json, design_id};
 use serde_json::{Value, json};
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -25,7 +24,7 @@ pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<B
     let count = |name| context.query.get(name).map(|text| Given::Text(text).count()).transpose();
     let (skip, limit) = (count("skip")?.unwrap_or(0), count("limit")?.unwrap_or(u64::MAX));
     let indexes =
-        context.with_database(database, Need::Member, |database| Ok(database.mango_indexes()?)).await?;
+        context.with_database(database, Level::Reader, |database| Ok(database.mango_indexes()?)).await?;
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let all = std::iter::once(all_documents_to_json()).chain(indexes.iter().map(|index| index.to_json()));
     let shown: Vec<Value> = all.skip(place(skip)).take(place(limit)).collect();
@@ -43,7 +42,7 @@ pub(crate) async fn create(
     let definition = IndexDefinition::parse(&body.deep_value(&context.headers).await?)?;
     let _timer = context.state.operations.update_note.start();
     let answer = context
-        .with_database(database, Need::Administrator, move |database| {
+        .with_database(database, Level::Designer, move |database| {
             let result = if database.create_index(&definition)? { "created" } else { "exists" };
             Ok(json!({ "result": result, "id": definition.design(), "name": definition.name() }))
         })
@@ -62,7 +61,7 @@ pub(crate) async fn delete(
     let _timer = context.state.operations.update_note.start();
     let (is_json, name) = (kind == JSON_INDEX, name.to_owned());
     context
-        .with_database(database, Need::Administrator, move |database| {
+        .with_database(database, Level::Designer, move |database| {
             if !is_json {
                 return Err(HttpError::not_found("missing"));
             }
@@ -82,7 +81,7 @@ pub(crate) async fn delete_several(
     let designs = design_ids(body.object(&context.headers).await?.get("docids"))?;
     let _timer = context.state.operations.update_note.start();
     let answer = context
-        .with_database(database, Need::Administrator, move |database| {
+        .with_database(database, Level::Designer, move |database| {
             let (mut success, mut fail) = (Vec::new(), Vec::new());
             for design in designs {
                 match delete_all(&database, &design) {

@@ -15,6 +15,7 @@
 //! segments do not count.
 
 mod access;
+mod access_list;
 mod attachment;
 mod authority;
 mod body;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{Database, OpenRevision, OpenRevisions, ReadOptions};
+use scrinium_database::{Database, Level, OpenRevision, OpenRevisions, ReadOptions};
 
-use crate::access::Need;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
@@ -27,11 +26,12 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     if matches!(&which, OpenRevisions::These(revisions) if revisions.len() > MOST_REVISIONS) {
         return Err(HttpError::bad_request("`open_revs` has too many members."));
     }
-    let options = query::read_options(&context.query)?;
+    let mut options = query::read_options(&context.query)?;
     let id = id.to_owned();
     if !context.accepts_explicitly("multipart/mixed") {
         let text = context
-            .with_database(database, Need::Member, move |database| {
+            .with_database(database, Level::Reader, move |database| {
+                options.access = database.access.clone();
                 let found = database.open_revisions(&id, &which, &options)?;
                 Ok(array(&found))
             })
@@ -41,7 +41,8 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     let boundary = context.state.uuids.next();
     let (delimiter, state) = (boundary.clone(), context.state.clone());
     let (length, begun) = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
+            options.access = database.access.clone();
             mixed(&database, &id, &which, &options, &delimiter, &state.uuids)
         })
         .await?;

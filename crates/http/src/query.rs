@@ -145,6 +145,8 @@ fn apply(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<bool> {
         "at" => rows.at = Some(value.text().into_owned()),
         "next" => rows.next_page = value.boolean()?,
         "from" => rows.from = Some(value.text().into_owned()),
+        "resort" => rows.resort = Some(value.text().into_owned()),
+        "resort_order" => rows.resort_descending = Some(is_descending(&value.text())?),
         "descending" => rows.descending = value.boolean()?,
         "inclusive_end" => rows.inclusive_end = value.boolean()?,
         "include_docs" => rows.include_documents = value.boolean()?,
@@ -161,6 +163,14 @@ fn apply(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<bool> {
         _ => {}
     }
     Ok(false)
+}
+
+fn is_descending(order: &str) -> Result<bool> {
+    match order {
+        "asc" => Ok(false),
+        "desc" => Ok(true),
+        _ => Err(HttpError::query_parse("Invalid value for `resort_order`.")),
+    }
 }
 
 fn freshness(name: &str, value: &str) -> Result<Freshness> {
@@ -185,6 +195,7 @@ pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
         latest: query.is_true("latest"),
         attachments: query.is_true("attachments"),
         attachments_since: query.get("atts_since").map(revision_list).transpose()?,
+        ..ReadOptions::default()
     })
 }
 
@@ -212,6 +223,7 @@ mod tests {
         assert_eq!(refused("limit=x"), "query_parse_error: Invalid value for integer: \"x\"");
         assert_eq!(refused("skip=-1"), "query_parse_error: Invalid value for positive integer: \"-1\"");
         assert_eq!(refused("descending=1"), "query_parse_error: Invalid boolean parameter: \"1\"");
+        assert_eq!(refused("resort_order=up"), "query_parse_error: Invalid value for `resort_order`.");
         assert_eq!(refused("key=a"), "bad_request: invalid UTF-8 JSON");
     }
 }

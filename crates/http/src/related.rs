@@ -6,11 +6,10 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
+use scrinium_database::{AttachmentReader, Database, Document, Edit, Level, NewAttachment, ReadOptions};
 use scrinium_document::json;
 use serde_json::{Map, Value};
 
-use crate::access::Need;
 use crate::attachment::AttachmentPart;
 use crate::body::{RequestBody, Share, parse_json};
 use crate::context::Context;
@@ -35,7 +34,7 @@ pub(crate) async fn put(
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
     let revision = context.revision()?;
     let need = write::need_for(id);
-    let opened = context.with_database(database, need, Ok).await?;
+    let opened = context.with_database(database, need, |opened| Ok(opened.database)).await?;
     let mut parts = Parts { parser: Parser::new(&boundary), body };
     let mut share = parts.body.share();
     let json = parts.document(&mut share).await?;
@@ -162,7 +161,8 @@ pub(crate) async fn get(
     let delimiter = boundary.clone();
     let tagged = document::is_plain(&options);
     let (revision, parts) = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
+            let options = ReadOptions { access: database.access.clone(), ..options };
             let bundle = Bundle::read(&database, &wanted, &options)?;
             let revision = bundle.revision.clone();
             if bundle.attachments.is_empty() {
@@ -239,7 +239,12 @@ impl Bundle {
                 }
                 stub.remove("stub");
                 stub.insert("follows".to_owned(), Value::Bool(true));
-                attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
+                attachments.push(database.open_attachment(
+                    &document.id,
+                    name,
+                    Some(&document.revision),
+                    &options.access,
+                )?);
             }
             json.push_str(&response::to_json(&stubs));
         }

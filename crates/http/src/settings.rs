@@ -1,9 +1,10 @@
 //! What is set for a database as a whole, and what it is told to do.
 
 use http::{Response, StatusCode};
+use scrinium_database::Level;
 use serde_json::{Value, json};
 
-use crate::access::{self, Need};
+use crate::access;
 use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -15,7 +16,7 @@ const PURGED_INFOS_LIMIT: u64 = 1000;
 
 /// `GET /{db}/_revs_limit`.
 pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<Response<Body>> {
-    let info = context.with_database(database, Need::Member, |database| Ok(database.info()?)).await?;
+    let info = context.with_database(database, Level::Reader, |database| Ok(database.info()?)).await?;
     Ok(response::json(StatusCode::OK, format!("{}\n", info.revision_limit)))
 }
 
@@ -29,7 +30,7 @@ pub(crate) async fn set_revision_limit(
     let limit = limit.as_u64().filter(|limit| *limit > 0);
     let limit = limit.ok_or_else(|| HttpError::bad_request("`rev_limit` must be a positive integer"))?;
     context
-        .with_database(database, Need::Administrator, move |database| Ok(database.set_revision_limit(limit)?))
+        .with_database(database, Level::Manager, move |database| Ok(database.set_revision_limit(limit)?))
         .await?;
     Ok(response::ok(StatusCode::OK))
 }
@@ -37,7 +38,7 @@ pub(crate) async fn set_revision_limit(
 /// `GET /{db}/_security`.
 pub(crate) async fn security(context: &Context, database: &str) -> Result<Response<Body>> {
     let security = context
-        .with_database(database, Need::Member, |database| Ok(database.security()?.to_string()))
+        .with_database(database, Level::Reader, |database| Ok(database.shown_security()?.to_string()))
         .await?;
     Ok(response::json(StatusCode::OK, security + "\n"))
 }
@@ -51,7 +52,14 @@ pub(crate) async fn set_security(
     let security: Value = parse_json(&body.collect(&context.headers).await?.bytes)?;
     access::validate_security(&security)?;
     context
-        .with_database(database, Need::Administrator, move |database| Ok(database.set_security(&security)?))
+        .with_database(database, Level::Manager, move |database| {
+            if database.access_list()?.is_some() {
+                return Err(HttpError::forbidden(
+                    "This database has an access control list: change that (`_acl`), or delete it first.",
+                ));
+            }
+            Ok(database.set_security(&security)?)
+        })
         .await?;
     Ok(response::ok(StatusCode::OK))
 }
@@ -61,7 +69,7 @@ pub(crate) async fn set_security(
 pub(crate) async fn compact(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
     let name = database.to_owned();
-    context.with_database(database, Need::Administrator, |_| Ok(())).await?;
+    context.with_database(database, Level::Manager, |_| Ok(())).await?;
     if context.state.compactions.names.lock().insert(name.clone()) {
         tokio::spawn(compact_in_turn(context.state.clone(), name));
     }
@@ -86,14 +94,14 @@ async fn compact_in_turn(state: HttpState, name: String) {
 /// `POST /{db}/_view_cleanup` and `/{db}/_compact/{design}`: removes indexes that no design document has.
 pub(crate) async fn view_cleanup(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
-    context.with_database(database, Need::Administrator, |database| Ok(database.clean_up_views()?)).await?;
+    context.with_database(database, Level::Manager, |database| Ok(database.clean_up_views()?)).await?;
     Ok(response::ok(StatusCode::ACCEPTED))
 }
 
 /// `POST /{db}/_ensure_full_commit`: everything acknowledged is durable already.
 pub(crate) async fn ensure_full_commit(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
-    let info = context.with_database(database, Need::Member, |database| Ok(database.info()?)).await?;
+    let info = context.with_database(database, Level::Reader, |database| Ok(database.info()?)).await?;
     let started = info.instance_start_time_us.to_string();
     Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
 }
@@ -104,12 +112,12 @@ pub(crate) async fn not_offered(
     database: &str,
     reason: &'static str,
 ) -> Result<Response<Body>> {
-    context.with_database(database, Need::Member, |_| Ok(())).await?;
+    context.with_database(database, Level::Reader, |_| Ok(())).await?;
     Err(HttpError::not_implemented(reason))
 }
 
 /// `GET /{db}/_purged_infos_limit`.
 pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
-    context.with_database(database, Need::Member, |_| Ok(())).await?;
+    context.with_database(database, Level::Reader, |_| Ok(())).await?;
     Ok(response::json(StatusCode::OK, format!("{PURGED_INFOS_LIMIT}\n")))
 }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::Marked;
+use scrinium_database::{Level, Marked};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::access::Need;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -25,7 +24,7 @@ pub(crate) async fn counts(context: &Context, database: &str) -> Result<Response
     let _timer = context.state.operations.unread_table.start();
     let person = person(context)?;
     let unread =
-        context.with_database(database, Need::Member, move |database| Ok(database.unread(&person)?)).await?;
+        context.with_database(database, Level::Reader, move |database| Ok(database.unread(&person)?)).await?;
     let folders: Map<String, Value> =
         unread.folders.into_iter().map(|(name, count)| (name, Value::from(count))).collect();
     Ok(response::json_value(StatusCode::OK, &json!({"database": unread.database, "folders": folders})))
@@ -60,7 +59,7 @@ pub(crate) async fn mark(
     if members.contains_key("folder") {
         let FolderMark { folder, read } = parse(members)?;
         let changed = context
-            .with_database(database, Need::Member, move |database| {
+            .with_database(database, Level::Reader, move |database| {
                 Ok(database.mark_folder(&person, &folder, read)?)
             })
             .await?;
@@ -70,7 +69,7 @@ pub(crate) async fn mark(
     let read = read.into_iter().map(|id| (id, true));
     let marks: Vec<(String, bool)> = read.chain(unread.into_iter().map(|id| (id, false))).collect();
     let ids: Vec<String> = marks.iter().map(|(id, _)| id.clone()).collect();
-    let results = write::submit_all(context, database, Need::Member, move |database| {
+    let results = write::submit_all(context, database, Level::Reader, move |database| {
         Ok(database.mark_each(&person, marks)?)
     })
     .await?;
@@ -87,7 +86,7 @@ pub(crate) async fn changes(context: &Context, database: &str) -> Result<Respons
     let _timer = context.state.operations.unread_table.start();
     let (person, since, limit) = (person(context)?, since(context), limit(context)?);
     let found = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
             let found = database.mark_changes(&person, database.parse_sequence(&since)?, limit)?;
             let rows = found.changes.iter().map(|change| {
                 let sequence = database.sequence_text(change.change_number);

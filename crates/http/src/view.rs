@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Place, Row, RowQuery, Rows};
+use scrinium_database::{Database, Level, Place, Row, RowQuery, Rows};
 use scrinium_statistics::Operation;
 use serde_json::{Map, Value};
 
-use crate::access::Need;
+use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -76,7 +76,8 @@ pub(crate) async fn rows(
     let query = query::row_query(&context.query, members.as_ref())?;
     let _timer = listing.operation(context, &query).start();
     let begun = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
+            let query = RowQuery { access: database.access.clone(), ..query };
             stream::begin(RowText::new(listing.open(&database, query)?))
         })
         .await?;
@@ -94,7 +95,10 @@ pub(crate) async fn queries(
     let queries = parse_queries(context, &body.object(&context.headers).await?)?;
     let _timer = context.state.operations.read_entries.start();
     let begun = context
-        .with_database(database, Need::Member, move |database| {
+        .with_database(database, Level::Reader, move |database| {
+            let Opened { database, access } = database;
+            let mut queries = queries;
+            queries.iter_mut().for_each(|query| query.access = access.clone());
             stream::begin(Several {
                 database,
                 listing,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Edit, EditMode, FolderChange, ReadOptions, Update, Updated};
+use scrinium_database::{Edit, EditMode, FolderChange, Level, ReadOptions, Update, Updated};
 use serde::Deserialize;
 
-use crate::access::{self, Need};
+use crate::access::{self, Opened};
 use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -46,7 +46,7 @@ pub(crate) async fn post(
     let _timer = context.state.operations.update_note.start();
     let collected = body.collect(&context.headers).await?;
     let id = id_of(&collected.bytes)?;
-    let need = id.as_deref().map_or(Need::Member, need_for);
+    let need = id.as_deref().map_or(Level::Depositor, need_for);
     let edit = Edit {
         id: Some(id.unwrap_or_else(|| context.state.uuids.next())),
         json: collected.bytes.clone(),
@@ -63,7 +63,7 @@ pub(crate) async fn delete(context: &Context, database: &str, id: &str) -> Resul
     let wanted = id.to_owned();
     let updated = store(context, database, need_for(id), mode(context), move |database| {
         // A document that is not there is 404, whatever revision was named.
-        database.read(&wanted, &ReadOptions::default())?;
+        database.read(&wanted, &ReadOptions { access: database.access.clone(), ..ReadOptions::default() })?;
         let json = Bytes::from_static(b"{\"_deleted\":true}");
         Ok(Edit { id: Some(wanted), json, revision, ..Edit::default() })
     })
@@ -82,7 +82,7 @@ pub(crate) async fn put_local(
     let revision = context.revision()?;
     let collected = body.collect(&context.headers).await?;
     let (wanted, json) = (id.to_owned(), collected.bytes.clone());
-    let updated = submit(context, database, Need::Member, move |database| {
+    let updated = submit(context, database, Level::Reader, move |database| {
         Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)
     })
     .await?;
@@ -94,7 +94,7 @@ pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) ->
     let _timer = context.state.operations.delete_note.start();
     let revision = context.revision()?;
     let wanted = id.to_owned();
-    let updated = submit(context, database, Need::Member, move |database| {
+    let updated = submit(context, database, Level::Reader, move |database| {
         Ok(database.write_local(&wanted, b"{}", true, revision.as_deref())?)
     })
     .await?;
@@ -105,14 +105,15 @@ pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) ->
 pub(crate) async fn store(
     context: &Context,
     database: &str,
-    need: Need,
+    need: Level,
     mode: EditMode,
-    edit: impl FnOnce(&Arc<Database>) -> Result<Edit> + Send + 'static,
+    edit: impl FnOnce(&Opened) -> Result<Edit> + Send + 'static,
 ) -> Result<Updated> {
     let (folders, read_by) = (folders(context), read_by(context)?);
     let editor = context.identity.shared_name();
     submit(context, database, need, move |database| {
-        let edit = Edit { folders, editor, read_by, ..edit(database)? };
+        let access = database.access.clone();
+        let edit = Edit { folders, editor, read_by, access, ..edit(database)? };
         Ok(database.update(vec![edit], mode)?)
     })
     .await
@@ -127,8 +128,8 @@ pub(crate) fn folders(context: &Context) -> Vec<FolderChange> {
 async fn submit(
     context: &Context,
     database: &str,
-    need: Need,
-    update: impl FnOnce(&Arc<Database>) -> Result<Update> + Send + 'static,
+    need: Level,
+    update: impl FnOnce(&Opened) -> Result<Update> + Send + 'static,
 ) -> Result<Updated> {
     let first = submit_all(context, database, need, update).await?.into_iter().next();
     Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
@@ -148,8 +149,8 @@ pub(crate) fn read_by(context: &Context) -> Result<Option<Arc<str>>> {
 pub(crate) async fn submit_all<T: Send + 'static>(
     context: &Context,
     database: &str,
-    need: Need,
-    update: impl FnOnce(&Arc<Database>) -> Result<Update<T>> + Send + 'static,
+    need: Level,
+    update: impl FnOnce(&Opened) -> Result<Update<T>> + Send + 'static,
 ) -> Result<Vec<scrinium_database::Result<T>>> {
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
@@ -177,8 +178,8 @@ fn locate(context: &Context, response: &mut Response<Body>, database: &str, id: 
 }
 
 /// What it takes to write a document of this id.
-pub(crate) fn need_for(id: &str) -> Need {
-    if id.starts_with(DESIGN_PREFIX) { Need::Administrator } else { Need::Member }
+pub(crate) fn need_for(id: &str) -> Level {
+    if id.starts_with(DESIGN_PREFIX) { Level::Designer } else { Level::Depositor }
 }
 
 /// `new_edits=false` brings revisions from elsewhere.

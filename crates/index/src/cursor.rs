@@ -95,8 +95,16 @@ impl<'reader> Cursor<'reader> {
         if !self.step()? {
             return Ok(None);
         }
+        self.entry().map(Some)
+    }
+
+    /// The entry that [`next`](Self::next) gave last; nothing else than that one's call may have come between.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn entry(&self) -> Result<Entry<'_>, IndexError> {
         let (sums, value) = self.contents.layout.split_entry(&self.value)?;
-        Ok(Some(Entry { key: &self.key, value, sums }))
+        Ok(Entry { key: &self.key, value, sums })
     }
 
     /// Goes on to the next entry; `false` at the end.

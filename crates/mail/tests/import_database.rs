@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{Server, documents};
-use scrinium_database::{FolderChange, FolderMember, ReadOptions};
+use scrinium_database::{Access, FolderChange, FolderMember, ReadOptions};
 use scrinium_mail::import::{ImportOptions, Importer, MailDatabase, MailFiles, Position, quote_mbox};
 use scrinium_mail::{SOURCE_ATTACHMENT, imported_id};
 use serde_json::Value;
@@ -41,8 +41,9 @@ fn imported_mail_is_kept_byte_for_byte_and_once() {
         assert_eq!(report.added, sources.len() as u64);
         assert_eq!(documents(&database).len(), sources.len());
         for source in &sources {
-            let stored =
-                database.open_attachment(&imported_id(source, "ada"), SOURCE_ATTACHMENT, None).unwrap();
+            let stored = database
+                .open_attachment(&imported_id(source, "ada"), SOURCE_ATTACHMENT, None, &Access::everything())
+                .unwrap();
             let mut bytes = Vec::new();
             while (bytes.len() as u64) < stored.length {
                 bytes.extend_from_slice(&stored.read(bytes.len() as u64, 1 << 20).unwrap());
@@ -82,7 +83,8 @@ fn a_maildir_becomes_folders_and_read_marks() {
     };
     assert_eq!(import().added, 6);
     let subjects = |folder: &str| -> BTreeSet<(String, bool)> {
-        let members = database.folder_members(folder, 0, 100, Some("ada")).unwrap().members;
+        let members =
+            database.folder_members(folder, 0, 100, (Some("ada"), &Access::everything())).unwrap().members;
         let subject = |member: FolderMember| {
             let json = database.read(&member.id, &ReadOptions::default()).unwrap().json;
             let document: Value = serde_json::from_str(&json).unwrap();
@@ -97,10 +99,10 @@ fn a_maildir_becomes_folders_and_read_marks() {
     assert_eq!(database.unread("ada").unwrap().database, 4);
 
     // What its owner has moved and read since stays so when the import is done again.
-    let inbox = database.folder_members("Inbox", 0, 100, None).unwrap().members;
+    let inbox = database.folder_members("Inbox", 0, 100, (None, &Access::everything())).unwrap().members;
     let out = FolderChange::Move { from: "Inbox".to_owned(), to: "Lists\\5".to_owned() };
     let changes = inbox.into_iter().map(|member| (member.id, out.clone())).collect();
-    database.change_folders(changes).unwrap().wait().unwrap();
+    database.change_folders(changes, &Access::everything()).unwrap().wait().unwrap();
     database.mark_folder("ada", "Lists\\5", true).unwrap();
     assert_eq!(import().added, 0);
     assert!(subjects("Inbox").is_empty());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Server, fields, put};
-use scrinium_database::{DatabaseOptions, ReadOptions, RowQuery};
+use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::{DepositError, MemoError, Round, RouterOptions};
 use serde_json::{Map, Value, json};
@@ -54,7 +54,7 @@ fn a_memo_reaches_everybody_once() {
 /// The memo is unread in the Inbox, and its line there says when it came and what it is about.
 fn check_inbox(server: &Server, name: &str, memo: &Map<String, Value>) {
     let database = server.databases.get(&format!("mail/{name}")).unwrap();
-    let inbox = database.folder_members("Inbox", 0, 10, Some(name)).unwrap();
+    let inbox = database.folder_members("Inbox", 0, 10, (Some(name), &Access::everything())).unwrap();
     assert_eq!((inbox.total, inbox.members[0].id.as_str()), (1, memo["_id"].as_str().unwrap()));
     assert_eq!(inbox.members[0].read, Some(false));
     let mut rows = database.folder_rows("Inbox", RowQuery::default(), None).unwrap();
@@ -81,7 +81,7 @@ fn attachments_are_shared_by_all_who_get_them() {
     for name in ["mail/ada", "mail/bob"] {
         let database = server.databases.get(name).unwrap();
         let id = server.documents(name)[0]["_id"].as_str().unwrap().to_owned();
-        let reader = database.open_attachment(&id, "a.zip", None).unwrap();
+        let reader = database.open_attachment(&id, "a.zip", None, &Access::everything()).unwrap();
         assert_eq!(reader.length, 400_000);
         assert_eq!(reader.read(399_000, 1_000).unwrap(), bytes[399_000..]);
     }

@@ -6,6 +6,7 @@ use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
 use super::record::{Mark, Member, MemberChange, Membership};
 use super::{record_at, state_at};
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -38,8 +39,12 @@ pub struct FolderMembers {
     pub next_uid: u64,
     /// As in [`crate::FolderInfo`].
     pub total: u64,
-    /// The documents; fewer than were asked for only at the end.
+    /// The documents, without those that the one who asks may not read.
     pub members: Vec<FolderMember>,
+    /// The uid from which a reader goes on.
+    pub last_uid: u64,
+    /// Whether there are more.
+    pub more: bool,
 }
 
 /// A document that came into a folder or left it.
@@ -78,14 +83,21 @@ impl Database {
         name: &str,
         since_uid: u64,
         limit: usize,
-        person: Option<&str>,
+        (person, access): (Option<&str>, &Access),
     ) -> Result<FolderMembers> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let folder = record_at(&snapshot, self.number(), name)?;
         let state = state_at(&snapshot, self.number(), &folder)?;
+        let limit = limit.clamp(1, MAX_MEMBERS_AT_ONCE);
+        let found = self.members_at(&snapshot, folder.number, since_uid, limit)?;
+        let last_uid = found.last().map_or(since_uid, |(uid, _)| *uid);
+        let more = found.len() == limit && last_uid.saturating_add(1) < state.next_uid;
         let mut members = Vec::new();
-        for (uid, member) in self.members_at(&snapshot, folder.number, since_uid, limit)? {
+        for (uid, member) in found {
+            if !access.may_read_winner(self, &snapshot, &member.id)? {
+                continue;
+            }
             let head = snapshot.get(Family::Point, &keys::head(self.number(), &member.id))?;
             let changed = head.and_then(|head| Head::decode_change_number(&head));
             let changed = changed.ok_or_else(|| DatabaseError::damaged("revision tree", &member.id))?;
@@ -103,6 +115,8 @@ impl Database {
             next_uid: state.next_uid,
             total: state.total,
             members,
+            last_uid,
+            more,
         })
     }
 
@@ -111,7 +125,13 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn folder_changes(&self, name: &str, since: u64, limit: usize) -> Result<FolderChanges> {
+    pub fn folder_changes(
+        &self,
+        name: &str,
+        since: u64,
+        limit: usize,
+        access: &Access,
+    ) -> Result<FolderChanges> {
         self.check_there()?;
         // Seen before the snapshot is taken, so that the snapshot has at least this change.
         let visible = self.visible_change_number();
@@ -123,7 +143,13 @@ impl Database {
         changes.truncate(limit);
         let reached = changes.last().map_or(since, |change| change.change_number);
         let last = if more { reached } else { reached.max(visible) };
-        Ok(FolderChanges { uid_validity: folder.uid_validity, changes, last, more })
+        let mut readable = Vec::with_capacity(changes.len());
+        for change in changes {
+            if access.may_read_winner(self, &snapshot, &change.id)? {
+                readable.push(change);
+            }
+        }
+        Ok(FolderChanges { uid_validity: folder.uid_validity, changes: readable, last, more })
     }
 
     /// The members of a folder after a uid.

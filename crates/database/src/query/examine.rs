@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::ExecutionStatistics;
 use super::document::Found;
 use super::walk::{Candidate, IndexWalk};
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -36,7 +37,7 @@ pub(super) struct Examiner {
 impl Examiner {
     pub(super) fn new(
         database: &Arc<Database>,
-        query: &Query,
+        (query, access): (&Query, &Access),
         plan: Plan,
         selector: Selector,
         snapshot: Snapshot,
@@ -46,7 +47,11 @@ impl Examiner {
             plan,
             selector,
             fields: query.fields.clone(),
-            options: ReadOptions { conflicts: query.conflicts, ..ReadOptions::default() },
+            options: ReadOptions {
+                conflicts: query.conflicts,
+                access: access.clone(),
+                ..ReadOptions::default()
+            },
             snapshot,
             skip: query.skip,
             left: query.limit,
@@ -115,7 +120,7 @@ impl Examiner {
 
     fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<String>> {
         let leaf = Leaf::decode(id, record)?;
-        if leaf.deleted {
+        if leaf.deleted || !self.options.access.may_read(&self.database, id, &leaf)? {
             return Ok(None);
         }
         if self.plan.index().is_none() {

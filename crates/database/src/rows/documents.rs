@@ -71,7 +71,8 @@ impl Source {
         }
     }
 
-    /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not wanted.
+    /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not
+    /// wanted, or it may not be read.
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         if self.kind == Kind::Local {
             return self.local_row(id, stored).map(Some);
@@ -82,13 +83,18 @@ impl Source {
         if winner.deleted && !tombstones {
             return Ok(None);
         }
+        let is_restricted = self.options.access.reader_names().is_some();
+        let document = match (self.include_documents, winner.deleted) {
+            (true, true) => Some("null".to_owned()),
+            (false, true) => None,
+            (false, false) if !is_restricted => None,
+            (include_documents, false) => match self.document(id, &head)? {
+                Some(document) => include_documents.then_some(document),
+                None => return Ok(None),
+            },
+        };
         let deleted = if winner.deleted { ",\"deleted\":true" } else { "" };
         let value = format!("{{\"rev\":\"{}\"{deleted}}}", winner.revision);
-        let document = match (self.include_documents, winner.deleted) {
-            (false, _) => None,
-            (true, true) => Some("null".to_owned()),
-            (true, false) => Some(self.document(id, &head)?),
-        };
         Ok(Some(Row {
             id: Some(id.to_owned()),
             key: json_text(id),
@@ -98,12 +104,19 @@ impl Source {
         }))
     }
 
-    fn document(&self, id: &str, head: &Head) -> Result<String> {
+    /// The document's JSON if it is wanted; `None` if it may not be read.
+    fn document(&self, id: &str, head: &Head) -> Result<Option<String>> {
         let number = self.database.number();
         let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
         let leaf = Leaf::decode(id, &stored)?;
-        Ok(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json)
+        if !self.options.access.may_read(&self.database, id, &leaf)? {
+            return Ok(None);
+        }
+        if !self.include_documents {
+            return Ok(Some(String::new()));
+        }
+        Ok(Some(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json))
     }
 
     fn local_row(&self, id: &str, stored: &[u8]) -> Result<Row> {

@@ -61,6 +61,7 @@ impl Transaction<'_> {
         let beside = std::mem::take(&mut edit.beside);
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
+        self.check_access(&edit, &before, parent.as_ref())?;
         let parent_leaf = match &parent {
             Some(parent) if edit.builds_on_leaf() => self.leaf(&edit.id, &before, parent)?,
             _ => None,
@@ -103,6 +104,24 @@ impl Transaction<'_> {
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
         self.follow(&edit.id, &before.head.tree, &beside);
         Ok(updated)
+    }
+
+    /// Whether the one who edits may. A replicated edit may win over any leaf, so that all of them count.
+    fn check_access(&self, edit: &Prepared, before: &Before, parent: Option<&Revision>) -> Result<()> {
+        if edit.access.is_everything() {
+            return Ok(());
+        }
+        let replaces = |leaf: &Revision| self.mode == EditMode::Replicated || Some(leaf) == parent;
+        let leaves = before.head.tree.leaves().filter(|leaf| !leaf.deleted && replaces(leaf.revision));
+        let mut is_new = true;
+        for leaf in leaves {
+            is_new = false;
+            if let Some(bytes) = self.leaf(&edit.id, before, leaf.revision)? {
+                let leaf = Leaf::decode(&edit.id, &bytes)?;
+                edit.access.check_edit(self.database, &edit.id, &leaf, edit.deleted)?;
+            }
+        }
+        if is_new { edit.access.check_create(&edit.id) } else { Ok(()) }
     }
 
     /// Folders and marks follow the edit that was just added to the batch.

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use scrinium_document::collation::Sensitivity;
 use scrinium_formula::Formula;
 use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
 use serde_json::Value;
 
 use super::hierarchy::Hierarchy;
+use super::resort::Resort;
 use super::scripts::Functions;
 
 /// In which direction a column sorts.
@@ -18,12 +20,28 @@ pub(crate) enum Sort {
     Descending,
 }
 
+/// How a column that sorts puts its values in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ColumnOrder {
+    pub(crate) sort: Sort,
+    /// Which differences of texts count.
+    pub(crate) sensitivity: Sensitivity,
+}
+
+impl ColumnOrder {
+    /// As CouchDB orders keys.
+    pub(crate) const ASCENDING: Self = Self { sort: Sort::Ascending, sensitivity: Sensitivity::FULL };
+}
+
 /// A column of a view.
+#[derive(Clone)]
 pub(crate) struct Column {
     pub(crate) title: String,
     /// The title as a JSON string.
     title_json: String,
     pub(crate) sort: Option<Sort>,
+    /// Which differences of its texts count where it sorts.
+    pub(crate) sensitivity: Sensitivity,
     /// Each element of a list is an entry of its own.
     pub(crate) category: bool,
     /// Its numbers are added up, and shown so.
@@ -48,13 +66,31 @@ impl Column {
             title_json: Value::from(title.as_str()).to_string(),
             title,
             sort,
+            sensitivity: Sensitivity::FULL,
             category: false,
             total: None,
         }
     }
+
+    /// How it orders, if it sorts.
+    pub(crate) fn order(&self) -> Option<ColumnOrder> {
+        self.sort.map(|sort| ColumnOrder { sort, sensitivity: self.sensitivity })
+    }
+}
+
+/// What a formula view says of its keys beyond its columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyOptions {
+    /// Of the entries of a key the first is shown and no other.
+    pub(crate) is_unique: bool,
+    /// The orders that the view can be read in on request.
+    pub(crate) resorts: Vec<Resort>,
+    /// Where the columns lie, in the order in which they are shown, if that is another than theirs.
+    pub(crate) shown: Option<Vec<usize>>,
 }
 
 /// Where the entries of a document come from.
+#[derive(Clone)]
 pub(crate) enum Source {
     /// Formulas: which documents, and the value of each column.
     Formulas { selection: Formula, columns: Vec<Formula> },
@@ -86,12 +122,14 @@ pub(crate) struct KnownReducer {
 }
 
 /// A view as its design document describes it.
+#[derive(Clone)]
 pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) columns: Vec<Column>,
     /// Responses are shown beneath the documents that they respond to.
     pub(crate) responses: Option<Hierarchy>,
+    pub(crate) keys: KeyOptions,
     /// What the view holds depends on the time of day (`@Now`, `@Today`), not on documents alone.
     pub(crate) is_time_variant: bool,
     /// The same for the same view in any design document; an index belongs to it.
@@ -102,6 +140,17 @@ impl Definition {
     /// The columns that sort, in the order of the view's columns.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = (&Column, Sort)> {
         self.columns.iter().filter_map(|column| column.sort.map(|sort| (column, sort)))
+    }
+
+    /// How those columns order, which is the order of the entries.
+    pub(crate) fn orders(&self) -> impl Iterator<Item = ColumnOrder> {
+        self.columns.iter().filter_map(Column::order)
+    }
+
+    /// Where the columns lie, in the order in which they are shown.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = usize> {
+        let as_they_are = if self.keys.shown.is_none() { 0..self.columns.len() } else { 0..0 };
+        as_they_are.chain(self.keys.shown.iter().flatten().copied())
     }
 
     /// The key of an entry, from the JSON of its columns: a list of the sorted ones, or what a map function
@@ -124,7 +173,8 @@ impl Definition {
             return "null".to_owned();
         }
         let mut out = String::with_capacity(64 + columns.iter().map(|json| json.len() + 16).sum::<usize>());
-        for (column, json) in self.columns.iter().zip(columns) {
+        for (column, json) in self.shown().filter_map(|place| self.columns.get(place).zip(columns.get(place)))
+        {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push_str(&column.title_json);
             out.push(':');

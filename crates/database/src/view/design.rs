@@ -18,8 +18,10 @@ use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce}
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, KnownReducer, Library, Script, Sort, Source, Total};
-use super::hierarchy::{Hierarchy, SORTED_MAX};
+use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
+use super::hierarchy::{self, Hierarchy};
+use super::options;
+use super::resort::Resort;
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
@@ -146,6 +148,7 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
             Column::new("value".to_owned(), None),
         ],
         responses: None,
+        keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
@@ -166,6 +169,7 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
         name: name.to_owned(),
         columns: definition.fields().iter().map(column).collect(),
         responses: None,
+        keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
         source: Source::Mango(Arc::new(definition)),
@@ -191,7 +195,7 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
             .iter()
             .enumerate()
             .map(|(index, column)| parse_column(name, index, column))
-            .collect::<Result<Vec<(Column, Formula)>>>()?,
+            .collect::<Result<Vec<(Column, Formula, Vec<Resort>)>>>()?,
         Some(Value::Array(_)) => {
             return Err(wrong(format!("view `{name}`: a view has at most {MAX_COLUMNS} columns")));
         }
@@ -199,14 +203,17 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     };
     let place = format!("view `{name}`, selection");
     let selection = compile(selection, &place)?;
-    let responses = parse_responses(name, view, &selection)?;
+    let responses = Hierarchy::parse(name, view, &selection)?;
     if selection.uses_responses() && responses.is_none() {
         return Err(wrong(format!(
             "{place}: @AllChildren and @AllDescendants need a view that shows responses, with \
              `\"responses\": true`; else select the responses by their fields, such as `Form` or `$REF`"
         )));
     }
-    let (columns, formulas): (Vec<Column>, Vec<Formula>) = columns.into_iter().unzip();
+    let resorts = columns.iter().flat_map(|(_, _, resorts)| resorts).copied().collect();
+    let (columns, formulas): (Vec<Column>, Vec<Formula>) =
+        columns.into_iter().map(|(column, formula, _)| (column, formula)).unzip();
+    let keys = options::keys(name, view, &columns, resorts)?;
     let order = responses.as_ref().and_then(|responses| responses.order.as_ref());
     let is_time_variant = formulas.iter().chain([&selection]).chain(order).any(Formula::is_time_variant);
     let definition = Definition {
@@ -215,16 +222,15 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
         responses,
         source: Source::Formulas { selection, columns: formulas },
         columns,
-        identity: identity_of(view),
+        keys,
+        identity: identity_of(&options::without_resorts(view)),
     };
     let mut titles = HashSet::new();
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
         return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
     }
-    if definition.responses.is_some() && definition.sorted().count() > SORTED_MAX {
-        return Err(wrong(format!(
-            "view `{name}`: a view with responses has at most {SORTED_MAX} sorted columns"
-        )));
+    if definition.responses.is_some() {
+        hierarchy::check(&definition)?;
     }
     if definition.totals().count() > MAX_TOTALS {
         return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
@@ -232,28 +238,7 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     Ok(definition)
 }
 
-/// `true`, or an object that may say how responses are sorted.
-fn parse_responses(name: &str, view: &Value, selection: &Formula) -> Result<Option<Hierarchy>> {
-    let wrong_shape = || {
-        wrong(format!(
-            "view `{name}`: `responses` must be true, false or an object like {{\"order\": \"Date\"}}"
-        ))
-    };
-    let order = match view.get("responses") {
-        None | Some(Value::Null | Value::Bool(false)) => return Ok(None),
-        Some(Value::Bool(true)) => None,
-        Some(Value::Object(members)) if members.keys().all(|member| member == "order") => {
-            members.get("order")
-        }
-        Some(_) => return Err(wrong_shape()),
-    };
-    let order = order.map(|order| order.as_str().ok_or_else(wrong_shape)).transpose()?;
-    let order = order.map(|order| compile(order, &format!("view `{name}`, order of responses")));
-    let order = order.transpose()?;
-    Ok(Some(Hierarchy { order, adds: selection.responses() }))
-}
-
-fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula)> {
+fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column, Formula, Vec<Resort>)> {
     let place = format!("view `{view}`, column {}", index + 1);
     let text = |member: &str| column_json.get(member).and_then(Value::as_str);
     let flag = |member: &str| match column_json.get(member) {
@@ -273,13 +258,15 @@ fn parse_column(view: &str, index: usize, column_json: &Value) -> Result<(Column
     let title = text("title").map_or_else(|| format!("Column {}", index + 1), str::to_owned);
     let mut column = Column::new(title, sort);
     column.category = category;
+    let resorts = options::resorts(&place, index, column_json)?;
+    column.sensitivity = options::sensitivity(&place, column_json, sort.is_some() || !resorts.is_empty())?;
     column.total = match column_json.get("total") {
         None | Some(Value::Null | Value::Bool(false)) => None,
         Some(Value::Bool(true)) => Some(Total::Sum),
         Some(Value::String(total)) => Some(parse_total(total, &place)?),
         Some(_) => return Err(wrong_total(&place)),
     };
-    Ok((column, compile(formula, &place)?))
+    Ok((column, compile(formula, &place)?, resorts))
 }
 
 fn parse_total(total: &str, place: &str) -> Result<Total> {
@@ -298,7 +285,7 @@ fn wrong_total(place: &str) -> DatabaseError {
     ))
 }
 
-fn compile(source: &str, place: &str) -> Result<Formula> {
+pub(super) fn compile(source: &str, place: &str) -> Result<Formula> {
     let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
     if formula.is_user_dependent() {
         let reason =
@@ -309,7 +296,7 @@ fn compile(source: &str, place: &str) -> Result<Formula> {
 }
 
 /// An index belongs to it.
-fn identity_of(view: &Value) -> [u8; 16] {
+pub(super) fn identity_of(view: &Value) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[ENTRY_VERSION]);
     hasher.update(&COLLATION_VERSION.to_be_bytes());
@@ -319,6 +306,6 @@ fn identity_of(view: &Value) -> [u8; 16] {
     identity
 }
 
-fn wrong(reason: String) -> DatabaseError {
+pub(super) fn wrong(reason: String) -> DatabaseError {
     DatabaseError::BadRequest { error: "compilation_error", reason }
 }

@@ -8,7 +8,7 @@
 //! An entry's value: the number of sorted columns, where in the key the sort key of each ends (so that
 //! a category is a prefix that need not be parsed), and each column as JSON. Titles are the view's, and the
 //! key as JSON is that of the sorted columns, so neither is stored. A column that its sort key or its total tells
-//! is stored as nothing; that saves about a third.
+//! is stored as nothing; that saves about a third. (A sort key in which case or accents do not count tells no text.)
 //!
 //! A document's *list* says which entries it has in an index, so that they can be taken out again: for each its
 //! sort keys and its totals. The rest of the key is the document's id and the place in the list.
@@ -18,8 +18,9 @@ use std::borrow::Cow;
 use scrinium_document::collation;
 use serde_json::Value;
 
-use super::definition::{Definition, Sort};
+use super::definition::{ColumnOrder, Definition, Sort};
 use super::hierarchy::{self, Node};
+use super::streams::{plain, stream_of};
 use crate::wire::{Input, put_bytes, put_number};
 
 /// The sort key of an entry, the place of which is `ordinal` among those of its document.
@@ -35,10 +36,13 @@ const MAX_COMPONENT_BYTES: usize = 1024;
 /// The key of the only entry that a document has in an index of ascending columns, of which these are the values.
 pub(crate) fn entry_key(values: &[Value], id: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(id.len() + 64);
-    values.iter().for_each(|value| write_component(&mut key, value, Sort::Ascending));
+    values.iter().for_each(|value| write_component(&mut key, value, ColumnOrder::ASCENDING));
     complete_key(&mut key, id, 0);
     key
 }
+
+/// Stands where the length of the first sort keys does in a list of entries that are in streams.
+const IN_STREAMS: u64 = u64::MAX;
 
 /// What separates the sort keys from the id; no sort key begins with it.
 pub(crate) const END_OF_KEY: u8 = 0;
@@ -65,8 +69,8 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
     put_number(&mut value, definition.sorted().count() as u64);
     for (column, element) in definition.columns.iter().zip(row) {
         let start = key.len();
-        if let Some(sort) = column.sort {
-            write_component(&mut key, element, sort);
+        if let Some(order) = column.order() {
+            write_component(&mut key, element, order);
             put_number(&mut value, key.len() as u64);
         }
         if column.total.is_some() {
@@ -102,14 +106,14 @@ pub(super) fn value_of_component(component: &[u8], sort: Sort) -> Option<Value> 
 }
 
 /// Appends the sort key of one element of a key.
-pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, sort: Sort) {
+pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, order: ColumnOrder) {
     let start = key.len();
-    collation::write_sort_key(key, value);
+    collation::write_sort_key_with(key, value, order.sensitivity);
     if key.len() - start > MAX_COMPONENT_BYTES {
         key.truncate(start + MAX_COMPONENT_BYTES - 1);
         key.push(0);
     }
-    if sort == Sort::Descending
+    if order.sort == Sort::Descending
         && let Some(component) = key.get_mut(start..)
     {
         collation::descending(component);
@@ -139,6 +143,7 @@ impl<'a> StoredEntry<'a> {
         value: &'a [u8],
         mut totals: impl Iterator<Item = f64>,
     ) -> Option<Self> {
+        let key = plain(key);
         if definition.responses.is_some() {
             return hierarchy::decode(definition, key, value, totals);
         }
@@ -198,12 +203,32 @@ impl<'a> StoredEntry<'a> {
     }
 }
 
-/// The list of a document's entries in an index.
+/// The end of the sort keys in an entry's plain key, which its value tells. `None`: damaged.
+pub(crate) fn sort_keys_end(value: &[u8]) -> Option<usize> {
+    let mut input = Input::new(value);
+    let count = input.number()?;
+    let mut end = 0;
+    for _ in 0..count {
+        end = input.number()?;
+    }
+    usize::try_from(end).ok()
+}
+
+/// The list of a document's entries in an index. Those in streams are said once, behind the streams' names.
 pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
     let behind = id.len() + 3;
     let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.key.len() + 4).sum());
-    for entry in entries {
-        let sort_keys = entry.key.len().checked_sub(behind).and_then(|length| entry.key.get(..length));
+    let first = entries.first().map(|entry| stream_of(&entry.key)).unwrap_or_default();
+    if !first.is_empty() {
+        let mut streams: Vec<&[u8]> = entries.iter().map(|entry| stream_of(&entry.key)).collect();
+        streams.dedup();
+        put_number(&mut out, IN_STREAMS);
+        put_number(&mut out, streams.len() as u64);
+        streams.iter().for_each(|stream| put_bytes(&mut out, stream));
+    }
+    for entry in entries.iter().filter(|entry| stream_of(&entry.key) == first) {
+        let key = plain(&entry.key);
+        let sort_keys = key.len().checked_sub(behind).and_then(|length| key.get(..length));
         put_bytes(&mut out, sort_keys.unwrap_or_default());
         entry.totals.iter().for_each(|total| put_total(&mut out, *total));
     }
@@ -213,6 +238,13 @@ pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
 /// Keys and totals of a document's entries in an index with so many totals. `None`: damaged.
 pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(Vec<u8>, Vec<f64>)>> {
     let mut input = Input::new(bytes);
+    let mut streams: Vec<Vec<u8>> = Vec::new();
+    if Input::new(bytes).number() == Some(IN_STREAMS) {
+        input.number()?;
+        for _ in 0..input.number()? {
+            streams.push(input.bytes()?.to_vec());
+        }
+    }
     let mut entries = Vec::new();
     while !input.rest().is_empty() {
         let mut key = input.bytes()?.to_vec();
@@ -220,7 +252,14 @@ pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(
         let totals: Option<Vec<f64>> = (0..totals).map(|_| take_total(&mut input)).collect();
         entries.push((key, totals?));
     }
-    Some(entries)
+    if streams.is_empty() {
+        return Some(entries);
+    }
+    let in_stream = |stream: &Vec<u8>| {
+        let entry = |(key, totals): &(Vec<u8>, Vec<f64>)| ([&stream[..], key].concat(), totals.clone());
+        entries.iter().map(entry).collect::<Vec<_>>()
+    };
+    Some(streams.iter().flat_map(in_stream).collect())
 }
 
 /// Whole numbers from 0 up take few bytes: twice the number, and an odd number stands before eight bytes.

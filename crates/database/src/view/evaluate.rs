@@ -10,6 +10,8 @@ use super::definition::{Definition, Library, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::scripts::{Lent, functions_of};
+use super::streams::for_readers;
+use crate::access::readers::digests_of;
 use crate::database::Database;
 use crate::error::Result;
 use crate::keys;
@@ -65,6 +67,13 @@ impl<'a> Evaluator<'a> {
         }
         if !self.scripts.is_empty() {
             self.run_scripts(documents, &mut all)?;
+        }
+        for ((id, leaf), evaluated) in documents.iter().zip(&mut all) {
+            if let Some(readers) = digests_of(self.database, id, leaf)? {
+                evaluated.iter_mut().for_each(|entries| {
+                    *entries = for_readers(std::mem::take(entries), &readers);
+                });
+            }
         }
         Ok(all)
     }
@@ -184,9 +193,11 @@ pub(super) fn values(formulas: &[Formula], document: &Document<'_>, environment:
 /// A row for each combination of elements of lists in category columns.
 pub(super) fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
     let mut rows = vec![row];
-    for (column, definition) in definition.columns.iter().enumerate() {
+    // In the order in which they are shown, so that a document has the same rows in whichever order they are read.
+    for column in definition.shown() {
         let is_list = |row: &Vec<Value>| matches!(row.get(column), Some(Value::Array(_)));
-        if definition.category && rows.iter().any(is_list) {
+        let category = definition.columns.get(column).is_some_and(|column| column.category);
+        if category && rows.iter().any(is_list) {
             rows = rows.into_iter().flat_map(|row| explode(row, column)).take(MAX_ENTRIES).collect();
         }
     }

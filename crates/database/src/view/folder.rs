@@ -29,6 +29,7 @@ impl Database {
             Freshness::UpToDateSoon => drop(self.views.wanted_folders.lock().insert(record.name.clone())),
         }
         let view = group.views.first().ok_or_else(|| crate::folder::missing_folder(name))?;
+        group.begin_order(self, view, &query)?;
         let mut rows = read::rows(self, view, &query)?;
         if !rows.reduced {
             rows.places = Some(Places {
@@ -83,7 +84,7 @@ impl Database {
         let definition = design::of_folder(&record.name, record.number, &columns_of(record)?)?;
         let index = registry::index(self, &definition)?;
         let view = View { definition: Arc::new(definition), index, folder: Some(record.number) };
-        let group = Arc::new(Group { views: vec![view], before: Mutex::new(None) });
+        let group = Arc::new(Group { views: vec![view], resorted: Vec::new(), before: Mutex::new(None) });
         let known = (record.columns.clone(), Arc::clone(&group));
         self.views.folders.lock().insert(record.number, known);
         Ok(group)

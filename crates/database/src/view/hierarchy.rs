@@ -24,7 +24,9 @@ use scrinium_formula::{Formula, Responses};
 use serde_json::Value;
 
 use super::definition::Definition;
+use super::design::{compile, wrong};
 use super::entries::{END_OF_KEY, StoredEntry, value_of_component, write_component};
+use crate::error::Result;
 use crate::wire::{Input, put_bytes, put_number};
 use record::Placed;
 
@@ -32,7 +34,7 @@ use record::Placed;
 pub(crate) const LEVEL_MAX: u64 = 31;
 
 /// Sorted columns of such a view, each of which takes up to a kilobyte of a key, so that there is room for 31 levels.
-pub(crate) const SORTED_MAX: usize = 40;
+const SORTED_MAX: usize = 40;
 
 /// What sorts responses is cut here; those that agree so far count as equal.
 const ORDER_BYTES_MAX: usize = 256;
@@ -41,12 +43,55 @@ const ORDER_BYTES_MAX: usize = 256;
 const ID_BYTES_MAX: usize = 100;
 
 /// How a view shows responses.
+#[derive(Clone)]
 pub(crate) struct Hierarchy {
     /// Sorts the responses to one document, ascending; without it they come as they were created. Those that are equal
     /// are in the order of their ids.
     pub(crate) order: Option<Formula>,
     /// Which responses the selection adds.
     pub(crate) adds: Responses,
+}
+
+impl Hierarchy {
+    /// `responses` of a view: `true`, or an object that may say how they are sorted.
+    ///
+    /// # Errors
+    /// `compilation_error`: it is none of these, or the formula does not compile.
+    pub(super) fn parse(name: &str, view: &Value, selection: &Formula) -> Result<Option<Self>> {
+        let wrong_shape = || {
+            wrong(format!(
+                "view `{name}`: `responses` must be true, false or an object like {{\"order\": \"Date\"}}"
+            ))
+        };
+        let order = match view.get("responses") {
+            None | Some(Value::Null | Value::Bool(false)) => return Ok(None),
+            Some(Value::Bool(true)) => None,
+            Some(Value::Object(members)) if members.keys().all(|member| member == "order") => {
+                members.get("order")
+            }
+            Some(_) => return Err(wrong_shape()),
+        };
+        let order = order.map(|order| order.as_str().ok_or_else(wrong_shape)).transpose()?;
+        let order = order.map(|order| compile(order, &format!("view `{name}`, order of responses")));
+        Ok(Some(Self { order: order.transpose()?, adds: selection.responses() }))
+    }
+}
+
+/// Refuses what a view with responses cannot be.
+///
+/// # Errors
+/// `compilation_error`.
+pub(super) fn check(definition: &Definition) -> Result<()> {
+    let name = &definition.name;
+    if definition.sorted().count() > SORTED_MAX {
+        return Err(wrong(format!(
+            "view `{name}`: a view with responses has at most {SORTED_MAX} sorted columns"
+        )));
+    }
+    if definition.keys.is_unique {
+        return Err(wrong(format!("view `{name}`: a view shows either responses or unique keys, not both")));
+    }
+    Ok(())
 }
 
 /// Where an entry is in the tree.
@@ -116,11 +161,11 @@ pub(crate) fn main_entry(
 ) -> (Placed, Vec<u8>) {
     let (mut key, mut head) = (Vec::with_capacity(id.len() + 64), Vec::new());
     for (column, element) in definition.columns.iter().zip(row) {
-        let Some(sort) = column.sort else { continue };
+        let Some(order) = column.order() else { continue };
         let start = key.len();
-        write_component(&mut key, element, sort);
+        write_component(&mut key, element, order);
         put_number(&mut head, key.len() as u64);
-        match value_of_component(key.get(start..).unwrap_or_default(), sort) {
+        match value_of_component(key.get(start..).unwrap_or_default(), order.sort) {
             Some(told) if told == *element => head.push(0),
             _ => put_bytes(&mut head, element.to_string().as_bytes()),
         }

@@ -12,7 +12,7 @@ use scrinium_store::{Direction, Snapshot};
 
 use super::View;
 use super::collection::Collection;
-use super::definition::{Definition, Sort};
+use super::definition::{ColumnOrder, Definition};
 use super::entries::StoredEntry;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -41,23 +41,21 @@ pub(crate) struct ViewRows {
 
 /// The rows of a view that a query asks for.
 pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> Result<Rows> {
-    let collection = Collection::open(view)?;
+    let collection = Collection::open(view, &query.access)?;
     // What a map function emits is one key, also if it is an array.
-    let sorts: Vec<Sort> = match view.definition.script() {
+    let orders: Vec<ColumnOrder> = match view.definition.script() {
         Some(_) => Vec::new(),
-        None => view.definition.sorted().map(|(_, sort)| sort).collect(),
+        None => view.definition.orders().collect(),
     };
-    let totals = wanted_totals(view, query, sorts.len())?;
-    let mut ranges = ranges(query, &sorts, view.definition.responses.is_some());
-    if let Some(place) = begin(database, view, query, &sorts)? {
+    let totals = wanted_totals(view, query, orders.len())?;
+    let mut ranges = ranges(query, &orders, view.definition.responses.is_some());
+    if let Some(place) = begin(database, view, &collection, query, &orders)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
     let direction = if query.descending { Direction::Backward } else { Direction::Forward };
-    let total_rows = collection.len()?;
-    let offset = match (ranges.as_slice(), direction) {
-        ([(from, _)], Direction::Forward) => collection.position(from)? + query.skip,
-        ([(_, to)], Direction::Backward) => total_rows - collection.position(to)? + query.skip,
-        _ => query.skip,
+    let counts = match collection.counts_at_once() {
+        true => Some(counts(&collection, &ranges, query)?),
+        false => None,
     };
     let documents = query.include_documents.then(|| (database.store().snapshot(), query.read_options()));
     let reduced = totals.is_some();
@@ -74,11 +72,22 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         documents,
         totals,
     };
-    let mut rows = Rows::of_view(rows, total_rows, offset.min(total_rows), reduced);
+    let mut rows = Rows::of_view(rows, counts, reduced);
     if query.update_sequence {
         rows.update_sequence = Some(database.sequence_text(view.index.reached()));
     }
     Ok(rows)
+}
+
+/// How many rows there are in all, and how many before the first.
+fn counts(collection: &Collection, ranges: &[Range], query: &RowQuery) -> Result<(u64, u64)> {
+    let total_rows = collection.len()?;
+    let offset = match (ranges, query.descending) {
+        ([(from, _)], false) => collection.position(from)? + query.skip,
+        ([(_, to)], true) => total_rows.saturating_sub(collection.position(to)?) + query.skip,
+        _ => query.skip,
+    };
+    Ok((total_rows, offset.min(total_rows)))
 }
 
 impl ViewRows {

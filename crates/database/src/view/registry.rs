@@ -42,6 +42,8 @@ pub(crate) struct ViewIndex {
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
+    /// Whether nothing lay behind what is everybody's when it had followed a change.
+    pub(super) plain_at: Mutex<Option<(u64, bool)>>,
 }
 
 /// Documents that a view's functions failed on, since the server was started.
@@ -55,10 +57,6 @@ impl ViewIndex {
     /// The number of the last change that it has followed.
     pub(super) fn reached(&self) -> u64 {
         self.index.reached()
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.index.len()
     }
 
     /// A function failed on a document, or as a whole, which costs what it would have emitted.
@@ -84,7 +82,7 @@ impl ViewIndex {
         let damaged = || DatabaseError::damaged("list of entries", id);
         let totals = definition.totals().count();
         if definition.responses.is_some() {
-            return Ok(Record::decode(totals, &stored).ok_or_else(damaged)?.keys().collect());
+            return Ok(Record::decode(totals, &stored).ok_or_else(damaged)?.keys());
         }
         let entries = decode_list(id, totals, &stored).ok_or_else(damaged)?;
         Ok(entries.into_iter().map(|(key, _)| key).collect())
@@ -165,9 +163,15 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         updating: AtomicBool::new(false),
         evaluated_s: AtomicI64::new(0),
         errors: Mutex::default(),
+        plain_at: Mutex::default(),
     });
     indexes.insert(definition.identity, Arc::clone(&index));
     Ok(index)
+}
+
+/// Whether there is an index of this identity, be it empty.
+pub(super) fn is_stored(database: &Database, identity: &[u8; 16]) -> Result<bool> {
+    Ok(database.store().contains(Family::DerivedPoint, &identity_key(database.number(), identity))?)
 }
 
 /// An index that cannot be used any more is begun anew, as is one that a build has not completed.

@@ -17,6 +17,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 use super::entries::{Entry, decode_list, encode_list};
 use super::evaluate::Evaluator;
 use super::registry::{clear_leftovers, list_key, note_leftovers, remove_lists};
+use super::unique::UniqueChanges;
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -37,12 +38,12 @@ impl Database {
     /// themselves, so that nobody waits for them who reads another.
     pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
         self.update_built_views(group)?;
-        self.update_together(group.views.iter().filter(|view| !view.is_built()).collect())
+        self.update_together(group.kept().filter(|view| !view.is_built()).collect())
     }
 
     /// As [`update_views`](Self::update_views), without those that are not built.
     pub(super) fn update_built_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_together(group.views.iter().filter(|view| view.is_built()).collect())
+        self.update_together(group.kept().filter(|view| view.is_built()).collect())
     }
 
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
@@ -217,6 +218,8 @@ fn environment(database: &Database) -> Environment {
 /// What one batch changes in one index.
 struct ViewUpdate<'a> {
     view: &'a View,
+    /// The changes of a view that shows one entry for each key.
+    unique: UniqueChanges,
     /// The last change that its entries hold.
     since: u64,
     changes: Vec<Change>,
@@ -225,7 +228,7 @@ struct ViewUpdate<'a> {
 
 impl<'a> ViewUpdate<'a> {
     fn new(view: &'a View, since: u64) -> Self {
-        Self { view, since, changes: Vec::new(), lists: Batch::new() }
+        Self { view, since, unique: UniqueChanges::default(), changes: Vec::new(), lists: Batch::new() }
     }
 
     /// The document's entries become `new`.
@@ -248,6 +251,10 @@ impl<'a> ViewUpdate<'a> {
         } else {
             self.lists.put(Family::DerivedPoint, &key, &encode_list(id, &new));
         }
+        if self.view.definition.keys.is_unique {
+            self.unique.replace(id, old, new);
+            return Ok(());
+        }
         self.changes.extend(old.into_iter().map(|(key, sums)| Change::Remove { key, sums }));
         self.changes.extend(new.into_iter().map(|entry| Change::Insert {
             key: entry.key,
@@ -257,7 +264,8 @@ impl<'a> ViewUpdate<'a> {
         Ok(())
     }
 
-    fn write(self, reached: u64) -> Result<()> {
+    fn write(mut self, reached: u64) -> Result<()> {
+        self.changes.extend(self.unique.settle(self.view)?);
         let reached = reached.max(self.view.index.reached());
         if reached > self.view.index.reached() || !self.changes.is_empty() {
             self.view.index.index.update(self.changes, self.lists, reached)?;

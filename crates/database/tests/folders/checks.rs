@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scrinium_database::{ChangesQuery, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use scrinium_database::{Access, ChangesQuery, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
 use serde_json::{Value, json};
 
 use crate::model::Folder;
@@ -32,7 +32,10 @@ impl World {
             (folder.number, folder.uid_validity, folder.next_uid(), total, None)
         );
         let members = |since, limit| {
-            let members = self.database.folder_members(&folder.name, since, limit, Some(PEOPLE[0])).unwrap();
+            let members = self
+                .database
+                .folder_members(&folder.name, since, limit, (Some(PEOPLE[0]), &Access::everything()))
+                .unwrap();
             assert_eq!(
                 (members.uid_validity, members.next_uid, members.total),
                 (folder.uid_validity, info.next_uid, total)
@@ -47,7 +50,9 @@ impl World {
         if let [first, second, ..] = all.as_slice() {
             assert_eq!(&members(first.uid, 1), std::slice::from_ref(second));
         }
-        let changes = |since, limit| self.database.folder_changes(&folder.name, since, limit).unwrap();
+        let changes = |since, limit| {
+            self.database.folder_changes(&folder.name, since, limit, &Access::everything()).unwrap()
+        };
         let every = changes(0, usize::MAX);
         assert!(every.changes.is_sorted_by(|one, next| one.change_number < next.change_number));
         let found: BTreeSet<(u64, &String, bool)> =

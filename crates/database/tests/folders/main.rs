@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};
+use scrinium_database::{Access, DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};
 use serde_json::{Value, json};
 use steps::{columns, step};
 use world::World;
@@ -81,7 +81,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     let ids =
         |numbers: std::ops::Range<u32>| numbers.map(|n| document(n)["_id"].as_str().unwrap().to_owned());
     let add = ids(0..1200).map(|id| (id, FolderChange::Add { folder: inbox() })).collect();
-    database.change_folders(add).unwrap().wait().unwrap();
+    database.change_folders(add, &Access::everything()).unwrap().wait().unwrap();
     let check = |expected: &BTreeMap<String, i64>| {
         let mut rows = database.folder_rows("INBOX", RowQuery::default(), None).unwrap();
         assert_eq!(rows.total_rows, Some(expected.len() as u64));
@@ -102,7 +102,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
         match n % 3 {
             0 if n > 700 => {
                 let gone = FolderChange::Remove { folder: inbox() };
-                drop(database.change_folders(vec![(id.clone(), gone)]).unwrap());
+                drop(database.change_folders(vec![(id.clone(), gone)], &Access::everything()).unwrap());
                 expected.remove(&id);
             }
             1 if n > 400 => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use scrinium_database::{Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode};
 use serde_json::{Value, json};
 
 use crate::common::{Server, edit, put};
@@ -160,7 +160,8 @@ impl World {
             placings.iter().map(|(document, placing)| (id_of(*document), placing.change())).collect()
         };
         // Two batches; the second builds on the first while that is on its way.
-        let updates = [first, rest].map(|placings| self.database.change_folders(changes(placings)).unwrap());
+        let updates = [first, rest]
+            .map(|placings| self.database.change_folders(changes(placings), &Access::everything()).unwrap());
         let placed = updates.into_iter().flat_map(|update| update.wait().unwrap());
         for ((document, placing), placed) in placings.iter().zip(placed) {
             let expected = self.model.place(&id_of(*document), *placing);
@@ -188,10 +189,10 @@ impl World {
         let mut edits = vec![revision(0, false)];
         let changes: Vec<_> =
             folders.iter().map(|folder| (id.clone(), Placing::Make(*folder).change())).collect();
-        let made = database.change_folders(changes).unwrap();
+        let made = database.change_folders(changes, &Access::everything()).unwrap();
         let changes: Vec<_> =
             folders.iter().map(|folder| (id.clone(), Placing::Add(*folder).change())).collect();
-        let added = database.change_folders(changes).unwrap();
+        let added = database.change_folders(changes, &Access::everything()).unwrap();
         let marks: Vec<_> = readers
             .iter()
             .map(|reader| database.mark(PEOPLE[*reader], vec![id.clone()], true).unwrap())

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod access;
 mod attachments;
 mod bulk;
 mod changes;

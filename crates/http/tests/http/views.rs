@@ -127,3 +127,61 @@ async fn responses_come_beneath_their_parents() {
     let total: Value = serde_json::from_str(&threads("group=true").await).unwrap();
     assert_eq!(total["rows"][0], json!({"key": ["Coffee"], "value": {"count": 4, "totals": {}}}));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_is_read_in_another_order_on_request() {
+    let server = Server::start().await;
+    let design = json!({"_id": "_design/mail", "language": "formula", "views": {"all": {"columns": [
+        {"title": "Size", "formula": "Size", "sort": "asc", "resort": "desc"},
+        {"title": "From", "formula": "From", "resort": "both", "case": false, "accent": false}]}}});
+    let memo = |id: &str, from: &str, size: u64| json!({"_id": id, "From": from, "Size": size});
+    server.fill("db", &[design, memo("1", "Zoë", 10), memo("2", "ada", 20), memo("3", "Ada", 15)]).await;
+    let ask = async |query: &str| server.ask("GET", &format!("/db/_design/mail/_view/all?{query}"), ()).await;
+    let view = async |query: &str| ask(query).await.expect(200).json();
+    assert_eq!(keys(&view("").await), [&json!([10]), &json!([15]), &json!([20])]);
+    assert_eq!(keys(&view("resort=Size").await), [&json!([20]), &json!([15]), &json!([10])]);
+    let by_name = [json!(["Ada", 15]), json!(["ada", 20]), json!(["Zoë", 10])];
+    assert_eq!(keys(&view("resort=From&resort_order=asc").await), by_name.each_ref());
+    let page = view("resort=From&resort_order=asc&find=zoe").await;
+    assert_eq!((&page["offset"], &page["rows"][0]["id"]), (&json!(2), &json!("1")));
+    let down = view("resort=From&resort_order=desc&startkey=[%22ADA%22]&limit=1&next=true").await;
+    assert_eq!(keys(&down), [&by_name[0]]);
+    let next = down["next"].as_str().unwrap();
+    let rest = view(&format!("resort=From&resort_order=desc&from={next}")).await;
+    assert_eq!(keys(&rest), [&by_name[1]]);
+    let refused = async |query: &str, reason: &str| {
+        ask(query).await.expect_error(400, "query_parse_error", reason);
+    };
+    let can = "it can be by `Size` (desc), `From` (asc), `From` (desc).";
+    refused("resort=Day", &format!("View `all` cannot be sorted so by `Day`; {can}")).await;
+    refused("resort=Size&resort_order=asc", &format!("View `all` cannot be sorted so by `Size`; {can}"))
+        .await;
+    refused(
+        "resort=From",
+        "Column `From` can be sorted both ways: `resort_order` must be \"asc\" or \"desc\".",
+    )
+    .await;
+    refused("resort=From&resort_order=up", "Invalid value for `resort_order`.").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_with_unique_keys_has_one_row_for_each() {
+    let server = Server::start().await;
+    let design = json!({"_id": "_design/mail", "language": "formula", "views": {"people": {
+        "unique": true,
+        "columns": [
+            {"title": "From", "formula": "From", "sort": "asc", "case": false},
+            {"title": "Size", "formula": "Size", "total": true}]}}});
+    let memo = |id: &str, from: &str, size: u64| json!({"_id": id, "From": from, "Size": size});
+    server.fill("db", &[design, memo("2", "ada", 20), memo("3", "bob", 5), memo("4", "ADA", 30)]).await;
+    let view = async |query: &str| {
+        server.ask("GET", &format!("/db/_design/mail/_view/people?{query}"), ()).await.expect(200).json()
+    };
+    assert_eq!(keys(&view("").await), [&json!(["ada"]), &json!(["bob"])]);
+    server.ask("PUT", "/db/1", memo("1", "Ada", 10)).await.expect(201);
+    let rows = view("").await;
+    assert_eq!((&rows["total_rows"], keys(&rows)[0]), (&json!(2), &json!(["Ada"])));
+    let totals = view("reduce=true").await;
+    assert_eq!(totals["rows"][0]["value"], json!({"count": 2, "totals": {"Size": 15.0}}));
+    assert_eq!(view("key=%22ADA%22").await["rows"][0]["id"], "1");
+}

@@ -3,18 +3,26 @@
 //!
 //! | family | key | value |
 //! |---|---|---|
-//! | DerivedPoint | as of a list | bits (1 response, 2 selected for itself), of a response its parent and tail; level; entries |
+//! | DerivedPoint | as of a list | bits (1 response, 2 selected for itself, 4 readers), of a response its parent and tail; level; readers; entries |
 //! | DerivedChurn | number `FFFFFFFD` index `c` parent id | |
 //! | DerivedChurn | number `FFFFFFFD` index `m` id | responses to this document are not all placed where they belong |
 //!
-//! The parent is written as in keys of lists. An entry: its key, of a response without the tail; head; totals.
+//! The parent is written as in keys of lists. An entry: its key, of a response without the tail; head; totals. Readers
+//! are digests of names, with their number before them.
+//!
+//! Who does not see a document sees nothing beneath it either: a response is in the streams of those names only that
+//! its parent is in the streams of. (Nor could its key be shown to others, which is the main document's.)
+
+use std::collections::BTreeSet;
 
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
+use crate::access::readers::{EVERYTHING, NameDigest};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::view::entries::{put_total, take_total};
 use crate::view::registry::{numbers_of, write_ended};
+use crate::view::streams::{prefix, streams_max};
 use crate::wire::{Input, put_bytes, put_number};
 
 /// In the place of an index's number.
@@ -45,34 +53,65 @@ pub(crate) struct Record {
     /// What the key of a response has behind that of the entry it is beneath.
     pub(crate) tail: Vec<u8>,
     pub(crate) level: u64,
+    /// Who may read it and all above it, if that is not everybody.
+    pub(crate) readers: Option<BTreeSet<NameDigest>>,
     /// None: it is not shown, since its parent is not.
     pub(crate) entries: Vec<Placed>,
 }
 
 impl Record {
-    /// The whole key of an entry.
+    /// Those who may read this document, of whom `above` may read the one that it is beneath.
+    pub(crate) fn limit(&mut self, own: Option<BTreeSet<NameDigest>>, above: Option<&BTreeSet<NameDigest>>) {
+        let names = match (own, above) {
+            (Some(own), Some(above)) => Some(own.intersection(above).copied().collect()),
+            (Some(own), None) => Some(own),
+            (None, above) => above.cloned(),
+        };
+        // One of the streams is for those who see everything.
+        let most = streams_max(self.entries.len()) - 1;
+        self.readers = names.map(|names: BTreeSet<NameDigest>| names.into_iter().take(most).collect());
+    }
+
+    /// What the keys of its entries have before them, once for each stream that they are in.
+    pub(crate) fn streams(&self) -> Vec<Vec<u8>> {
+        match &self.readers {
+            None => vec![Vec::new()],
+            Some(names) => std::iter::once(&EVERYTHING).chain(names).map(prefix).collect(),
+        }
+    }
+
+    /// The whole key of an entry, without that of its stream.
     pub(crate) fn key_of(&self, entry: &Placed) -> Vec<u8> {
         [entry.key.as_slice(), self.tail.as_slice()].concat()
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Vec<u8>> {
-        self.entries.iter().map(|entry| self.key_of(entry))
+    /// The keys of all entries in all streams.
+    pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
+        let streams = self.streams();
+        let in_streams = |key: Vec<u8>| streams.iter().map(move |stream| [&stream[..], &key].concat());
+        self.entries.iter().flat_map(|entry| in_streams(self.key_of(entry))).collect()
     }
 
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.entries.iter().map(|entry| entry.key.len() + entry.head.len() + 80);
-        entries.sum::<usize>() + self.tail.len() + 200
+        let readers = self.readers.as_ref().map_or(0, BTreeSet::len) * size_of::<NameDigest>();
+        entries.sum::<usize>() + self.tail.len() + readers + 200
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes());
-        out.push(u8::from(self.parent.is_some()) | u8::from(self.is_selected) << 1);
+        let bits = [self.parent.is_some(), self.is_selected, self.readers.is_some()];
+        out.push(bits.iter().rev().fold(0, |bits, bit| bits << 1 | u8::from(*bit)));
         if let Some(parent) = &self.parent {
             put_bytes(&mut out, parent.as_bytes());
             put_bytes(&mut out, &self.tail);
         }
         put_number(&mut out, self.level);
+        if let Some(readers) = &self.readers {
+            put_number(&mut out, readers.len() as u64);
+            readers.iter().for_each(|name| out.extend_from_slice(name));
+        }
         for entry in &self.entries {
             put_bytes(&mut out, &entry.key);
             put_bytes(&mut out, &entry.head);
@@ -91,6 +130,10 @@ impl Record {
             record.tail = input.bytes()?.to_vec();
         }
         record.level = input.number()?;
+        if bits & 4 != 0 {
+            let count = input.number()?;
+            record.readers = Some((0..count).map(|_| input.array()).collect::<Option<_>>()?);
+        }
         while !input.rest().is_empty() {
             let (key, head) = (input.bytes()?.to_vec(), input.bytes()?.to_vec());
             let totals = (0..totals).map(|_| take_total(&mut input)).collect::<Option<Vec<f64>>>()?;

@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
+use crate::keys::next;
 use crate::rows::RowQuery;
 use crate::view::View;
-use crate::view::definition::Sort;
+use crate::view::collection::Collection;
+use crate::view::definition::{ColumnOrder, Sort};
 use crate::view::entries::{END_OF_KEY, write_component};
 use crate::view::hierarchy::write_id;
 
@@ -16,10 +18,10 @@ use crate::view::hierarchy::write_id;
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The ranges that a query asks for, in the order in which they are read.
-pub(super) fn ranges(query: &RowQuery, sorts: &[Sort], has_responses: bool) -> Vec<Range> {
+pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder], has_responses: bool) -> Vec<Range> {
     if let Some(keys) = &query.keys {
         let keys = keys.iter().map(|key| {
-            let start = key_prefix(key, sorts);
+            let start = key_prefix(key, orders);
             let mut end = start.clone();
             end.push(END_OF_KEY + 1);
             (start, end)
@@ -31,7 +33,7 @@ pub(super) fn ranges(query: &RowQuery, sorts: &[Sort], has_responses: bool) -> V
     } else {
         (&query.start_key, &query.start_id, &query.end_key, &query.end_id)
     };
-    let edge = |key, id, behind| edge(key_prefix(key, sorts), id, behind, has_responses);
+    let edge = |key, id, behind| edge(key_prefix(key, orders), id, behind, has_responses);
     let low_inclusive = !query.descending || query.inclusive_end;
     let high_inclusive = query.descending || query.inclusive_end;
     let from = match low {
@@ -48,14 +50,14 @@ pub(super) fn ranges(query: &RowQuery, sorts: &[Sort], has_responses: bool) -> V
 
 /// What the entries of a key begin with. An array is a key of several columns; anything else is the
 /// first column's. Without columns that sort, the key is one, whatever it is.
-pub(super) fn key_prefix(key: &Value, sorts: &[Sort]) -> Vec<u8> {
+pub(super) fn key_prefix(key: &Value, orders: &[ColumnOrder]) -> Vec<u8> {
     let elements = match key {
-        Value::Array(elements) if !sorts.is_empty() => elements.as_slice(),
+        Value::Array(elements) if !orders.is_empty() => elements.as_slice(),
         single => std::slice::from_ref(single),
     };
     let mut prefix = Vec::new();
     for (index, element) in elements.iter().enumerate() {
-        write_component(&mut prefix, element, sorts.get(index).copied().unwrap_or(Sort::Ascending));
+        write_component(&mut prefix, element, orders.get(index).copied().unwrap_or(ColumnOrder::ASCENDING));
     }
     prefix
 }
@@ -111,12 +113,24 @@ impl Begin {
     }
 }
 
+/// Those of a document's keys at which the view shows an entry.
+fn shown(collection: &Collection, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    let mut shown = Vec::new();
+    for key in keys {
+        if collection.count_range(&key, &next(&key))? > 0 {
+            shown.push(key);
+        }
+    }
+    Ok(shown)
+}
+
 /// Where `find`, `at` and `from` have a page begin.
 pub(super) fn begin(
     database: &Database,
     view: &View,
+    collection: &Collection,
     query: &RowQuery,
-    sorts: &[Sort],
+    orders: &[ColumnOrder],
 ) -> Result<Option<Begin>> {
     let wrong =
         |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
@@ -129,16 +143,21 @@ pub(super) fn begin(
         }
         (None, Some(id), None) => {
             let keys = view.index.entry_keys(database, &view.definition, id)?;
+            let mut keys: Vec<Vec<u8>> = collection.seen(&keys).map(<[u8]>::to_vec).collect();
+            if view.definition.keys.is_unique {
+                keys = shown(collection, keys)?;
+            }
             let first = if query.descending { keys.into_iter().max() } else { keys.into_iter().min() };
             let missing =
                 || DatabaseError::NotFound { reason: "The document is not in the view.".to_owned() };
             Ok(Some(Begin::of_entry(first.ok_or_else(missing)?, query, false)))
         }
         (None, None, Some(text)) => {
-            let falls = (sorts.first() == Some(&Sort::Descending)) != query.descending;
+            let is_falling = orders.first().is_some_and(|order| order.sort == Sort::Descending);
+            let falls = is_falling != query.descending;
             // Where values fall, what begins with the text lies before the text itself: from the highest such on.
             let highest = if falls { "\u{ffff}" } else { "" };
-            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), sorts);
+            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), orders);
             if query.descending {
                 key.push(u8::MAX);
             }

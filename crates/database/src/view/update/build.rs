@@ -6,6 +6,7 @@
 
 mod run;
 mod segment;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod workplace;
@@ -23,6 +24,7 @@ use crate::view::entries::Entry;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use run::Run;
 use segment::{Evaluation, Segment};
+use shown::Shown;
 use workplace::Workplace;
 
 pub(crate) use workplace::default_rebuild_dir;
@@ -154,8 +156,14 @@ fn carry_out(job: Job, workplace: &Workplace, evaluation: &Evaluation<'_>, total
         Job::View(number, runs) => {
             let Some(view) = evaluation.views.get(number) else { return Ok(()) };
             let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
-            let sorted = merged.map(|entry| entry.map(|Entry { key, value, totals }| (key, value, totals)));
-            view.index.index.rebuild(sorted, workplace.reached())?;
+            let parts = |entry: Result<Entry>| entry.map(|Entry { key, value, totals }| (key, value, totals));
+            if view.definition.keys.is_unique {
+                let path = workplace.aside(number)?;
+                let shown = Shown::new(merged, &path, evaluation.limit_bytes);
+                view.index.index.rebuild(shown.map(parts), workplace.reached())?;
+            } else {
+                view.index.index.rebuild(merged.map(parts), workplace.reached())?;
+            }
         }
     }
     Ok(())

@@ -89,7 +89,7 @@ fn prefix_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(prefix)
 }
 
-fn put_record(out: &mut Vec<u8>, entry: &Entry) {
+pub(super) fn put_record(out: &mut Vec<u8>, entry: &Entry) {
     put_bytes(out, &entry.key);
     put_bytes(out, &entry.value);
     entry.totals.iter().for_each(|total| out.extend_from_slice(&total.to_be_bytes()));
@@ -160,7 +160,7 @@ where
     }))
 }
 
-fn read_entry(input: &mut impl BufRead, totals: usize) -> std::io::Result<Option<Entry>> {
+pub(super) fn read_entry(input: &mut impl BufRead, totals: usize) -> std::io::Result<Option<Entry>> {
     if input.fill_buf()?.is_empty() {
         return Ok(None);
     }

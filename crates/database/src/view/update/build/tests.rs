@@ -43,15 +43,18 @@ fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
                 {"title": "Key", "formula": "Key", "sort": "desc"}, {"title": "Size", "formula": "Size", "total": true}]},
             "tags": {"columns": [
                 {"title": "Tag", "formula": "Tags", "category": true}, {"title": "Half", "formula": "Half", "total": true}]},
+            "unique": {"unique": true, "columns": [
+                {"title": "Tag", "formula": "Tags", "category": true}, {"title": "Last", "formula": "@Right(@Text(Size); 2)", "sort": "asc"},
+                {"title": "Half", "formula": "Half", "total": true}]},
         }})),
     );
     (databases, database)
 }
 
-/// All rows and the totals of both views.
+/// All rows and the totals of the views.
 fn contents(database: &Arc<Database>) -> Vec<String> {
     let mut all = Vec::new();
-    for view in ["keys", "tags"] {
+    for view in ["keys", "tags", "unique"] {
         let mut rows = database.view("d", view, RowQuery::default()).unwrap();
         while let Some(some) = Some(rows.next_rows(1000).unwrap()).filter(|rows| !rows.is_empty()) {
             all.extend(some.into_iter().map(|row| format!("{} {:?} {:?}", row.key, row.id, row.value)));
@@ -73,7 +76,7 @@ fn expected(change: impl Fn(&Arc<Database>)) -> Vec<String> {
     contents(&database)
 }
 
-/// Calls `work` with an evaluation of both views that may hold little memory.
+/// Calls `work` with an evaluation of the views that may hold little memory.
 fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_>, Workplace) -> T) -> T {
     let group = database.view_group("d").unwrap();
     let views: Vec<&View> = group.views.iter().collect();
@@ -125,7 +128,7 @@ fn a_build_goes_on_where_a_crash_cut_it_off() {
     with_evaluation(&database, |evaluation, mut workplace| {
         for _ in 0..2 {
             let segment = evaluation.segment(workplace.after()).unwrap();
-            workplace.spill(segment, &[1, 1]).unwrap();
+            workplace.spill(segment, &[1, 1, 1]).unwrap();
         }
     });
     change(&database);
@@ -144,7 +147,7 @@ fn damaged_files_of_a_build_are_thrown_away() {
     let (_databases, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
         let segment = evaluation.segment(workplace.after()).unwrap();
-        workplace.spill(segment, &[1, 1]).unwrap();
+        workplace.spill(segment, &[1, 1, 1]).unwrap();
         let path = workplace.path().join("0.run");
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2;

@@ -178,6 +178,12 @@ impl Workplace {
         Merge::of(runs, paths, totals)
     }
 
+    /// Where a view's entries are put for a while that come last; nothing of a build that is gone on with.
+    pub(super) fn aside(&self, view: usize) -> Result<PathBuf> {
+        fs::create_dir_all(&self.path).map_err(|error| file_error("make", &self.path, &error))?;
+        Ok(self.path.join(format!("{view}.aside")))
+    }
+
     /// All lists in order: those in files, opened one after the other, and those still in memory.
     pub(super) fn lists(
         &self,

@@ -1,11 +1,13 @@
 //! What a view with responses makes of a document by itself, before it is known where its parent is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use scrinium_formula::{Environment, Responses};
 use scrinium_store::{Family, Snapshot};
 use serde_json::Value;
 
+use crate::access::readers::{NameDigest, digests_of};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -37,6 +39,8 @@ pub(super) struct Response {
     /// What is stored of its columns.
     pub(super) columns: Vec<u8>,
     pub(super) totals: Vec<f64>,
+    /// Who may read it, if not everybody.
+    pub(super) readers: Option<BTreeSet<NameDigest>>,
 }
 
 /// Evaluates documents as a snapshot has them. Copies share everything.
@@ -81,7 +85,13 @@ impl Judge<'_> {
         if leaf.deleted {
             return Ok(None);
         }
-        Ok(self.judge_document(id, &Document::new(self.database, id, &leaf)?, leaf.created_ms))
+        let mut judged = self.judge_document(id, &Document::new(self.database, id, &leaf)?, leaf.created_ms);
+        match &mut judged {
+            None => {}
+            Some(Judged::Main(record, _)) => record.limit(digests_of(self.database, id, &leaf)?, None),
+            Some(Judged::Response(response)) => response.readers = digests_of(self.database, id, &leaf)?,
+        }
+        Ok(judged)
     }
 
     fn judge_document(&self, id: &str, document: &Document<'_>, created_ms: u64) -> Option<Judged> {
@@ -104,7 +114,14 @@ impl Judge<'_> {
             }
         };
         let (columns, totals) = columns_of(self.definition, &row(), false);
-        Some(Judged::Response(Response { parent, is_selected, tail: tail_of(&order, id), columns, totals }))
+        Some(Judged::Response(Response {
+            parent,
+            is_selected,
+            tail: tail_of(&order, id),
+            columns,
+            totals,
+            readers: None,
+        }))
     }
 
     fn main(&self, id: &str, row: Vec<Value>) -> Judged {

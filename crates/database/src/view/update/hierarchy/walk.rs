@@ -214,16 +214,19 @@ impl<'a> Walk<'a> {
         }
         let nothing = Record::default();
         let (before, after) = (old.as_deref().unwrap_or(&nothing), new.as_ref().unwrap_or(&nothing));
-        for entry in &before.entries {
-            let change = Change::Remove { key: before.key_of(entry), sums: entry.totals.clone() };
-            self.change(change, 0);
+        for stream in before.streams() {
+            for entry in &before.entries {
+                let key = [&stream[..], &before.key_of(entry)].concat();
+                self.change(Change::Remove { key, sums: entry.totals.clone() }, 0);
+            }
         }
-        for (entry, value) in after.entries.iter().zip(values) {
-            let bytes = value.len();
-            self.change(
-                Change::Insert { key: after.key_of(entry), value, sums: entry.totals.clone() },
-                bytes,
-            );
+        for stream in after.streams() {
+            for (entry, value) in after.entries.iter().zip(&values) {
+                let key = [&stream[..], &after.key_of(entry)].concat();
+                let (value, sums) = (value.clone(), entry.totals.clone());
+                let bytes = value.len();
+                self.change(Change::Insert { key, value, sums }, bytes);
+            }
         }
         if before.parent != after.parent {
             let index = self.view.index.id;
@@ -264,7 +267,7 @@ impl<'a> Walk<'a> {
             Some(parent) if !is_new_parent || !self.leads_back(&response.parent, id)? => Some(parent),
             _ => None,
         };
-        let Response { parent: parent_id, is_selected, tail, columns, totals } = response;
+        let Response { parent: parent_id, is_selected, tail, columns, totals, readers } = response;
         let mut record = Record { parent: Some(parent_id), is_selected, tail, ..Record::default() };
         let Some(parent) = parent.filter(|parent| !parent.entries.is_empty()) else {
             return Ok((record, Vec::new()));
@@ -276,6 +279,7 @@ impl<'a> Walk<'a> {
             totals: totals.clone(),
         };
         record.entries = parent.entries.iter().map(placed).collect();
+        record.limit(readers, parent.readers.as_ref());
         let value = |entry: &Placed| response_value(record.level, id, &record.tail, entry, &columns);
         let values = record.entries.iter().map(value).collect();
         Ok((record, values))
@@ -303,6 +307,7 @@ impl<'a> Walk<'a> {
         let pairs = || before.entries.iter().zip(&after.entries);
         before.level != after.level
             || before.tail != after.tail
+            || before.readers != after.readers
             || before.entries.len() != after.entries.len()
             || pairs().any(|(before, after)| !same(before, after))
             || self.judge.hierarchy.adds == Responses::Children && before.is_selected != after.is_selected

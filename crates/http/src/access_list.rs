@@ -1,0 +1,69 @@
+//! The access control list of a database: `/{db}/_acl`.
+
+use http::{Response, StatusCode};
+use scrinium_database::{AccessList, Level};
+use serde_json::{Value, json};
+
+use crate::access;
+use crate::body::{RequestBody, parse_json};
+use crate::context::Context;
+use crate::error::{HttpError, Result};
+use crate::response::{self, Body};
+
+/// `GET /{db}/_acl`: the list, and under `you` what the one who asks may do.
+pub(crate) async fn get(context: &Context, database: &str) -> Result<Response<Body>> {
+    let shown = context
+        .with_database(database, Level::Reader, |database| {
+            let Some(list) = database.access_list()? else {
+                return Err(HttpError::new(
+                    StatusCode::NOT_FOUND,
+                    "not_found",
+                    "The database has no access control list; `_security` says who may do what.",
+                ));
+            };
+            let mut shown = list.to_json();
+            if let Some(members) = shown.as_object_mut() {
+                members.insert("you".to_owned(), json!({"level": database.access.level().text()}));
+            }
+            Ok(shown)
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &shown))
+}
+
+/// `PUT /{db}/_acl`. Takes what `GET` gives.
+pub(crate) async fn put(context: &Context, database: &str, body: &mut RequestBody) -> Result<Response<Body>> {
+    let mut json: Value = parse_json(&body.collect(&context.headers).await?.bytes)?;
+    if let Some(members) = json.as_object_mut() {
+        members.remove("you");
+    }
+    let list = AccessList::parse(&json)?;
+    let identity = context.identity.clone();
+    context
+        .with_database(database, Level::Manager, move |database| {
+            if !identity.is_administrator()
+                && list.level_of(identity.name(), identity.roles()) < Level::Manager
+            {
+                return Err(HttpError::bad_request(
+                    "With this list you would not be a manager of the database any more; a server \
+                     administrator, or another manager, can set it.",
+                ));
+            }
+            Ok(database.set_access_list(Some(list))?)
+        })
+        .await?;
+    Ok(response::ok(StatusCode::CREATED))
+}
+
+/// `DELETE /{db}/_acl`: `_security` says again who may do what, and `Readers` and `Authors` say nothing.
+pub(crate) async fn delete(context: &Context, database: &str) -> Result<Response<Body>> {
+    let identity = context.identity.clone();
+    context
+        .with_database(database, Level::Manager, move |database| {
+            // What it hides would be open to all members.
+            access::require_administrator(&identity)?;
+            Ok(database.set_access_list(None)?)
+        })
+        .await?;
+    Ok(response::ok(StatusCode::OK))
+}
