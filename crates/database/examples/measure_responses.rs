@@ -32,7 +32,7 @@ fn id(number: u64) -> String {
 fn document(number: u64) -> Value {
     let mut json = json!({"_id": id(number), "Form": "Response", "Subject": format!("about {}", random(number + 7) % 9000),
         "Date": number, "From": format!("CN=Person {}/O=Acme", number % 300), "Body": "text ".repeat(60)});
-    if number % 20 == 0 {
+    if number.is_multiple_of(20) {
         json["Form"] = json!("Topic");
     } else {
         json["$REF"] = json!(id(random(number + 1) % number));
@@ -40,7 +40,7 @@ fn document(number: u64) -> Value {
     json
 }
 
-fn put(database: &Arc<Database>, documents: Vec<Value>) {
+fn put(database: &Arc<Database>, documents: &[Value]) {
     let edits = documents.iter().map(|json| Edit { json: json.to_string().into(), ..Edit::default() });
     let results = database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
@@ -71,7 +71,7 @@ fn change(database: &Arc<Database>, id: &str, member: &str, value: Value) {
     let present = database.read(id, &ReadOptions::default()).unwrap();
     let mut present: Value = serde_json::from_str(&present.json).unwrap();
     present[member] = value;
-    put(database, vec![present]);
+    put(database, &[present]);
 }
 
 fn main() {
@@ -81,13 +81,10 @@ fn main() {
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let database = databases.create("forum").unwrap();
     for first in (0..count).step_by(usize::try_from(AT_ONCE).unwrap()) {
-        put(&database, (first..count.min(first + AT_ONCE)).map(document).collect());
+        put(&database, &(first..count.min(first + AT_ONCE)).map(document).collect::<Vec<_>>());
     }
     let selection = "SELECT Form = \"Topic\" | @AllDescendants";
-    put(
-        &database,
-        vec![design("flat", &Value::Null, "SELECT @All"), design("tree", &json!(true), selection)],
-    );
+    put(&database, &[design("flat", &Value::Null, "SELECT @All"), design("tree", &json!(true), selection)]);
     read("build, without responses", &database, "flat", count);
     read("build, with responses", &database, "tree", count);
     change(&database, &id(count - 1), "Subject", json!("edited"));

@@ -84,8 +84,7 @@ impl Database {
             build::build(self, &snapshot, &views, &environment(self), last)?;
         }
         for view in trees {
-            build::empty(view);
-            self.follow_hierarchy(view, &snapshot, &environment(self), last, true)?;
+            self.build_hierarchy(view, &snapshot, &environment(self), last)?;
         }
         drop(updating);
         Ok(())

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeSet;
 
+use scrinium_index::Index;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
 use crate::access::readers::{EVERYTHING, NameDigest};
@@ -180,16 +181,28 @@ pub(crate) fn marked(snapshot: &Snapshot, index: u64) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Removes links and marks of an index; a look at one key if it has none.
+/// The index that entries are gathered in while that number `index` is built.
+pub(crate) const fn aside(index: u64) -> u64 {
+    index | 1 << 31
+}
+
+/// Removes links and marks of an index, and what a build of it gathered; a look at two keys if there are none.
 pub(crate) fn remove_links(store: &Store, index: u64) -> Result<()> {
-    let from = tree_key(index, 0);
-    let to = tree_key(index, u8::MAX);
     let snapshot = store.snapshot();
-    let range = KeyRange { from: &from, to: Some(&to) };
-    if snapshot.cursor(FAMILY, range, Direction::Forward).next()?.is_some() {
+    let has_any = |from: &[u8], to: &[u8]| {
+        let range = KeyRange { from, to: Some(to) };
+        snapshot.cursor(FAMILY, range, Direction::Forward).next().map(|found| found.is_some())
+    };
+    let (from, to) = (tree_key(index, 0), tree_key(index, u8::MAX));
+    if has_any(&from, &to)? {
         let mut batch = Batch::new();
         batch.delete_range(FAMILY, &from, &to);
         store.write_derived(batch)?;
+    }
+    // The records of its chunks are in the same family.
+    let id = aside(index);
+    if has_any(&id.to_be_bytes(), &(id + 1).to_be_bytes())? {
+        Index::drop_index(store, id)?;
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Bringing a view with responses up to date, and building it: documents are placed one after the other, each with
 //! what responds to it (see [`walk`]).
 //!
-//! An index that is being built stands at change 0 until everything is in it.
+//! An index that is built is not sorted, as others are, since where a response is follows from where its parent is: it
+//! grows aside, and takes the place of the one before when it is complete.
 
 mod judge;
 mod walk;
@@ -9,6 +10,7 @@ mod walk;
 use std::sync::Arc;
 
 use scrinium_formula::Environment;
+use scrinium_index::{Entry, Index};
 use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
@@ -18,7 +20,8 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
-use crate::view::registry::{forget_leftovers, note_leftovers, remove_lists};
+use crate::view::hierarchy::record::aside;
+use crate::view::registry::{forget_leftovers, note_leftovers};
 use walk::Walk;
 
 /// Changes read and evaluated at once.
@@ -35,13 +38,28 @@ impl Database {
         last: u64,
         whole: bool,
     ) -> Result<()> {
-        let Some(mut walk) = Walk::new(self, view, snapshot, environment) else { return Ok(()) };
-        if view.index.reached() > 0 {
-            let since = if whole { 0 } else { view.index.reached() };
-            return self.place_changes(&mut walk, snapshot, (since, last), false, None);
+        let index = &view.index.index;
+        if index.reached() > 0 {
+            let since = if whole { 0 } else { index.reached() };
+            return match Walk::new(self, view, index, snapshot, environment) {
+                Some(mut walk) => self.place_changes(&mut walk, snapshot, (since, last), None),
+                None => Ok(()),
+            };
         }
+        self.build_hierarchy(view, snapshot, environment, last)
+    }
+
+    /// Builds a view with responses from all documents, whatever its index holds; its lists must be empty. Readers have
+    /// the old entries meanwhile.
+    pub(super) fn build_hierarchy(
+        self: &Arc<Self>,
+        view: &View,
+        snapshot: &Snapshot,
+        environment: &Environment,
+        last: u64,
+    ) -> Result<()> {
         let task = if last > BUILD_FROM_CHANGES { task(self, &[view]) } else { None };
-        let built = self.build_hierarchy(&mut walk, view, snapshot, last, task.as_ref());
+        let built = self.build_aside(view, snapshot, environment, last, task.as_ref());
         if built.is_err() {
             empty(view);
         }
@@ -55,22 +73,31 @@ impl Database {
         built
     }
 
-    fn build_hierarchy(
+    /// In another index, from which the entries are then taken in their order.
+    fn build_aside(
         self: &Arc<Self>,
-        walk: &mut Walk<'_>,
         view: &View,
         snapshot: &Snapshot,
+        environment: &Environment,
         last: u64,
         task: Option<&Task>,
     ) -> Result<()> {
+        let (store, id) = (self.store(), aside(view.index.id));
         // From here to the end, a crash or a failure leaves an index that begins anew.
-        note_leftovers(self.store(), view.index.id)?;
-        if !view.index.index.is_empty() {
-            empty(view);
-            remove_lists(self.store(), view.index.id)?;
-        }
-        self.place_changes(walk, snapshot, (0, last), true, task)?;
-        forget_leftovers(self.store(), view.index.id)
+        note_leftovers(store, view.index.id)?;
+        Index::drop_index(store, id)?;
+        let index = Index::open(store, id, view.definition.totals().count())?;
+        let Some(mut walk) = Walk::new(self, view, &index, snapshot, environment) else { return Ok(()) };
+        self.place_changes(&mut walk, snapshot, (0, last), task)?;
+        let reader = index.reader()?;
+        let mut cursor = reader.cursor(&[], None, Direction::Forward, 0)?;
+        let entries = std::iter::from_fn(|| {
+            let parts = |entry: Entry<'_>| (entry.key.to_vec(), entry.value.to_vec(), entry.sums().collect());
+            cursor.next().map(|entry| entry.map(parts)).transpose()
+        });
+        view.index.index.rebuild(entries, index.reached())?;
+        Index::drop_index(store, id)?;
+        forget_leftovers(store, view.index.id)
     }
 
     /// Places all documents that changed after the first of the two changes.
@@ -79,7 +106,6 @@ impl Database {
         walk: &mut Walk<'_>,
         snapshot: &Snapshot,
         (since, last): (u64, u64),
-        is_new: bool,
         task: Option<&Task>,
     ) -> Result<()> {
         let from = keys::change(self.number(), since + 1);
@@ -88,7 +114,7 @@ impl Database {
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
         let judge = walk.judge();
         walk.go_on()?;
-        let mut reached = if is_new { 0 } else { since };
+        let mut reached = since;
         loop {
             let mut changed = Vec::new();
             while changed.len() < CHANGES_AT_ONCE
@@ -113,9 +139,7 @@ impl Database {
             let judged = judge.judge_many(&ids)?;
             for ((number, id), judged) in changed.iter().zip(judged) {
                 walk.place(id, judged, reached)?;
-                if !is_new {
-                    reached = *number;
-                }
+                reached = *number;
                 walk.write_if_full(reached)?;
             }
             if let Some(task) = task {

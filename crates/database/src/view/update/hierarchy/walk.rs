@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use scrinium_formula::{Environment, Responses};
-use scrinium_index::Change;
+use scrinium_index::{Change, Index};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
 use super::judge::{Judge, Judged, Response};
@@ -52,6 +52,8 @@ struct Known {
 /// Places documents in one view.
 pub(super) struct Walk<'a> {
     view: &'a View,
+    /// Where the entries go: the view's index, or one that takes its place.
+    target: &'a Index,
     judge: Judge<'a>,
     /// The links as they were last written.
     stored: Snapshot,
@@ -71,6 +73,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(
         database: &'a Arc<Database>,
         view: &'a View,
+        target: &'a Index,
         snapshot: &'a Snapshot,
         environment: &'a Environment,
     ) -> Option<Self> {
@@ -78,6 +81,7 @@ impl<'a> Walk<'a> {
         let hierarchy = definition.responses.as_ref()?;
         Some(Self {
             view,
+            target,
             judge: Judge { database, definition, hierarchy, snapshot, environment },
             stored: database.store().snapshot(),
             records: HashMap::new(),
@@ -99,7 +103,7 @@ impl<'a> Walk<'a> {
         let ids = marked(&self.stored, self.view.index.id)?;
         self.marked = ids.iter().cloned().collect();
         ids.into_iter().for_each(|id| self.push(id));
-        self.descend(self.view.index.reached())
+        self.descend(self.target.reached())
     }
 
     /// Places a document and whatever follows from that; `reached` is the last change before.
@@ -322,7 +326,7 @@ impl<'a> Walk<'a> {
 
     /// Writes what was done as one batch, after which the index stands at change `reached`.
     pub(super) fn write(&mut self, reached: u64) -> Result<()> {
-        let index = &self.view.index;
+        let (index, target) = (&self.view.index, self.target);
         let mut batch = Batch::new();
         for (id, known) in self.records.drain().filter(|(_, known)| known.is_changed) {
             let key = list_key(index.id, &id);
@@ -341,9 +345,9 @@ impl<'a> Walk<'a> {
         let waiting: BTreeSet<String> = self.frames.iter().map(|frame| frame.parent.clone()).collect();
         waiting.difference(&self.marked).for_each(|id| batch.put(FAMILY, &mark(index.id, id), &[]));
         self.marked.difference(&waiting).for_each(|id| batch.delete(FAMILY, &mark(index.id, id)));
-        let reached = reached.max(index.reached());
-        if reached > index.reached() || !batch.is_empty() || !self.changes.is_empty() {
-            index.index.update(std::mem::take(&mut self.changes), batch, reached)?;
+        let reached = reached.max(target.reached());
+        if reached > target.reached() || !batch.is_empty() || !self.changes.is_empty() {
+            target.update(std::mem::take(&mut self.changes), batch, reached)?;
             self.stored = self.judge.database.store().snapshot();
         }
         self.marked = waiting;

@@ -61,7 +61,7 @@ fn place_in_part(database: &Arc<Database>, id: u8, steps: u8) {
     let view = group.view("cut").unwrap();
     let (snapshot, environment) = (database.store().snapshot(), environment(database));
     let reached = view.index.reached();
-    let mut walk = Walk::new(database, view, &snapshot, &environment).unwrap();
+    let mut walk = Walk::new(database, view, &view.index.index, &snapshot, &environment).unwrap();
     walk.go_on().unwrap();
     let id = id.to_string();
     let judged = walk.judge().judge(&id).unwrap();
