@@ -82,9 +82,14 @@ fn readable(model: &Model, person: Option<&str>) -> Model {
 
 /// All rows that a view should have.
 fn walked(model: &Model, view: &str) -> Vec<Line> {
-    let is_selected = |doc: &Doc| if view == "all" { doc.form != "Draft" } else { doc.form == "Topic" };
+    let mut tree = Tree { model, view, responses: BTreeMap::new(), above: Vec::new(), lines: Vec::new() };
+    for (id, doc) in model {
+        if let Some(parent) = &doc.parent {
+            tree.responses.entry(parent).or_default().insert((doc.order, id));
+        }
+    }
     let mut mains = Vec::new();
-    for (id, doc) in model.iter().filter(|(_, doc)| doc.parent.is_none() && is_selected(doc)) {
+    for (id, doc) in model.iter().filter(|(_, doc)| doc.parent.is_none() && tree.is_selected(doc)) {
         let tags = if doc.tags.is_empty() { vec![String::new()] } else { doc.tags.clone() };
         match view {
             "descendants" => mains.extend(
@@ -95,49 +100,45 @@ fn walked(model: &Model, view: &str) -> Vec<Line> {
         }
     }
     mains.sort();
-    let mut lines = Vec::new();
-    for (key, id, _) in mains {
-        let mut above = Vec::new();
-        walk(model, view, (id, 0), &key, &mut above, &mut lines, &is_selected);
-    }
-    lines
+    mains.into_iter().for_each(|(key, id, _)| tree.walk((id, 0), &key));
+    tree.lines
 }
 
-fn walk(
-    model: &Model,
-    view: &str,
-    (id, level): (&String, u64),
-    key: &[String],
-    above: &mut Vec<String>,
-    lines: &mut Vec<Line>,
-    is_selected: &dyn Fn(&Doc) -> bool,
-) {
-    let doc = &model[id];
-    let tags = if level == 0 && view == "descendants" { json!(key[0]) } else { doc.tags_json() };
-    let value = match view {
-        "descendants" => json!({"Tags": tags, "Subject": doc.subject, "Size": doc.size}),
-        "children" => json!({"Subject": doc.subject, "Size": doc.size}),
-        _ => json!({"Size": doc.size}),
-    };
-    lines.push(Line { key: json!(key), level, id: id.clone(), value });
-    if level == 31 {
-        return;
+struct Tree<'a> {
+    model: &'a Model,
+    view: &'a str,
+    responses: BTreeMap<&'a String, BTreeSet<(u32, &'a String)>>,
+    above: Vec<&'a String>,
+    lines: Vec<Line>,
+}
+
+impl<'a> Tree<'a> {
+    fn is_selected(&self, doc: &Doc) -> bool {
+        if self.view == "all" { doc.form != "Draft" } else { doc.form == "Topic" }
     }
-    above.push(id.clone());
-    let is_shown = |response: &Doc| {
-        is_selected(response) || view == "descendants" || view == "children" && is_selected(doc)
-    };
-    let mut responses: Vec<(u32, &String)> = model
-        .iter()
-        .filter(|(_, response)| response.parent.as_ref() == Some(id) && is_shown(response))
-        .map(|(id, response)| (response.order, id))
-        .collect();
-    responses.sort();
-    for (_, response) in responses {
-        assert!(!above.contains(response), "what is reached from a main document is in no circle");
-        walk(model, view, (response, level + 1), key, above, lines, is_selected);
+
+    fn walk(&mut self, (id, level): (&'a String, u64), key: &[String]) {
+        let doc = &self.model[id];
+        let tags = if level == 0 && self.view == "descendants" { json!(key[0]) } else { doc.tags_json() };
+        let value = match self.view {
+            "descendants" => json!({"Tags": tags, "Subject": doc.subject, "Size": doc.size}),
+            "children" => json!({"Subject": doc.subject, "Size": doc.size}),
+            _ => json!({"Size": doc.size}),
+        };
+        self.lines.push(Line { key: json!(key), level, id: id.clone(), value });
+        if level == 31 {
+            return;
+        }
+        self.above.push(id);
+        let adds = self.view == "descendants" || self.view == "children" && self.is_selected(doc);
+        for (_, response) in self.responses.get(id).cloned().unwrap_or_default() {
+            assert!(!self.above.contains(&response), "what is reached from a main document is in no circle");
+            if adds || self.is_selected(&self.model[response]) {
+                self.walk((response, level + 1), key);
+            }
+        }
+        self.above.pop();
     }
-    above.pop();
 }
 
 fn line(row: Row) -> Line {
@@ -152,7 +153,8 @@ fn line(row: Row) -> Line {
 fn rows(database: &Arc<Database>, view: &str, query: RowQuery) -> (Vec<Row>, u64) {
     let mut rows = database.view("d", view, query).unwrap();
     let (offset, mut all) = (rows.offset.unwrap(), Vec::new());
-    while let Some(some) = Some(rows.next_rows(3).unwrap()).filter(|some| !some.is_empty()) {
+    let at_once = if rows.total_rows.is_some_and(|total| total > 500) { 200 } else { 3 };
+    while let Some(some) = Some(rows.next_rows(at_once).unwrap()).filter(|some| !some.is_empty()) {
         all.extend(some);
     }
     (all, offset)
