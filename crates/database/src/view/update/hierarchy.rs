@@ -3,6 +3,8 @@
 //!
 //! An index that is built is not sorted, as others are, since where a response is follows from where its parent is: it
 //! grows aside, and takes the place of the one before when it is complete.
+//! That goes at some 26,000 documents a second on two cores, with ids in no order
+//! (`cargo run --release -p scrinium-database --example measure_responses`).
 
 mod judge;
 mod walk;
