@@ -141,7 +141,7 @@ pub struct Row {
     /// In a page of a folder: where in it the document is.
     pub place: Option<Place>,
     /// In a view with responses: 0 for a main document, 1 for a response to it, and so on.
-    pub level: Option<u64>,
+    pub level: Option<u32>,
 }
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.

@@ -68,7 +68,7 @@ type Model = BTreeMap<String, Doc>;
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     key: Value,
-    level: u64,
+    level: u32,
     id: String,
     value: Value,
 }
@@ -117,7 +117,7 @@ impl<'a> Tree<'a> {
         if self.view == "all" { doc.form != "Draft" } else { doc.form == "Topic" }
     }
 
-    fn walk(&mut self, (id, level): (&'a String, u64), key: &[String]) {
+    fn walk(&mut self, (id, level): (&'a String, u32), key: &[String]) {
         let doc = &self.model[id];
         let tags = if level == 0 && self.view == "descendants" { json!(key[0]) } else { doc.tags_json() };
         let value = match self.view {
@@ -485,4 +485,33 @@ fn what_a_view_with_responses_cannot_be_is_refused() {
         let error = put(&database, &design).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     }
+}
+
+/// Other orders are of the main documents; what responds to them comes along.
+#[test]
+fn another_order_takes_responses_along() {
+    let server = Server::new();
+    let database = server.databases.create("forum").unwrap();
+    let view = json!({"responses": {"order": "Order"}, "columns": [
+        {"title": "Size", "formula": "Size"},
+        {"title": "Subject", "formula": "Subject", "sort": "asc", "resort": "desc"}]});
+    put(&database, &json!({"_id": "_design/d", "language": "formula", "views": {"v": view}})).unwrap();
+    for (id, doc) in [
+        ("a", topic("one")),
+        ("b", topic("two")),
+        ("a1", response("a", 1)),
+        ("a2", response("a", 0)),
+        ("b1", response("b", 0)),
+        ("a3", response("a1", 0)),
+    ] {
+        store(&database, id, doc.json(id));
+    }
+    let ids = |resort: Option<&str>| {
+        let query = RowQuery { resort: resort.map(str::to_owned), ..RowQuery::default() };
+        let lines = read(&database, "v", query).0.into_iter();
+        lines.map(|line| format!("{}{}{}", line.key[0], line.id, line.level)).collect::<Vec<_>>().join(" ")
+    };
+    let (one, two) = (r#""one"a0 "one"a21 "one"a11 "one"a32"#, r#""two"b0 "two"b11"#);
+    assert_eq!(ids(None), format!("{one} {two}"));
+    assert_eq!(ids(Some("Subject")), format!("{two} {one}"));
 }

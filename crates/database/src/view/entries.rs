@@ -176,7 +176,7 @@ impl<'a> StoredEntry<'a> {
     }
 
     /// How deep it is among the responses, in a view with these.
-    pub(crate) fn level(&self) -> Option<u64> {
+    pub(crate) fn level(&self) -> Option<u32> {
         self.node.as_ref().map(Node::level)
     }
 

@@ -31,7 +31,7 @@ use crate::wire::{Input, put_bytes, put_number};
 use record::Placed;
 
 /// The responses of a main document are of level 1; those further down than this are not shown.
-pub(crate) const LEVEL_MAX: u64 = 31;
+pub(crate) const LEVEL_MAX: u32 = 31;
 
 /// Sorted columns of such a view, each of which takes up to a kilobyte of a key, so that there is room for 31 levels.
 const SORTED_MAX: usize = 40;
@@ -97,13 +97,13 @@ pub(super) fn check(definition: &Definition) -> Result<()> {
 /// Where an entry is in the tree.
 pub(crate) struct Node<'a> {
     id: &'a str,
-    level: u64,
+    level: u32,
     /// The sorted columns of the main document, as JSON.
     key: Vec<Cow<'a, str>>,
 }
 
 impl Node<'_> {
-    pub(crate) const fn level(&self) -> u64 {
+    pub(crate) const fn level(&self) -> u32 {
         self.level
     }
 
@@ -180,15 +180,15 @@ pub(crate) fn main_entry(
 }
 
 /// The value of a response's entry beneath one of its parent's.
-pub(crate) fn response_value(level: u64, id: &str, tail: &[u8], parent: &Placed, columns: &[u8]) -> Vec<u8> {
+pub(crate) fn response_value(level: u32, id: &str, tail: &[u8], parent: &Placed, columns: &[u8]) -> Vec<u8> {
     let mut own = Vec::new();
     write_id(&mut own, id);
     value_of(level, id, (parent.key.len() + tail.len()).saturating_sub(own.len()), &parent.head, columns)
 }
 
-fn value_of(level: u64, id: &str, id_start: usize, head: &[u8], columns: &[u8]) -> Vec<u8> {
+fn value_of(level: u32, id: &str, id_start: usize, head: &[u8], columns: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(head.len() + columns.len() + 8);
-    put_number(&mut value, level);
+    put_number(&mut value, level.into());
     if is_plain(id) {
         put_number(&mut value, id_start as u64);
     } else {
@@ -227,7 +227,7 @@ pub(crate) fn decode<'a>(
     mut totals: impl Iterator<Item = f64>,
 ) -> Option<StoredEntry<'a>> {
     let mut input = Input::new(value);
-    let level = input.number()?;
+    let level = u32::try_from(input.number()?).ok()?;
     let id = match usize::try_from(input.number()?).ok()? {
         0 => input.text()?,
         start => {

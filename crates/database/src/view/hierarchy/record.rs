@@ -53,7 +53,7 @@ pub(crate) struct Record {
     pub(crate) is_selected: bool,
     /// What the key of a response has behind that of the entry it is beneath.
     pub(crate) tail: Vec<u8>,
-    pub(crate) level: u64,
+    pub(crate) level: u32,
     /// Who may read it and all above it, if that is not everybody.
     pub(crate) readers: Option<BTreeSet<NameDigest>>,
     /// None: it is not shown, since its parent is not.
@@ -108,7 +108,7 @@ impl Record {
             put_bytes(&mut out, parent.as_bytes());
             put_bytes(&mut out, &self.tail);
         }
-        put_number(&mut out, self.level);
+        put_number(&mut out, self.level.into());
         if let Some(readers) = &self.readers {
             put_number(&mut out, readers.len() as u64);
             readers.iter().for_each(|name| out.extend_from_slice(name));
@@ -130,7 +130,7 @@ impl Record {
             record.parent = Some(input.text()?.to_owned());
             record.tail = input.bytes()?.to_vec();
         }
-        record.level = input.number()?;
+        record.level = u32::try_from(input.number()?).ok()?;
         if bits & 4 != 0 {
             let count = input.number()?;
             record.readers = Some((0..count).map(|_| input.array()).collect::<Option<_>>()?);
