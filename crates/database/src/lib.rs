@@ -49,6 +49,6 @@ pub use folder::members::{
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
-pub use rows::{Freshness, Row, RowQuery, Rows};
+pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::{MAX_EDITS, Update, Updated};

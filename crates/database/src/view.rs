@@ -12,6 +12,7 @@ pub(crate) mod entries;
 mod evaluate;
 mod folder;
 pub(crate) mod hierarchy;
+mod info;
 mod options;
 mod read;
 mod registry;
@@ -167,11 +168,11 @@ impl Database {
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
-        let size: u64 = group.kept().map(|view| view.index.size_bytes(self.store())).sum();
         let all = Access::everything();
         let entries =
             group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
         let updating = group.kept().any(|view| view.index.is_updating());
+        let progress = info::progress(self, &group, reached < last || updating);
         let errors: serde_json::Map<String, Value> = group
             .views
             .iter()
@@ -188,6 +189,8 @@ impl Database {
                 "signature": signature(&group),
                 "update_seq": reached,
                 "pending_changes": last.saturating_sub(reached),
+                "progress": progress.percent,
+                "eta_seconds": progress.eta_s,
                 "updater_running": updating,
                 "compact_running": false,
                 "waiting_commit": false,
@@ -195,7 +198,7 @@ impl Database {
                 "purge_seq": 0,
                 "entries": entries,
                 "errors": errors,
-                "sizes": {"file": size, "active": size, "external": size},
+                "sizes": info::sizes(self, &group)?,
             }
         }))
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{AccessList, Database, EditMode, Row, RowQuery};
+use scrinium_database::{AccessList, CategoryQuery, Database, EditMode, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn design() -> Value {
@@ -44,7 +44,7 @@ struct Doc {
 impl Doc {
     fn tags_json(&self) -> Value {
         match self.tags.as_slice() {
-            [] => json!(""),
+            [] => Value::Null,
             [one] => json!(one),
             several => json!(several),
         }
@@ -90,12 +90,14 @@ fn walked(model: &Model, view: &str) -> Vec<Line> {
     }
     let mut mains = Vec::new();
     for (id, doc) in model.iter().filter(|(_, doc)| doc.parent.is_none() && tree.is_selected(doc)) {
-        let tags = if doc.tags.is_empty() { vec![String::new()] } else { doc.tags.clone() };
+        let tags: Vec<Option<String>> =
+            if doc.tags.is_empty() { vec![None] } else { doc.tags.iter().cloned().map(Some).collect() };
+        let subject = Some(doc.subject.clone());
         match view {
             "descendants" => mains.extend(
-                tags.into_iter().enumerate().map(|(place, tag)| (vec![tag, doc.subject.clone()], id, place)),
+                tags.into_iter().enumerate().map(|(place, tag)| (vec![tag, subject.clone()], id, place)),
             ),
-            "children" => mains.push((vec![doc.subject.clone()], id, 0)),
+            "children" => mains.push((vec![subject], id, 0)),
             _ => mains.push((Vec::new(), id, 0)),
         }
     }
@@ -117,7 +119,7 @@ impl<'a> Tree<'a> {
         if self.view == "all" { doc.form != "Draft" } else { doc.form == "Topic" }
     }
 
-    fn walk(&mut self, (id, level): (&'a String, u32), key: &[String]) {
+    fn walk(&mut self, (id, level): (&'a String, u32), key: &[Option<String>]) {
         let doc = &self.model[id];
         let tags = if level == 0 && self.view == "descendants" { json!(key[0]) } else { doc.tags_json() };
         let value = match self.view {
@@ -227,7 +229,25 @@ fn check_for(database: &Arc<Database>, model: &Model, query: impl Fn() -> RowQue
             );
         }
         check_ranges(database, view, &expected, &query);
+        if view == "descendants" {
+            check_categories(database, &expected, query());
+        }
     }
+}
+
+/// Responses lie in the categories of their main documents, and are as much deeper.
+fn check_categories(database: &Arc<Database>, expected: &[Line], query: RowQuery) {
+    let query = RowQuery { categories: Some(CategoryQuery::default()), ..query };
+    let (rows, _) = rows(database, "descendants", query);
+    let (categories, entries): (Vec<Row>, Vec<Row>) =
+        rows.into_iter().partition(|row| row.expanded.is_some());
+    let deeper = |line: &Line| Line { level: line.level + 1, ..line.clone() };
+    assert!(entries.into_iter().map(line).eq(expected.iter().map(deeper)));
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let counts =
+        categories.iter().map(|row| (parse(&row.key), parse(row.value.as_ref().unwrap())["count"].clone()));
+    let groups = grouped(expected, 1).into_iter().map(|(key, total)| (key, total["count"].clone()));
+    assert!(counts.eq(groups));
 }
 
 /// Ranges of keys, with and without ids, and pages by token.

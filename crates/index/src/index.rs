@@ -159,6 +159,14 @@ impl Index {
         self.len() == 0
     }
 
+    /// Number of removed entries that may still take room in the store, at most; counted chunk by chunk, so not for every
+    /// request.
+    #[must_use]
+    pub fn debris(&self) -> u64 {
+        let tree = self.published.lock().tree.clone();
+        tree.debris()
+    }
+
     /// Memory of the tree in bytes; counted node by node, so not for every request.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

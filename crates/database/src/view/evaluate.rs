@@ -176,7 +176,9 @@ fn rows(definition: &Definition, document: &Document<'_>, environment: &Environm
             if !selection.selects(document, environment).unwrap_or(false) {
                 return Vec::new();
             }
-            exploded(definition, values(columns, document, environment))
+            let mut rows = exploded(definition, values(columns, document, environment));
+            rows.iter_mut().for_each(|row| mark_uncategorized(definition, row));
+            rows
         }
     }
 }
@@ -202,6 +204,20 @@ pub(super) fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Valu
         }
     }
     rows
+}
+
+/// What has no value in a category column is all in one category, that of null.
+pub(super) fn mark_uncategorized(definition: &Definition, row: &mut [Value]) {
+    for (value, _) in row.iter_mut().zip(&definition.columns).filter(|(_, column)| column.category) {
+        let is_empty = match value {
+            Value::String(text) => text.is_empty(),
+            Value::Array(elements) => elements.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            *value = Value::Null;
+        }
+    }
 }
 
 /// A row for each element of a list in a category column.

@@ -22,6 +22,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 use super::definition::Definition;
 use super::entries::decode_list;
 use super::hierarchy::record::{Record, remove_links};
+use super::info::Working;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -39,6 +40,7 @@ pub(crate) struct ViewIndex {
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    pub(super) working: Working,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
@@ -161,6 +163,7 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
         index: open_index(store, id, definition.totals().count())?,
         updater: Mutex::new(()),
         updating: AtomicBool::new(false),
+        working: Working::default(),
         evaluated_s: AtomicI64::new(0),
         errors: Mutex::default(),
         plain_at: Mutex::default(),

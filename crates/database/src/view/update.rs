@@ -5,6 +5,7 @@
 
 mod build;
 mod folder;
+mod following;
 mod hierarchy;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 
 pub(crate) use build::default_rebuild_dir;
+use following::Following;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
@@ -127,7 +129,10 @@ impl Database {
         let rest: Vec<(&View, u64)> =
             views.iter().map(|view| (*view, since(view))).filter(|(_, since)| *since < last).collect();
         if !rest.is_empty() {
-            self.follow_changes(&snapshot, &rest, &environment, last)?;
+            let behind = rest.iter().map(|(view, _)| *view).collect();
+            Following::run(self, behind, last, |following| {
+                self.follow_changes(&snapshot, &rest, &environment, last, following)
+            })?;
         }
         let now_s = environment.now.as_second();
         views.iter().for_each(|view| view.index.evaluated_s.store(now_s, Ordering::Relaxed));
@@ -140,6 +145,7 @@ impl Database {
         views: &[(&View, u64)],
         environment: &Environment,
         last: u64,
+        following: &mut Following<'_>,
     ) -> Result<()> {
         let since = views.iter().map(|(_, since)| *since).min().unwrap_or(last);
         let from = keys::change(self.number(), since + 1);
@@ -169,6 +175,7 @@ impl Database {
             if at_end {
                 return Ok(());
             }
+            following.reached(reached)?;
         }
     }
 

@@ -84,7 +84,12 @@ async fn a_formula_view_is_read_like_couchdbs() {
     let missing = server.ask("GET", "/db/_design/mail/_view/none", ()).await;
     missing.expect_error(404, "not_found", "missing_named_view");
     server.ask("GET", "/db/_design/none/_view/none", ()).await.expect(404);
-    server.ask("GET", "/db/_design/mail/_info", ()).await.expect(200);
+    let info = server.ask("GET", "/db/_design/mail/_info", ()).await.expect(200).json();
+    let index = &info["view_index"];
+    assert_eq!(
+        (&index["pending_changes"], &index["progress"], &index["eta_seconds"]),
+        (&json!(0), &json!(100), &json!(0))
+    );
     let posted = server.ask("POST", "/db/_design/mail/_view/by_size?reduce=false", json!({"limit": 1})).await;
     assert_eq!(posted.expect(200).json()["rows"].as_array().unwrap().len(), 1);
 }

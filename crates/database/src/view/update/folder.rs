@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::{CHANGES_AT_ONCE, View, ViewUpdate, environment};
+use super::{CHANGES_AT_ONCE, Following, View, ViewUpdate, environment};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -40,19 +40,22 @@ impl Database {
         let whole = is_new || self.is_out_of_date(view);
         let mut since = if whole { 0 } else { view.index.reached() };
         let mut evaluator = Evaluator::new(self, vec![view], &environment);
-        loop {
-            let step = self.step(&snapshot, folder, since, last, whole)?;
-            let mut update = ViewUpdate::new(view, since);
-            for id in &step.ids {
-                let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
-                update.replace(self, id, new)?;
+        Following::run(self, vec![view], last, |following| {
+            loop {
+                let step = self.step(&snapshot, folder, since, last, whole)?;
+                let mut update = ViewUpdate::new(view, since);
+                for id in &step.ids {
+                    let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
+                    update.replace(self, id, new)?;
+                }
+                update.write(step.reached)?;
+                since = step.reached;
+                if step.is_last {
+                    return Ok(());
+                }
+                following.reached(since)?;
             }
-            update.write(step.reached)?;
-            since = step.reached;
-            if step.is_last {
-                break;
-            }
-        }
+        })?;
         view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         Ok(())
     }

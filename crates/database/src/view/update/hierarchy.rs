@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use scrinium_formula::Environment;
 use scrinium_index::{Entry, Index};
-use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::build::{empty, task};
-use super::{BUILD_FROM_CHANGES, View};
+use super::View;
+use super::build::empty;
+use super::following::Following;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -43,10 +43,12 @@ impl Database {
         let index = &view.index.index;
         if index.reached() > 0 {
             let since = if whole { 0 } else { index.reached() };
-            return match Walk::new(self, view, index, snapshot, environment) {
-                Some(mut walk) => self.place_changes(&mut walk, snapshot, (since, last), None),
-                None => Ok(()),
-            };
+            return Following::run(self, vec![view], last, |following| {
+                match Walk::new(self, view, index, snapshot, environment) {
+                    Some(mut walk) => self.place_changes(&mut walk, snapshot, (since, last), following),
+                    None => Ok(()),
+                }
+            });
         }
         self.build_hierarchy(view, snapshot, environment, last)
     }
@@ -60,17 +62,11 @@ impl Database {
         environment: &Environment,
         last: u64,
     ) -> Result<()> {
-        let task = if last > BUILD_FROM_CHANGES { task(self, &[view]) } else { None };
-        let built = self.build_aside(view, snapshot, environment, last, task.as_ref());
+        let built = Following::run(self, vec![view], last, |following| {
+            self.build_aside(view, snapshot, environment, last, following)
+        });
         if built.is_err() {
             empty(view);
-        }
-        if let Some(task) = task {
-            match &built {
-                Ok(()) => task.finish(),
-                Err(_) if task.is_cancelled() => drop(task),
-                Err(error) => task.fail(error.to_string()),
-            }
         }
         built
     }
@@ -82,7 +78,7 @@ impl Database {
         snapshot: &Snapshot,
         environment: &Environment,
         last: u64,
-        task: Option<&Task>,
+        following: &mut Following<'_>,
     ) -> Result<()> {
         let (store, id) = (self.store(), aside(view.index.id));
         // From here to the end, a crash or a failure leaves an index that begins anew.
@@ -90,7 +86,7 @@ impl Database {
         Index::drop_index(store, id)?;
         let index = Index::open(store, id, view.definition.totals().count())?;
         let Some(mut walk) = Walk::new(self, view, &index, snapshot, environment) else { return Ok(()) };
-        self.place_changes(&mut walk, snapshot, (0, last), task)?;
+        self.place_changes(&mut walk, snapshot, (0, last), following)?;
         let reader = index.reader()?;
         let mut cursor = reader.cursor(&[], None, Direction::Forward, 0)?;
         let entries = std::iter::from_fn(|| {
@@ -108,7 +104,7 @@ impl Database {
         walk: &mut Walk<'_>,
         snapshot: &Snapshot,
         (since, last): (u64, u64),
-        task: Option<&Task>,
+        following: &mut Following<'_>,
     ) -> Result<()> {
         let from = keys::change(self.number(), since + 1);
         let (_, to) = keys::change_range(self.number());
@@ -130,13 +126,7 @@ impl Database {
                 // The snapshot holds all changes up to `last`.
                 return walk.write(reached.max(last));
             }
-            if task.is_some_and(Task::is_cancelled) || self.check_there().is_err() {
-                return Err(DatabaseError::Unavailable {
-                    reason: "The building of the views was cancelled; the next reader begins it again."
-                        .to_owned(),
-                });
-            }
-            let count = changed.len() as u64;
+            self.check_there()?;
             let ids: Vec<&str> = changed.iter().map(|(_, id)| id.as_str()).collect();
             let judged = judge.judge_many(&ids)?;
             for ((number, id), judged) in changed.iter().zip(judged) {
@@ -144,9 +134,7 @@ impl Database {
                 reached = *number;
                 walk.write_if_full(reached)?;
             }
-            if let Some(task) = task {
-                task.advance(count);
-            }
+            following.reached(reached)?;
         }
     }
 }

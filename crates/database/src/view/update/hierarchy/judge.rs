@@ -14,7 +14,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 use crate::view::definition::{Definition, Source};
 use crate::view::document::Document;
-use crate::view::evaluate::{exploded, values};
+use crate::view::evaluate::{exploded, mark_uncategorized, values};
 use crate::view::hierarchy::record::{Placed, Record};
 use crate::view::hierarchy::{Hierarchy, columns_of, main_entry, tail_of};
 
@@ -113,7 +113,9 @@ impl Judge<'_> {
                 order.evaluate(document, self.environment).map_or(Value::Null, |order| order.to_json())
             }
         };
-        let (columns, totals) = columns_of(self.definition, &row(), false);
+        let mut row = row();
+        mark_uncategorized(self.definition, &mut row);
+        let (columns, totals) = columns_of(self.definition, &row, false);
         Some(Judged::Response(Response {
             parent,
             is_selected,
@@ -125,7 +127,8 @@ impl Judge<'_> {
     }
 
     fn main(&self, id: &str, row: Vec<Value>) -> Judged {
-        let rows = exploded(self.definition, row);
+        let mut rows = exploded(self.definition, row);
+        rows.iter_mut().for_each(|row| mark_uncategorized(self.definition, row));
         let entries = rows.iter().enumerate().map(|(place, row)| main_entry(self.definition, id, place, row));
         let (entries, values): (Vec<Placed>, Vec<Vec<u8>>) = entries.unzip();
         Judged::Main(Record { is_selected: true, entries, ..Record::default() }, values)
