@@ -155,7 +155,8 @@ pub struct Row {
     pub error: Option<&'static str>,
     /// In a page of a folder: where in it the document is.
     pub place: Option<Place>,
-    /// In a page with categories: how many categories the row lies in.
+    /// How deep the row is: in a page with categories, how many of these it lies in; in a view with responses, how many
+    /// documents it is beneath; the sum where it is both.
     pub level: Option<u32>,
     /// The row is that of a category, and whether it is expanded.
     pub expanded: Option<bool>,

@@ -12,6 +12,7 @@ pub(crate) mod entries;
 mod evaluate;
 mod folder;
 mod follow;
+pub(crate) mod hierarchy;
 mod info;
 mod options;
 mod policy;

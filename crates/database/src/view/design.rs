@@ -18,6 +18,7 @@ use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
 use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
+use super::hierarchy::{self, Hierarchy};
 use super::options;
 use super::policy;
 use super::resort::Resort;
@@ -148,6 +149,7 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
             Column::new("key".to_owned(), Some(Sort::Ascending)),
             Column::new("value".to_owned(), None),
         ],
+        responses: None,
         keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
@@ -168,6 +170,7 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     Ok(Definition {
         name: name.to_owned(),
         columns: definition.fields().iter().map(column).collect(),
+        responses: None,
         keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
@@ -202,19 +205,23 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     };
     let place = format!("view `{name}`, selection");
     let selection = compile(selection, &place)?;
-    if selection.uses_responses() {
+    let responses = Hierarchy::parse(name, view, &selection)?;
+    if selection.uses_responses() && responses.is_none() {
         return Err(wrong(format!(
-            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
-             their fields, such as `Form` or `$REF`"
+            "{place}: @AllChildren and @AllDescendants need a view that shows responses, with \
+             `\"responses\": true`; else select the responses by their fields, such as `Form` or `$REF`"
         )));
     }
     let resorts = columns.iter().flat_map(|(_, _, resorts)| resorts).copied().collect();
     let (columns, formulas): (Vec<Column>, Vec<Formula>) =
         columns.into_iter().map(|(column, formula, _)| (column, formula)).unzip();
     let keys = options::keys(name, view, &columns, resorts)?;
+    let order = responses.as_ref().and_then(|responses| responses.order.as_ref());
+    let is_time_variant = formulas.iter().chain([&selection]).chain(order).any(Formula::is_time_variant);
     let definition = Definition {
         name: name.to_owned(),
-        is_time_variant: selection.is_time_variant() || formulas.iter().any(Formula::is_time_variant),
+        is_time_variant,
+        responses,
         source: Source::Formulas { selection, columns: formulas },
         columns,
         keys,
@@ -223,6 +230,9 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     let mut titles = HashSet::new();
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
         return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
+    }
+    if definition.responses.is_some() {
+        hierarchy::check(&definition)?;
     }
     if definition.totals().count() > MAX_TOTALS {
         return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
@@ -277,7 +287,7 @@ fn wrong_total(place: &str) -> DatabaseError {
     ))
 }
 
-fn compile(source: &str, place: &str) -> Result<Formula> {
+pub(super) fn compile(source: &str, place: &str) -> Result<Formula> {
     let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
     if formula.is_user_dependent() {
         let reason =

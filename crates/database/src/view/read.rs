@@ -53,7 +53,7 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     };
     let totals = wanted_totals(view, query, orders.len())?;
     let categories = wanted_categories(view, query, &orders)?;
-    let mut ranges = ranges(query, &orders);
+    let mut ranges = ranges(query, &orders, view.definition.responses.is_some());
     if let Some(place) = begin(database, view, &collection, query, &orders)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
@@ -198,7 +198,8 @@ impl ViewRows {
         };
         Ok(Row {
             id: Some(id.to_owned()),
-            key: self.definition.key_json(&entry.columns),
+            key: entry.key_json(&self.definition),
+            level: entry.level(),
             value: Some(self.definition.value_json(&entry.columns)),
             document,
             ..Row::default()

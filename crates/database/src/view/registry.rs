@@ -22,6 +22,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::hierarchy::record::{Record, remove_links};
 use super::info::Working;
 use super::usage::{self, Usage};
 use crate::collation::Collation;
@@ -106,8 +107,12 @@ impl ViewIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let stored = database.store().get(Family::DerivedPoint, &list_key(self.id, id))?;
         let Some(stored) = stored else { return Ok(Vec::new()) };
-        let entries = decode_list(id, definition.totals().count(), &stored);
-        let entries = entries.ok_or_else(|| DatabaseError::damaged("list of entries", id))?;
+        let damaged = || DatabaseError::damaged("list of entries", id);
+        let totals = definition.totals().count();
+        if definition.responses.is_some() {
+            return Ok(Record::decode(totals, &stored).ok_or_else(damaged)?.keys());
+        }
+        let entries = decode_list(id, totals, &stored).ok_or_else(damaged)?;
         Ok(entries.into_iter().map(|(key, _)| key).collect())
     }
 
@@ -129,7 +134,7 @@ fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 
-fn numbers_of(id: u64) -> (u32, u32) {
+pub(super) fn numbers_of(id: u64) -> (u32, u32) {
     let [a, b, c, d, rest @ ..] = id.to_be_bytes();
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest))
 }
@@ -149,6 +154,13 @@ pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(id.len() + 14);
     key.extend_from_slice(&database.to_be_bytes());
     key.extend_from_slice(&LISTS.to_be_bytes());
+    write_ended(&mut key, id);
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// Appends an id so that its end can be told.
+pub(super) fn write_ended(key: &mut Vec<u8>, id: &str) {
     for byte in id.bytes() {
         key.push(byte);
         if byte == 0 {
@@ -156,8 +168,6 @@ pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
         }
     }
     key.extend_from_slice(&[0, 0]);
-    key.extend_from_slice(&index.to_be_bytes());
-    key
 }
 
 /// What an index belongs to: what the view is, and what orders its keys.
@@ -305,6 +315,7 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
 
 /// Goes through the lists of all indexes of the database, since they lie side by side.
 pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
+    remove_links(store, id)?;
     let (database, index) = numbers_of(id);
     let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
     let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();

@@ -6,6 +6,7 @@
 mod build;
 mod folder;
 mod following;
+mod hierarchy;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -105,8 +106,12 @@ impl Database {
             remove_lists(self.store(), view.index.id)?;
             view.index.usage.note_built();
         }
+        let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
             build::build(self, &snapshot, &views, &environment(self), last)?;
+        }
+        for view in trees {
+            self.build_hierarchy(view, &snapshot, &environment(self), last)?;
         }
         drop(updating);
         Ok(())
@@ -130,6 +135,12 @@ impl Database {
         for view in views.iter().filter(|view| view.index.reached() == 0) {
             clear_leftovers(self.store(), view.index.id)?;
             view.index.usage.note_built();
+        }
+        let (trees, views) = split(views);
+        for view in trees {
+            let whole = self.is_out_of_date(view);
+            self.follow_hierarchy(view, &snapshot, &environment, last, whole)?;
+            view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         }
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
@@ -223,6 +234,11 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Views with responses, and the others.
+fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
+    views.iter().copied().partition(|view| view.definition.responses.is_some())
 }
 
 fn environment(database: &Database) -> Environment {

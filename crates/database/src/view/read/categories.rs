@@ -307,7 +307,8 @@ impl ViewRows {
                             rest.place_of_category(prefix.ok_or_else(|| self.damaged())?)
                         }
                         Step::Over(_) | Step::Entry => {
-                            let level = u32::try_from(categories.lengths.len()).ok();
+                            let level = u32::try_from(categories.lengths.len()).unwrap_or_default();
+                            let level = Some(level + entry.level().unwrap_or_default());
                             rows.push(Row { level, ..self.row(&entry)? });
                             stored.key.to_vec()
                         }
@@ -362,12 +363,12 @@ impl ViewRows {
         value.insert("children".to_owned(), children);
         let length = categories.lengths.get(level).copied().unwrap_or_default();
         let key = match self.direction {
-            Direction::Forward => category_key(&self.definition.key_json(&entry.columns), length),
+            Direction::Forward => category_key(&entry.key_json(&self.definition), length),
             // Keys that count as the same may be spelled in different ways: the first one's is shown either way.
             Direction::Backward => {
                 let mut cursor = collection.cursor(bounds.0, &bounds.1, Direction::Forward, 0)?;
                 let first = cursor.next()?.ok_or_else(damaged)?;
-                category_key(&self.definition.key_json(&self.stored(&first)?.columns), length)
+                category_key(&self.stored(&first)?.key_json(&self.definition), length)
             }
         };
         Ok(Row {

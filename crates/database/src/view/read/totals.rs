@@ -115,7 +115,7 @@ impl ViewRows {
         let parent = entry.category(totals.level.saturating_sub(1)).ok_or_else(damaged)?.to_vec();
         let above = if parent.is_empty() { vec![u8::MAX] } else { keys::successor(&parent) };
         let row = Row {
-            key: category_key(&self.definition.key_json(&entry.columns), totals.level).ok_or_else(damaged)?,
+            key: category_key(&entry.key_json(&self.definition), totals.level).ok_or_else(damaged)?,
             value: Some(
                 json!(totals.of(&collection, (&first, &last), (parent.as_slice(), &above))?).to_string(),
             ),

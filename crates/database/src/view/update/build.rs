@@ -75,7 +75,7 @@ pub(super) fn build(
 }
 
 /// What was written of an index is no whole without the lists, so nobody may read it or go on from there.
-fn empty(view: &View) {
+pub(super) fn empty(view: &View) {
     let nothing = std::iter::empty::<Result<(Vec<u8>, Vec<u8>, Vec<f64>)>>();
     if let Err(error) = view.index.index.rebuild(nothing, 0) {
         tracing::warn!(view = view.definition.name, %error, "an index that was not completed is still in the store");
