@@ -107,6 +107,17 @@ pub fn design() -> Value {
     }})
 }
 
+/// The seven views with other titles, `_design/anotherN`: to a server that has [`design`], they are new.
+#[must_use]
+pub fn another_design(number: u64) -> Value {
+    let mut design = design();
+    design["_id"] = json!(format!("_design/another{number}"));
+    for view in design["views"].as_object_mut().unwrap().values_mut() {
+        view["columns"][0]["title"] = json!(format!("Column {number}"));
+    }
+    design
+}
+
 /// The same seven views as map functions, `_design/javascript`.
 #[must_use]
 pub fn design_in_javascript() -> Value {

@@ -1,11 +1,15 @@
-//! What the benchmarks share: a folder, repeatable random numbers, medians, and lines of results.
+//! What the benchmarks share: folders, servers, clients, repeatable random numbers, medians, and lines of results.
 //!
 //! A benchmark prints one JSON object a line on standard output and nothing else; talk goes to standard
 //! error. Values of both sides come from alternating rounds of one run, since these machines are noisy.
 
+pub mod client;
 pub mod discussion;
+pub mod process;
+pub mod server;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -44,12 +48,49 @@ pub const fn scatter(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// What the benchmark is told by an environment variable such as `SCRINIUM_DOCUMENTS`; else `usual`.
+///
+/// # Panics
+/// If it is told something else than such a value.
+#[must_use]
+#[allow(clippy::panic, reason = "a benchmark stops at the first error")]
+pub fn setting<T: FromStr>(name: &str, usual: T) -> T {
+    let text = std::env::var(name).ok();
+    text.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not understood")))
+}
+
+/// How many documents the databases have: `usual`, or what `SCRINIUM_SIZES` says, such as `1000,80000`.
+///
+/// # Panics
+/// If that is no list of numbers.
+#[must_use]
+#[allow(clippy::panic, reason = "a benchmark stops at the first error")]
+pub fn sizes(usual: &[u64]) -> Vec<u64> {
+    let Ok(text) = std::env::var("SCRINIUM_SIZES") else { return usual.to_vec() };
+    let size =
+        |size: &str| size.parse().unwrap_or_else(|_| panic!("SCRINIUM_SIZES={text} is not understood"));
+    text.split(',').map(size).collect()
+}
+
 /// The middle of the values; 0 of none.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
+    percentile(values, 0.5)
+}
+
+/// The value below which `part` (0 to 1) of the values lie; 0 of none.
+#[must_use]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "lists have fewer than 2^52 values"
+)]
+pub fn percentile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+    let at = (sorted.len() as f64 * part) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
 /// How far the highest value lies from the lowest, as a part of the median.

@@ -10,11 +10,13 @@ mod support;
 use std::sync::Arc;
 use std::time::Instant;
 
+use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::document;
+use scrinium_bench::sizes;
 use scrinium_database::{Access, Database, Databases, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
-use support::{Connection, Served, compare_sizes};
+use support::{Served, compare_sizes};
 
 const SIZES: [u64; 2] = [1000, 100_000];
 const OPERATIONS: u64 = 500;
@@ -89,7 +91,7 @@ fn skipped(place: &Place, connection: &mut Connection, number: u64) {
 fn main() {
     let served = Served::start(1 << 30);
     let places: Vec<Place> =
-        Served::sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
+        sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
     served.store.checkpoint().unwrap();
     let mut connection = served.connect();
     // At 1,000 documents everything is in memory, so here too: it is size that is compared, not the disk.

@@ -1,7 +1,8 @@
 //! What a client waits for at 1,000 documents and at many more: a document, pages of a view, entry N, and an
-//! update that seven views follow.
+//! update that seven views follow. Then the same at the largest size with memory for all, and for a tenth.
 //!
-//! One client over HTTP; rounds alternate between the sizes. `SCRINIUM_SIZES=1000,80000` for other sizes.
+//! One client over HTTP; rounds alternate between the sizes, and between the budgets.
+//! `SCRINIUM_SIZES=1000,5000000` for other sizes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
 
@@ -10,13 +11,18 @@ mod support;
 use std::sync::Arc;
 use std::time::Instant;
 
+use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
-use scrinium_bench::scatter;
+use scrinium_bench::{Against, Line, report, scatter, sizes};
 use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
 use serde_json::Value;
-use support::{Connection, Served, compare_sizes};
+use support::{Served, alternate, compare_sizes};
 
-const SIZES: [u64; 2] = [1000, 1_000_000];
+const SIZES: [u64; 4] = [1000, 10_000, 80_000, 500_000];
+/// Everything is in memory: it is depth that is compared, not the disk.
+const AMPLE_BYTES: u64 = 6 << 30;
+/// As little as the configuration takes.
+const LEAST_BYTES: u64 = 16 << 20;
 const OPERATIONS: u64 = 1000;
 const AT_ONCE: u64 = 2000;
 const VIEW: &str = "_design/discussion/_view/all%20documents";
@@ -92,34 +98,67 @@ fn update(place: &Place, connection: &mut Connection, number: u64) {
     connection.request("GET", &format!("{}/{VIEW}?limit=0", place.path), "");
 }
 
+/// At 1,000 documents everything is in memory, so here as much as fits.
+fn warm(place: &Place, connection: &mut Connection) {
+    (0..place.documents).for_each(|number| read_document_inside(place, connection, number));
+    for start in (0..place.documents).step_by(1000) {
+        read_page(place, connection, &format!("limit=1000&skip={start}"));
+    }
+}
+
+const CASES: [(&str, Operation); 8] = [
+    ("a document", read_document),
+    ("a document, below HTTP", read_document_inside),
+    ("30 entries at the top", read_top),
+    ("30 entries in the middle", read_middle),
+    ("30 entries at a random place", read_somewhere),
+    ("30 entries at a random key", read_at_key),
+    ("entry number N", read_entry),
+    ("an update that 7 views follow", update),
+];
+
+/// The same operations where a tenth of the data fits into memory, beside `ample`, where everything does.
+fn compare_budgets(ample: &Place, connection: &mut Connection) {
+    let data = ample.database.info().unwrap().file_bytes + ample.database.derived_bytes();
+    let budget_bytes = (data / 10).max(LEAST_BYTES);
+    eprintln!("{} MB of documents and views, and {} MB of memory", data >> 20, budget_bytes >> 20);
+    let served = Served::start(budget_bytes);
+    let scarce = fill(&served.databases, ample.documents);
+    served.store.checkpoint().unwrap();
+    let mut scarce_connection = served.connect();
+    warm(&scarce, &mut scarce_connection);
+    let places = ["memory for all", "memory for a tenth"];
+    for (case, operation) in CASES {
+        let values = alternate(case, &places, OPERATIONS, |place, number| {
+            let number = number % ample.documents;
+            if place == 0 {
+                operation(ample, connection, number);
+            } else {
+                operation(&scarce, &mut scarce_connection, number);
+            }
+        });
+        report(&Line {
+            name: "page-depth",
+            case: &format!("{case}, {} documents, memory for a tenth", ample.documents),
+            values: &values[1],
+            unit: "us",
+            against: Against::Measured("the same with memory for all", &values[0]),
+        });
+    }
+}
+
 fn main() {
-    let served = Served::start(6 << 30);
-    let places: Vec<Place> =
-        Served::sizes(&SIZES).into_iter().map(|documents| fill(&served.databases, documents)).collect();
+    let served = Served::start(AMPLE_BYTES);
+    let sizes = sizes(&SIZES);
+    let places: Vec<Place> = sizes.iter().map(|documents| fill(&served.databases, *documents)).collect();
     served.store.checkpoint().unwrap();
     let mut connection = served.connect();
-    // At 1,000 documents everything is in memory, so here too: it is depth that is compared, not the disk.
-    for place in &places {
-        (0..place.documents).for_each(|number| read_document_inside(place, &mut connection, number));
-        for start in (0..place.documents).step_by(1000) {
-            read_page(place, &mut connection, &format!("limit=1000&skip={start}"));
-        }
-    }
-    let operations: [(&str, Operation); 8] = [
-        ("a document", read_document),
-        ("a document, below HTTP", read_document_inside),
-        ("30 entries at the top", read_top),
-        ("30 entries in the middle", read_middle),
-        ("30 entries at a random place", read_somewhere),
-        ("30 entries at a random key", read_at_key),
-        ("entry number N", read_entry),
-        ("an update that 7 views follow", update),
-    ];
-    let sizes: Vec<u64> = places.iter().map(|place| place.documents).collect();
-    for (case, operation) in operations {
+    places.iter().for_each(|place| warm(place, &mut connection));
+    for (case, operation) in CASES {
         compare_sizes("page-depth", case, &sizes, OPERATIONS, |size, number| {
             let place = &places[size];
             operation(place, &mut connection, number % place.documents);
         });
     }
+    compare_budgets(places.last().unwrap(), &mut connection);
 }

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use scrinium_bench::process::keep_to_cores;
 use scrinium_bench::{Against, Line, folder, report, timed};
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_mail::import::{ImportOptions, Importer, MailDatabase};
@@ -25,15 +25,6 @@ fn corpus() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/corpus");
     let output = Command::new(script).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim_end().into())
-}
-
-/// Threads that are started from here on stay on the first core that this process may use.
-fn bind_to_one_core() {
-    let allowed = sched_getaffinity(None).unwrap();
-    let first = (0..CpuSet::MAX_CPU).find(|core| allowed.is_set(*core)).unwrap();
-    let mut one = CpuSet::new();
-    one.set(first);
-    sched_setaffinity(None, &one).unwrap();
 }
 
 fn round(mail: &Path) -> f64 {
@@ -55,7 +46,7 @@ fn main() {
         eprintln!("import: skipped, the corpus of real mail is not here and cannot be fetched");
         return;
     };
-    bind_to_one_core();
+    keep_to_cores(1);
     let rates: Vec<f64> = (0..ROUNDS).map(|_| round(&mail)).collect();
     report(&Line {
         name: "import",

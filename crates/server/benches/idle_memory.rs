@@ -3,93 +3,44 @@
 //! A server with an empty store is measured, then with connections that have each made one request as a
 //! logged-in user and stay open. `cargo bench -p scrinium-server --bench idle_memory`.
 
-#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark stops at the first error")]
+#![allow(clippy::cast_precision_loss, reason = "a benchmark")]
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use base64::Engine;
-use scrinium_bench::{Against, Line, folder, report};
+use scrinium_bench::client::Connection;
+use scrinium_bench::process::memory_bytes;
+use scrinium_bench::server::Server;
+use scrinium_bench::{Against, Line, report};
 
 const CONNECTIONS: usize = 2000;
 const ROUNDS: usize = 3;
-const PASSWORD: &str = "a password of the benchmark";
 const SERVER_LIMIT_MB: f64 = 100.0;
 const USER_LIMIT_KB: f64 = 64.0;
 
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(data_dir: &Path) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
-        let child = Command::new(env!("CARGO_BIN_EXE_scrinium"))
-            .args(["serve", "--data-dir"])
-            .arg(data_dir)
-            .env("SCRINIUM_HTTP__LISTEN", &address)
-            .env("SCRINIUM_ADMIN_PASSWORD", PASSWORD)
-            .env("SCRINIUM_TRACING__LEVEL", "warn")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let began = Instant::now();
-        while TcpStream::connect(&address).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(60), "the server did not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { child, address }
-    }
-
-    /// Resident memory in KB.
-    fn memory_kb(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Resident memory in KB.
+fn memory_kb(server: &Server) -> f64 {
+    memory_bytes(server.process_id()) / 1024.0
 }
 
 /// A connection that has made one request and stays open.
-fn connect(address: &str) -> TcpStream {
-    let credentials = base64::engine::general_purpose::STANDARD.encode(format!("admin:{PASSWORD}"));
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET /_all_dbs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {credentials}\r\n\r\n")
-        .unwrap();
-    let mut answer = [0; 4096];
-    let length = stream.read(&mut answer).unwrap();
-    assert!(
-        answer.starts_with(b"HTTP/1.1 200"),
-        "{}",
-        String::from_utf8_lossy(answer.get(..length).unwrap())
-    );
-    stream
+fn connect(server: &Server) -> Connection {
+    let mut connection = server.connect();
+    connection.request("GET", "/_all_dbs", "");
+    connection
 }
 
 fn main() {
     let (mut idle_mb, mut user_kb) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let folder = folder();
-        let server = Server::start(folder.path());
+        let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[]);
         std::thread::sleep(Duration::from_secs(2));
-        let idle = server.memory_kb();
-        let mut connections = vec![connect(&server.address)];
+        let idle = memory_kb(&server);
+        let mut connections = vec![connect(&server)];
         std::thread::sleep(Duration::from_secs(1));
-        let one = server.memory_kb();
-        connections.extend((1..CONNECTIONS).map(|_| connect(&server.address)));
+        let one = memory_kb(&server);
+        connections.extend((1..CONNECTIONS).map(|_| connect(&server)));
         std::thread::sleep(Duration::from_secs(2));
-        let each = (server.memory_kb() - one) / (CONNECTIONS - 1) as f64;
+        let each = (memory_kb(&server) - one) / (CONNECTIONS - 1) as f64;
         eprintln!(
             "round {round}: {:.1} MB idle, {each:.1} KB for each of {} connections",
             idle / 1024.0,

@@ -1,0 +1,185 @@
+//! A server in a process of its own, with a fresh store, and a discussion database on it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a benchmark stops at the first error"
+)]
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::Connection;
+use crate::discussion::{date, document, id};
+use crate::process::{Process, command};
+use crate::{folder, scatter};
+
+const PASSWORD: &str = "a password of the benchmark";
+const AT_ONCE: u64 = 2000;
+
+/// A server that ends, and whose folder goes, when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Server {
+    /// Starts the program with configuration keys from its environment, such as `SCRINIUM_MEMORY__BUDGET`, and waits
+    /// until it answers.
+    ///
+    /// # Panics
+    /// If it does not within a minute.
+    #[must_use]
+    pub fn start(program: &str, settings: &[(&str, &str)]) -> Self {
+        let folder = folder();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let mut command = command(program, None);
+        command.args(["serve", "--data-dir"]).arg(folder.path());
+        command.env("SCRINIUM_HTTP__LISTEN", address.to_string());
+        command.env("SCRINIUM_ADMIN_PASSWORD", PASSWORD).env("SCRINIUM_TRACING__LEVEL", "warn");
+        command.envs(settings.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut process = Process::start(&mut command, Signal::KILL);
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(!process.has_ended(), "the server ended at once");
+            assert!(began.elapsed() < Duration::from_secs(60), "the server did not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { process, address, _folder: folder }
+    }
+
+    /// A connection of the administrator.
+    #[must_use]
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.address, "admin", PASSWORD)
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+/// A database of the discussion's documents, and their revisions.
+#[derive(Debug)]
+pub struct Discussion {
+    /// `/` and its name.
+    pub path: String,
+    revisions: Vec<Mutex<String>>,
+}
+
+impl Discussion {
+    /// Makes a database with so many documents.
+    ///
+    /// # Panics
+    /// If the server refuses something.
+    #[must_use]
+    pub fn fill(server: &Server, name: &str, documents: u64) -> Self {
+        let path = format!("/{name}");
+        server.connect().request("PUT", &path, "");
+        let mut discussion = Self { path, revisions: Vec::new() };
+        discussion.grow(server, documents);
+        discussion
+    }
+
+    /// Adds documents until there are so many.
+    ///
+    /// # Panics
+    /// If the server refuses something.
+    pub fn grow(&mut self, server: &Server, documents: u64) {
+        let starts: Vec<u64> = (self.documents()..documents).step_by(AT_ONCE as usize).collect();
+        // One makes documents while the other's are stored.
+        let writers = starts.len().min(2);
+        let path = self.path.as_str();
+        let write = |writer: usize| {
+            let mut connection = server.connect();
+            let parts = starts.iter().skip(writer).step_by(writers);
+            parts.map(|start| (*start, store(&mut connection, path, *start, documents))).collect()
+        };
+        let mut stored: Vec<(u64, Vec<String>)> = std::thread::scope(|scope| {
+            let write = &write;
+            let threads: Vec<_> = (0..writers).map(|writer| scope.spawn(move || write(writer))).collect();
+            threads.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect()
+        });
+        stored.sort();
+        self.revisions.extend(stored.into_iter().flat_map(|(_, revisions)| revisions).map(Mutex::new));
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.revisions.len() as u64
+    }
+
+    /// Gives a document another date, as one who has it open: no look at it before. Clients may share a database.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    pub fn update(&self, connection: &mut Connection, random: u64) {
+        let number = random % self.documents();
+        let mut revision = self.revisions[number as usize].lock().unwrap();
+        let mut next = document(number);
+        next["_rev"] = json!(*revision);
+        next["Date"] = json!(date(scatter(random)));
+        let answer = connection.request("PUT", &format!("{}/{}", self.path, id(number)), &next.to_string());
+        *revision = revision_of(answer);
+    }
+
+    /// Reads 30 entries of a view, addressed as `discussion/_view/all%20documents`.
+    ///
+    /// # Panics
+    /// If there are no entries there.
+    pub fn read_page<'a>(&self, connection: &'a mut Connection, view: &str, parameters: &str) -> &'a str {
+        let path = format!("{}/_design/{view}?limit=30&{parameters}", self.path);
+        let answer = connection.request("GET", &path, "");
+        assert!(answer.contains("\"id\":"), "{path}: {answer}");
+        answer
+    }
+
+    /// Stores a design document and waits until its views are built; gives its revision.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    pub fn build(&self, connection: &mut Connection, design: &Value) -> String {
+        let path = format!("{}/{}", self.path, design["_id"].as_str().unwrap());
+        let revision = revision_of(connection.request("PUT", &path, &design.to_string()));
+        let view = design["views"].as_object().unwrap().keys().next().unwrap().replace(' ', "%20");
+        connection.request("GET", &format!("{path}/_view/{view}?limit=0&update=true"), "");
+        revision
+    }
+
+    /// Removes a design document and its indexes.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    pub fn remove(&self, connection: &mut Connection, design: &Value, revision: &str) {
+        let path = format!("{}/{}?rev={revision}", self.path, design["_id"].as_str().unwrap());
+        connection.request("DELETE", &path, "");
+        connection.request("POST", &format!("{}/_view_cleanup", self.path), "");
+    }
+}
+
+fn store(connection: &mut Connection, path: &str, start: u64, documents: u64) -> Vec<String> {
+    let list: Vec<Value> = (start..documents.min(start + AT_ONCE)).map(document).collect();
+    let answer =
+        connection.request("POST", &format!("{path}/_bulk_docs"), &json!({"docs": list}).to_string());
+    let results: Vec<Value> = serde_json::from_str(answer).unwrap();
+    results.iter().map(|result| result["rev"].as_str().unwrap().to_owned()).collect()
+}
+
+fn revision_of(answer: &str) -> String {
+    let answer: Value = serde_json::from_str(answer).unwrap();
+    answer["rev"].as_str().unwrap().to_owned()
+}
