@@ -185,6 +185,7 @@ impl Database {
     ) -> Result<scrinium_store::Commit> {
         let database = Arc::clone(self);
         let change_number = writer.header.change_number;
+        let has_designs = writer.header.design_count != 0;
         let commit = self.store().submit_after(writer.failures, batch)?;
         commit.then(move |stored| {
             if stored {
@@ -195,6 +196,9 @@ impl Database {
                 });
             }
             done(stored);
+            if stored {
+                database.note_change(has_designs);
+            }
             drop(keep);
         });
         Ok(commit)

@@ -10,12 +10,13 @@ use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use serde_json::{Map, Value};
 
+use crate::collation::Collation;
 use crate::content::Contents;
 use crate::content::collector::Collected;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
-use crate::view::Engines;
+use crate::view::{Announced, Engines};
 use crate::{keys, names};
 
 /// Databases kept ready though nobody uses them; some KB each.
@@ -34,11 +35,19 @@ pub struct DatabaseOptions {
     /// A view that depends on the time (`@Now`, `@Today`) is evaluated anew, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
     pub time_variant_seconds: i64,
+    /// Which collation orders the keys of indexes; looked at when the databases are opened.
+    #[doc(hidden)]
+    pub collation: Collation,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { document_max_bytes: 8 << 20, attachment_max_bytes: 1 << 30, time_variant_seconds: 15 * 60 }
+        Self {
+            document_max_bytes: 8 << 20,
+            attachment_max_bytes: 1 << 30,
+            time_variant_seconds: 15 * 60,
+            collation: Collation::default(),
+        }
     }
 }
 
@@ -57,6 +66,8 @@ pub(crate) struct Common {
     tasks: OnceLock<Tasks>,
     rebuild_dir: RwLock<PathBuf>,
     pub(crate) engines: Engines,
+    pub(crate) collation: Collation,
+    pub(crate) announced: Announced,
 }
 
 impl Common {
@@ -142,6 +153,8 @@ impl Databases {
                 guard: OnceLock::new(),
                 tasks: OnceLock::new(),
                 engines: Engines::default(),
+                collation: options.collation,
+                announced: Announced::default(),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,
@@ -150,6 +163,14 @@ impl Databases {
             catalog: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.shared.common.store
+    }
+
+    pub(crate) fn announced(&self) -> &Announced {
+        &self.shared.common.announced
     }
 
     /// Has the documents of certain databases checked from now on. Only the first call counts.
@@ -237,12 +258,6 @@ impl Databases {
         let number = number.ok_or_else(DatabaseError::no_database)?;
         let number = number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))?;
         Database::load(&self.shared.common, number)
-    }
-
-    /// The databases that somebody uses or used not long ago.
-    #[must_use]
-    pub fn in_use(&self) -> Vec<Arc<Database>> {
-        self.shared.open.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Drops a database: it is gone, durably, when this returns. What it held is removed by

@@ -9,6 +9,7 @@
 mod access;
 mod attachment;
 mod changes;
+mod collation;
 mod content;
 mod database;
 mod databases;
@@ -36,6 +37,8 @@ pub use access::list::AccessList;
 pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
+#[doc(hidden)]
+pub use collation::Collation;
 pub use content::Content;
 pub use content::collector::Collected;
 pub use content::upload::Upload;
@@ -49,6 +52,6 @@ pub use folder::members::{
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
-pub use rows::{Freshness, Row, RowQuery, Rows};
+pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::{MAX_EDITS, Update, Updated};

@@ -103,8 +103,10 @@ impl Database {
         let design = design.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(&design);
         let group = self.view_group(design)?;
         let view = group.view(&name).ok_or_else(DatabaseError::missing)?;
-        if query.update {
-            self.update_views(&group)?;
+        let was_discarded = view.index.usage.is_discarded();
+        let _reading = view.index.usage.begin();
+        if query.update || was_discarded {
+            self.update_views_for(&group, view)?;
         }
         self.find_in_index((query, access), plan, view, begun)
     }

@@ -61,12 +61,26 @@ pub struct RowQuery {
     pub next_page: bool,
     /// Begin behind the row where an earlier page ended, as [`Rows::next_page`] told.
     pub from: Option<String>,
+    /// The categories of a formula view or folder are rows too, and some of them are collapsed. Keys then stand for
+    /// all that begins with them.
+    pub categories: Option<CategoryQuery>,
     /// What the one who asks may read.
     pub access: Access,
     /// In the order of this column first, then of the view's own; of columns that the view offers for it.
     pub resort: Option<String>,
     /// In which direction, of a column that offers both.
     pub resort_descending: Option<bool>,
+}
+
+/// Which categories are expanded: shown with what is in them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CategoryQuery {
+    /// Those of lower levels; what lies in one of this level or a higher one is hidden. `None`: all.
+    pub level: Option<u32>,
+    /// Keys of categories that are expanded whatever their level; at most 1,000.
+    pub expand: Vec<Value>,
+    /// Keys of categories that are collapsed whatever their level; at most 1,000.
+    pub collapse: Vec<Value>,
 }
 
 impl Default for RowQuery {
@@ -93,6 +107,7 @@ impl Default for RowQuery {
             at: None,
             next_page: false,
             from: None,
+            categories: None,
             access: Access::everything(),
             resort: None,
             resort_descending: None,
@@ -140,6 +155,11 @@ pub struct Row {
     pub error: Option<&'static str>,
     /// In a page of a folder: where in it the document is.
     pub place: Option<Place>,
+    /// How deep the row is: in a page with categories, how many of these it lies in; in a view with responses, how many
+    /// documents it is beneath; the sum where it is both.
+    pub level: Option<u32>,
+    /// The row is that of a category, and whether it is expanded.
+    pub expanded: Option<bool>,
 }
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.

@@ -11,18 +11,24 @@ pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
 mod folder;
+mod follow;
+pub(crate) mod hierarchy;
+mod info;
 mod options;
+mod policy;
 mod read;
 mod registry;
 mod resort;
 mod scripts;
+mod stand_in;
 pub(crate) mod streams;
 mod unique;
 mod update;
+mod usage;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_mango::IndexDefinition;
@@ -36,9 +42,11 @@ use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
 use collection::Collection;
 use definition::{Definition, Source};
+use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
 
+pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
 pub(crate) use scripts::Engines;
@@ -62,6 +70,12 @@ pub(crate) struct Views {
     wanted: Mutex<HashSet<String>>,
     /// Folders, in the same way.
     wanted_folders: Mutex<HashSet<String>>,
+    /// The update task will look at the database.
+    announced: AtomicBool,
+    /// Design documents with views that follow by themselves, and of which generation that is known.
+    followed: Mutex<Option<(u64, Arc<[String]>)>>,
+    /// One more than the last generation of which it is known that there are none.
+    unfollowed: AtomicU64,
 }
 
 /// Definitions that queries choose among.
@@ -74,9 +88,13 @@ pub(crate) struct Group {
     resorted: Vec<Resorted>,
     /// What the design document was before it changed, as long as views of now are not built: it answers for them.
     before: Mutex<Option<Arc<Group>>>,
+    policies: Policies,
+    /// So many of the views are noted as built.
+    remembered: AtomicUsize,
 }
 
 /// A view and its index.
+#[derive(Clone)]
 pub(crate) struct View {
     pub(crate) definition: Arc<Definition>,
     pub(crate) index: Arc<ViewIndex>,
@@ -94,11 +112,6 @@ impl Views {
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
-
-    /// The views of this design document are brought up to date soon.
-    pub(crate) fn want(&self, design: &str) {
-        self.wanted.lock().insert(design.to_owned());
-    }
 }
 
 impl View {
@@ -108,6 +121,11 @@ impl View {
 }
 
 impl Group {
+    fn new(views: Vec<View>, resorted: Vec<Resorted>, policies: Policies, before: Option<Arc<Self>>) -> Self {
+        let before = Mutex::new(before);
+        Self { views, resorted, before, policies, remembered: AtomicUsize::new(0) }
+    }
+
     /// The views now and, while some of them are not built, those before.
     fn with_before(self: &Arc<Self>) -> impl Iterator<Item = Arc<Self>> + use<> {
         let before = self.before.lock().clone();
@@ -131,30 +149,50 @@ impl Database {
         let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
         let now = self.view_group(design)?;
         now.begin_order(self, now.view(view).ok_or_else(missing)?, &query)?;
+        let asked = now.answering(view, &query).ok_or_else(missing)?;
+        let was_discarded = asked.index.usage.is_discarded();
+        let _reading = asked.index.usage.begin();
         let group = match query.freshness {
             Freshness::UpToDate => Arc::clone(&now),
             _ => self.answering(design, view, &query, &now),
         };
-        let is_built = |group: &Group| group.answering(view, &query).is_some_and(View::is_built);
+        let answering = group.answering(view, &query).ok_or_else(missing)?;
+        let _answering = answering.index.usage.begin();
         match query.freshness {
-            // Views that are not built are left to the background where there are others to answer for them.
-            Freshness::Usual if now.before.lock().is_some() && is_built(&group) => {
-                self.update_built_views(&group)?;
-            }
-            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
+            Freshness::Usual => self.update_as_usual(&now, &group, answering)?,
+            Freshness::UpToDate => self.update_views_for(&now, asked)?,
+            // It is not there because nobody read it for long, which now somebody does.
+            _ if was_discarded => self.update_as_usual(&now, &group, answering)?,
             Freshness::AsItStands => {}
-            Freshness::UpToDateSoon => self.views.want(design),
+            Freshness::UpToDateSoon => {
+                asked.index.wanted.store(true, Ordering::Release);
+                self.want_views(design);
+            }
         }
-        read::rows(self, group.answering(view, &query).ok_or_else(missing)?, &query)
+        if let Err(error) = self.remember(design, &now) {
+            tracing::warn!(%error, view, "which views are built could not be noted");
+        }
+        read::rows(self, answering, &query)
     }
 
-    /// The views that answer for one of `now`: while it is not built, those before the design document changed, if
-    /// they had one of that name. It is then built in the background.
-    fn answering(&self, design: &str, view: &str, query: &RowQuery, now: &Arc<Group>) -> Arc<Group> {
-        let Some(before) = now.before.lock().clone() else { return Arc::clone(now) };
-        self.views.wanted.lock().insert(design.to_owned());
-        let is_built = |group: &Group| group.answering(view, query).is_some_and(View::is_built);
-        if !is_built(now) && is_built(&before) { before } else { Arc::clone(now) }
+    /// Brings `view` up to date in `group`, the views that answer for those of `now`, if its policy says that a read
+    /// does. One that was never built is built, whatever the policy.
+    fn update_as_usual(self: &Arc<Self>, now: &Group, group: &Group, view: &View) -> Result<()> {
+        let stands = match now.policies.get(&view.definition.name) {
+            UpdatePolicy::OnRead | UpdatePolicy::Automatic => false,
+            UpdatePolicy::Every(age) => view.index.is_younger_than(age),
+            UpdatePolicy::Manual => true,
+        };
+        if stands && view.is_built() {
+            return Ok(());
+        }
+        // Views that are not built are left to the background where there are others to answer for them.
+        let others_answer = now.before.lock().is_some();
+        if others_answer {
+            self.update_built_views_for(group, view)
+        } else {
+            self.update_views_for(group, view)
+        }
     }
 
     /// `_design/x/_info`: how large the indexes are and what they have reached.
@@ -166,11 +204,11 @@ impl Database {
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
-        let size: u64 = group.kept().map(|view| view.index.size_bytes(self.store())).sum();
         let all = Access::everything();
         let entries =
             group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
         let updating = group.kept().any(|view| view.index.is_updating());
+        let progress = info::progress(self, &group, reached < last || updating);
         let errors: serde_json::Map<String, Value> = group
             .views
             .iter()
@@ -187,6 +225,8 @@ impl Database {
                 "signature": signature(&group),
                 "update_seq": reached,
                 "pending_changes": last.saturating_sub(reached),
+                "progress": progress.percent,
+                "eta_seconds": progress.eta_s,
                 "updater_running": updating,
                 "compact_running": false,
                 "waiting_commit": false,
@@ -194,20 +234,21 @@ impl Database {
                 "purge_seq": 0,
                 "entries": entries,
                 "errors": errors,
-                "sizes": {"file": size, "active": size, "external": size},
+                "sizes": info::sizes(self, &group)?,
             }
         }))
     }
 
-    /// Brings the views of a design document up to date.
+    /// Brings the views of a design document up to date, but for those whose policy keeps them as they are.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn update_view_group(self: &Arc<Self>, design: &str) -> Result<()> {
         let group = self.view_group(design)?;
-        self.update_views(&group)?;
-        *group.before.lock() = None;
-        Ok(())
+        self.update_chosen(&group, |view| {
+            view.index.wanted.swap(false, Ordering::AcqRel) || group.follows_reads(view)
+        })?;
+        self.settle(design, &group)
     }
 
     /// Brings all views and folders up to date, or those of one name; `rebuild` builds them anew from all documents,
@@ -228,7 +269,8 @@ impl Database {
             if rebuild {
                 self.rebuild_views(views)?;
             }
-            self.update_view_group(&design)?;
+            self.update_chosen(&group, |view| is_wanted(&view))?;
+            self.settle(&design, &group)?;
         }
         Ok(found + self.update_all_folders(name, rebuild)?)
     }
@@ -246,12 +288,18 @@ impl Database {
     /// What the store reports.
     pub fn clean_up_views(self: &Arc<Self>) -> Result<usize> {
         self.check_there()?;
-        let mut used = HashSet::new();
-        for design in self.design_names()? {
-            let groups = self.view_group(&design)?.with_before();
-            used.extend(groups.flat_map(|group| group.identities().collect::<Vec<_>>()));
+        let (mut used, mut there) = (HashSet::new(), HashSet::new());
+        let designs = self.design_names()?;
+        // Nobody holds the indexes of those that are gone.
+        self.views.groups.lock().retain(|design, _| designs.contains(design));
+        for design in designs {
+            let group = self.view_group(&design)?;
+            self.remember(&design, &group)?;
+            there.extend(group.views.iter().map(|view| (design.clone(), view.definition.name.clone())));
+            used.extend(group.with_before().flat_map(|group| group.identities().collect::<Vec<_>>()));
         }
         used.extend(self.folder_identities()?);
+        self.forget_views(|design, view| there.contains(&(design.to_owned(), view.to_owned())))?;
         registry::drop_unused(self, &used)
     }
 
@@ -320,22 +368,12 @@ impl Database {
                 Ok(View { definition: Arc::new(definition), index, folder: None })
             })
             .collect::<Result<Vec<View>>>()?;
-        let resorted = views.iter().map(|view| Resorted::all(self, &view.definition));
-        let resorted = resorted.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-        let mut groups = self.views.groups.lock();
-        let before = groups.get(design).and_then(|(_, group)| self.stand_in(group, &views));
-        let group = Arc::new(Group { views, resorted, before: Mutex::new(before) });
-        groups.insert(design.to_owned(), (generation, Arc::clone(&group)));
+        let policies = Policies::of(&parsed);
+        let before = self.stand_in(design, &views, &policies)?;
+        let resorted = Resorted::all(self, &views)?;
+        let group = Arc::new(Group::new(views, resorted, policies, before));
+        self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
-    }
-
-    /// What can answer for `views` until they are built, if that takes long.
-    fn stand_in(&self, before: &Arc<Group>, views: &[View]) -> Option<Arc<Group>> {
-        let is_slow = self.visible_change_number() > update::BUILD_FROM_CHANGES;
-        if !is_slow || views.iter().all(View::is_built) {
-            return None;
-        }
-        before.with_before().find(|group| group.views.iter().any(View::is_built))
     }
 
     /// Approximate bytes of everything derived from this database's documents.

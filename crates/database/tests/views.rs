@@ -109,7 +109,7 @@ fn categories_have_counts_and_totals() {
     assert_eq!(totals(all), [("null".to_owned(), total(5, 85.0))]);
     let groups = RowQuery { group_level: Some(1), ..RowQuery::default() };
     let expected = [
-        (r#"[""]"#.to_owned(), total(2, 35.0)),
+        (r"[null]".to_owned(), total(2, 35.0)),
         (r#"["home"]"#.to_owned(), total(1, 20.0)),
         (r#"["work"]"#.to_owned(), total(2, 30.0)),
     ];

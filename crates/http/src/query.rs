@@ -104,16 +104,43 @@ fn quoted(text: &str) -> String {
 /// What to read of `_all_docs` or a view: from the address first, then from the body's members, which win.
 pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Result<RowQuery> {
     let mut rows = RowQuery::default();
-    let mut range_given = false;
+    let (mut range_given, mut categories) = (false, None);
     let members = body.into_iter().flatten().map(|(name, value)| (name.as_str(), Given::Json(value)));
     for (name, value) in query.iter().chain(members) {
-        range_given |= apply(&mut rows, name, value)?;
+        match name {
+            "categories" => categories = Some(value.boolean()?),
+            "level" | "expand" | "collapse" => apply_to_categories(&mut rows, name, value)?,
+            _ => range_given |= apply(&mut rows, name, value)?,
+        }
+    }
+    match categories {
+        None => {}
+        Some(true) => drop(rows.categories.get_or_insert_default()),
+        Some(false) => rows.categories = None,
     }
     if range_given && rows.keys.is_some() {
         let reason = "`keys` is incompatible with `key`, `start_key` and `end_key`";
         return Err(HttpError::query_parse(reason));
     }
     Ok(rows)
+}
+
+/// Says which categories are expanded, which asks for categories as rows.
+fn apply_to_categories(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<()> {
+    let categories = rows.categories.get_or_insert_default();
+    if name == "level" {
+        categories.level = Some(u32::try_from(value.count()?).unwrap_or(u32::MAX));
+        return Ok(());
+    }
+    let Value::Array(keys) = value.json()? else {
+        return Err(HttpError::bad_request(format!("`{name}` must be an array of categories' keys.")));
+    };
+    if name == "expand" {
+        categories.expand = keys;
+    } else {
+        categories.collapse = keys;
+    }
+    Ok(())
 }
 
 /// Sets one parameter; true if it is a bound of the range of keys.
@@ -206,6 +233,8 @@ pub(crate) fn revision_list(text: &str) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use scrinium_database::CategoryQuery;
+
     use super::*;
 
     fn refused(text: &str) -> String {
@@ -225,5 +254,17 @@ mod tests {
         assert_eq!(refused("descending=1"), "query_parse_error: Invalid boolean parameter: \"1\"");
         assert_eq!(refused("resort_order=up"), "query_parse_error: Invalid value for `resort_order`.");
         assert_eq!(refused("key=a"), "bad_request: invalid UTF-8 JSON");
+        assert_eq!(refused("expand=%22a%22"), "bad_request: `expand` must be an array of categories' keys.");
+        assert_eq!(refused("level=all"), "query_parse_error: Invalid value for integer: \"all\"");
+    }
+
+    #[test]
+    fn what_is_expanded_asks_for_categories() {
+        let asked = |text| row_query(&Query::parse(Some(text)).unwrap(), None).unwrap().categories;
+        assert_eq!(asked("limit=1"), None);
+        assert_eq!(asked("categories=true"), Some(CategoryQuery::default()));
+        let level = CategoryQuery { level: Some(0), ..CategoryQuery::default() };
+        assert_eq!(asked("level=0"), Some(level));
+        assert_eq!(asked("categories=false&level=0"), None);
     }
 }

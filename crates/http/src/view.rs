@@ -239,6 +239,11 @@ impl Source for Several {
 
 fn push_row(text: &mut String, row: &Row) {
     text.push('{');
+    if let (Some(level), Some(_)) = (row.level, row.expanded) {
+        text.push_str("\"category\":true,");
+        push_level(text, level);
+        text.push(',');
+    }
     if let Some(id) = &row.id {
         text.push_str("\"id\":");
         push_string(text, id);
@@ -254,6 +259,17 @@ fn push_row(text: &mut String, row: &Row) {
         text.push_str(",\"value\":");
         text.push_str(value);
     }
+    match (row.level, row.expanded) {
+        (None, _) => {}
+        (Some(_), Some(expanded)) => {
+            text.push_str(",\"expanded\":");
+            text.push_str(if expanded { "true" } else { "false" });
+        }
+        (Some(level), None) => {
+            text.push(',');
+            push_level(text, level);
+        }
+    }
     if let Some(document) = &row.document {
         text.push_str(",\"doc\":");
         text.push_str(document);
@@ -262,6 +278,12 @@ fn push_row(text: &mut String, row: &Row) {
         push_place(text, *place);
     }
     text.push('}');
+}
+
+/// How many categories the row lies in.
+fn push_level(text: &mut String, level: u32) {
+    text.push_str("\"level\":");
+    text.push_str(&level.to_string());
 }
 
 /// Where the row's document is in a folder.

@@ -15,7 +15,6 @@
 //! outnumber its entries, the entries move to a new place and nobody reads the old one again. That bounds
 //! what a read can meet, however often an index has been turned over.
 
-use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Family, KeyRange};
 
 use crate::IndexError;
@@ -40,6 +39,8 @@ const PLACE_BYTES: usize = 4;
 pub(crate) struct Layout {
     pub(crate) id: u64,
     pub(crate) columns: usize,
+    /// The version of the collation that orders the keys.
+    pub(crate) collation: u32,
 }
 
 /// The state record.
@@ -142,7 +143,7 @@ impl Layout {
 
     pub(crate) fn put_state(&self, batch: &mut Batch, state: State) {
         let mut value = vec![VERSION, u8::try_from(self.columns).unwrap_or(u8::MAX)];
-        value.extend_from_slice(&COLLATION_VERSION.to_be_bytes());
+        value.extend_from_slice(&self.collation.to_be_bytes());
         value.extend_from_slice(&state.next_place.to_be_bytes());
         value.extend_from_slice(&state.reached.to_be_bytes());
         value.extend_from_slice(&state.entries.to_be_bytes());
@@ -163,7 +164,7 @@ impl Layout {
         if usize::from(columns) != self.columns {
             return Err(IndexError::Outdated { id, what: "number of sums" });
         }
-        if u32::from_be_bytes(*collation) != COLLATION_VERSION {
+        if u32::from_be_bytes(*collation) != self.collation {
             return Err(IndexError::Outdated { id, what: "collation" });
         }
         Ok(State {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Direction, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
@@ -43,13 +44,21 @@ impl Index {
     /// [`IndexError::Outdated`] and [`IndexError::Damaged`]: [`drop_index`](Self::drop_index), open, and build again.
     /// [`IndexError::NewerFormat`], [`IndexError::Unsupported`], [`IndexError::Store`].
     pub fn open(store: &Store, id: u64, sums: usize) -> Result<Self, IndexError> {
+        Self::open_collated(store, id, sums, COLLATION_VERSION)
+    }
+
+    /// As [`open`](Self::open), with keys of another version of the collation, which the index notes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`IndexError::Outdated`] if it was begun with a version other than `collation`.
+    pub fn open_collated(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Self, IndexError> {
         if sums > COLUMNS_MAX {
             return Err(IndexError::Unsupported { what: "so many sums" });
         }
         if id == u64::MAX {
             return Err(IndexError::Unsupported { what: "the highest number" });
         }
-        let layout = Layout { id, columns: sums };
+        let layout = Layout { id, columns: sums, collation };
         let snapshot = store.snapshot();
         let (tree, state) = match snapshot.get(STATE, &id.to_be_bytes())? {
             Some(state) => load(layout, &snapshot, layout.read_state(&state)?)?,
@@ -157,6 +166,14 @@ impl Index {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Number of removed entries that may still take room in the store, at most; counted chunk by chunk, so not for every
+    /// request.
+    #[must_use]
+    pub fn debris(&self) -> u64 {
+        let tree = self.published.lock().tree.clone();
+        tree.debris()
     }
 
     /// Memory of the tree in bytes; counted node by node, so not for every request.

@@ -102,6 +102,10 @@ impl Rows {
         *self = new;
     }
 
+    fn debris(&self) -> u64 {
+        self.places.iter().map(|place| u64::from(place.debris)).sum()
+    }
+
     fn bytes(&self) -> usize {
         self.fences.capacity()
             + (self.ends.capacity() + self.places.capacity() + self.counts.capacity()) * 8
@@ -195,6 +199,11 @@ impl Node {
     pub(crate) fn bytes(&self) -> usize {
         let own = size_of::<Self>() + self.rows.bytes() + self.children.capacity() * size_of::<Arc<Self>>();
         own + self.children.iter().map(|child| child.bytes()).sum::<usize>()
+    }
+
+    /// Removed entries of the chunks below it. Only chunks have a place that entries can be removed from.
+    pub(crate) fn debris(&self) -> u64 {
+        self.rows.debris() + self.children.iter().map(|child| child.debris()).sum::<u64>()
     }
 }
 

@@ -61,6 +61,11 @@ impl Tree {
         self.root.bytes()
     }
 
+    /// Removed entries, chunk by chunk.
+    pub(crate) fn debris(&self) -> u64 {
+        self.root.debris()
+    }
+
     /// The chunk that a key belongs to; `None` if there are no chunks.
     pub(crate) fn chunk_of(&self, key: &[u8]) -> Option<Chunk<'_>> {
         self.descend(|node| node.find(key), |_, _| {})

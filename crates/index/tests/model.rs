@@ -186,6 +186,7 @@ fn debris_stays_bounded() {
         }
         index.update(changes, Batch::new(), round).unwrap();
         let checked = index.reader().unwrap().check().unwrap();
+        assert_eq!(index.debris(), checked.debris);
         assert!(checked.debris <= checked.entries + 64 * checked.chunks, "{checked:?}");
         assert!(checked.chunks <= checked.entries / 16 + 2, "{checked:?}");
     }

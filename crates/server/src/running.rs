@@ -68,8 +68,7 @@ impl Running {
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
-        let upkeep =
-            upkeep::run(storage.databases.clone(), ground.tasks().clone(), ground.shutdown().clone());
+        let upkeep = upkeep::run(storage.databases.clone(), Arc::clone(ground));
         Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), port })
     }
 

@@ -54,6 +54,8 @@ impl Storage {
             databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
+        // It is read whenever indexes are looked for that nobody reads.
+        configuration.on_change("view.discard_after", |_| Ok(()));
         for key in ["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"] {
             let databases = self.databases.clone();
             configuration.on_change(key, move |settings| {
@@ -98,5 +100,6 @@ fn database_options(settings: &Settings) -> DatabaseOptions {
         document_max_bytes: usize::try_from(settings.document.max_bytes).unwrap_or(usize::MAX),
         attachment_max_bytes: settings.attachment.max_bytes,
         time_variant_seconds: i64::try_from(settings.view.time_variant_refresh.as_secs()).unwrap_or(i64::MAX),
+        ..DatabaseOptions::default()
     }
 }

@@ -1,39 +1,62 @@
-//! What a server does by itself: views and folders that were asked to be brought up to date, contents that
-//! nobody refers to, what dropped databases and folders have left.
+//! What a server does by itself: views and folders that are brought up to date, indexes that nobody reads, contents
+//! that nobody refers to, what dropped databases and folders have left.
 
-use std::collections::VecDeque;
+mod views;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_database::{Database, DatabaseError, Databases};
-use scrinium_statistics::Tasks;
-use tokio::task::{JoinError, JoinSet};
+use scrinium_database::{DatabaseError, Databases};
+use scrinium_statistics::{Counter, Tasks};
+use tokio::task::JoinError;
+use tokio::time::Instant;
 
-use crate::shutdown::Shutdown;
+use crate::ground::Ground;
+use views::ViewUpdates;
 
-/// How soon views and folders follow that a reader wanted up to date soon.
+/// How soon views and folders follow that a reader wanted up to date soon, or whose policy says so; what changes within
+/// this time is taken together.
 const UPDATE_EVERY: Duration = Duration::from_millis(500);
 
 /// How often contents are collected and dropped databases cleared away.
 const COLLECT_EVERY: Duration = Duration::from_secs(30);
 
-/// Views of so many design documents are brought up to date at once; another waits rather than take more
-/// processors and disk from those who work.
-const UPDATES_AT_ONCE: usize = 2;
+/// How often indexes are looked for that nobody reads.
+const DISCARD_EVERY: Duration = Duration::from_secs(3600);
 
 /// Runs until the server stops.
-pub(crate) async fn run(databases: Databases, tasks: Tasks, shutdown: Shutdown) {
+pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
+    let shutdown = ground.shutdown().clone();
+    let discarded = ground.statistics().counter("View.Discarded");
     let mut update = tokio::time::interval(UPDATE_EVERY);
     let mut collect = tokio::time::interval(COLLECT_EVERY);
+    // Not at once: after a long time at rest everything has long been unread.
+    let mut look_for_unused = tokio::time::interval_at(Instant::now() + DISCARD_EVERY, DISCARD_EVERY);
     let mut updates = ViewUpdates::default();
     loop {
-        let (databases, tasks) = (databases.clone(), tasks.clone());
+        let (databases, tasks) = (databases.clone(), ground.tasks().clone());
         tokio::select! {
             () = shutdown.wait() => return,
-            _ = update.tick() => updates.begin(&databases),
-            Some(ended) = updates.running.join_next() => report(ended),
+            _ = update.tick() => {
+                if databases.has_announced() {
+                    let room = updates.room();
+                    let announced = tokio::task::spawn_blocking(move || databases.take_announced(room)).await;
+                    updates.take_up(announced.unwrap_or_default());
+                }
+                updates.begin();
+            }
+            Some(ended) = updates.ended() => {
+                report(ended);
+                updates.begin();
+            }
             _ = collect.tick() => {
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
+            }
+            _ = look_for_unused.tick() => {
+                let unused_for = ground.settings().view.discard_after;
+                if !unused_for.is_zero() {
+                    discard(databases, unused_for, discarded.clone()).await;
+                }
             }
         }
     }
@@ -47,52 +70,10 @@ fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
     }
 }
 
-/// What readers want brought up to date in the background.
-#[derive(Clone, PartialEq, Eq)]
-enum Wanted {
-    /// The views of a design document.
-    Views(String),
-    Folder(String),
-}
-
-/// Views and folders that wait for it, and those under way.
-#[derive(Default)]
-struct ViewUpdates {
-    /// In the order of asking.
-    waiting: VecDeque<(Arc<Database>, Wanted)>,
-    running: JoinSet<Result<(), DatabaseError>>,
-}
-
-impl ViewUpdates {
-    fn begin(&mut self, databases: &Databases) {
-        for database in databases.in_use() {
-            let views = database.take_wanted_views().into_iter().map(Wanted::Views);
-            let folders = database.take_wanted_folders().into_iter().map(Wanted::Folder);
-            for wanted in views.chain(folders) {
-                let is_same = |(of, waits): &(Arc<Database>, Wanted)| {
-                    of.number() == database.number() && *waits == wanted
-                };
-                if !self.waiting.iter().any(is_same) {
-                    self.waiting.push_back((Arc::clone(&database), wanted));
-                }
-            }
-        }
-        while self.running.len() < UPDATES_AT_ONCE
-            && let Some((database, wanted)) = self.waiting.pop_front()
-        {
-            self.running.spawn_blocking(move || {
-                let updated = match &wanted {
-                    Wanted::Views(design) => database.update_view_group(design),
-                    Wanted::Folder(name) => database.update_folder(name),
-                };
-                match updated {
-                    // A design document, a folder, or its database, may have gone meanwhile.
-                    Ok(()) | Err(DatabaseError::NotFound { .. }) => Ok(()),
-                    Err(error) => Err(error),
-                }
-            });
-        }
-    }
+/// Discards the indexes of views that nobody reads.
+async fn discard(databases: Databases, unused_for: Duration, discarded: Counter) {
+    let done = tokio::task::spawn_blocking(move || databases.discard_unused_views(unused_for)).await;
+    report(done.map(|done| done.map(|count| discarded.add(count as u64))));
 }
 
 fn collect_all(databases: &Databases, tasks: &Tasks) -> Result<(), DatabaseError> {

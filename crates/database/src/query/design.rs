@@ -23,7 +23,7 @@ impl Database {
         let id = definition.design();
         let created = self.edit_design(id, |design| Ok(definition.put_into_design(design)?))?;
         if created {
-            self.views.want(id.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(id));
+            self.want_views(id.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(id));
         }
         Ok(created)
     }

@@ -9,6 +9,7 @@ use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
 use serde_json::Value;
 
+use super::hierarchy::Hierarchy;
 use super::resort::Resort;
 use super::scripts::Functions;
 
@@ -126,6 +127,8 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) columns: Vec<Column>,
+    /// Responses are shown beneath the documents that they respond to.
+    pub(crate) responses: Option<Hierarchy>,
     pub(crate) keys: KeyOptions,
     /// What the view holds depends on the time of day (`@Now`, `@Today`), not on documents alone.
     pub(crate) is_time_variant: bool,

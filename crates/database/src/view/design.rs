@@ -12,20 +12,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_formula::Formula;
 use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce};
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
 use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
+use super::hierarchy::{self, Hierarchy};
 use super::options;
+use super::policy;
 use super::resort::Resort;
 use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
-const ENTRY_VERSION: u8 = 2;
+const ENTRY_VERSION: u8 = 3;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
@@ -96,7 +97,9 @@ fn language(design: &Value) -> Option<&str> {
 /// # Errors
 /// As [`parse`], and `compilation_error` for JavaScript.
 pub(crate) fn check(design: &Value) -> Result<()> {
-    for definition in parse(design)? {
+    let definitions = parse(design)?;
+    policy::check(design, &definitions)?;
+    for definition in definitions {
         let Some(script) = definition.script() else { continue };
         let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {
             error: error.error(),
@@ -146,6 +149,7 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
             Column::new("key".to_owned(), Some(Sort::Ascending)),
             Column::new("value".to_owned(), None),
         ],
+        responses: None,
         keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
@@ -166,6 +170,7 @@ fn parse_mango(design: &str, name: &str, view: &Value) -> Result<Definition> {
     Ok(Definition {
         name: name.to_owned(),
         columns: definition.fields().iter().map(column).collect(),
+        responses: None,
         keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
@@ -200,19 +205,23 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     };
     let place = format!("view `{name}`, selection");
     let selection = compile(selection, &place)?;
-    if selection.uses_responses() {
+    let responses = Hierarchy::parse(name, view, &selection)?;
+    if selection.uses_responses() && responses.is_none() {
         return Err(wrong(format!(
-            "{place}: @AllChildren and @AllDescendants are not available in views; select the responses by \
-             their fields, such as `Form` or `$REF`"
+            "{place}: @AllChildren and @AllDescendants need a view that shows responses, with \
+             `\"responses\": true`; else select the responses by their fields, such as `Form` or `$REF`"
         )));
     }
     let resorts = columns.iter().flat_map(|(_, _, resorts)| resorts).copied().collect();
     let (columns, formulas): (Vec<Column>, Vec<Formula>) =
         columns.into_iter().map(|(column, formula, _)| (column, formula)).unzip();
     let keys = options::keys(name, view, &columns, resorts)?;
+    let order = responses.as_ref().and_then(|responses| responses.order.as_ref());
+    let is_time_variant = formulas.iter().chain([&selection]).chain(order).any(Formula::is_time_variant);
     let definition = Definition {
         name: name.to_owned(),
-        is_time_variant: selection.is_time_variant() || formulas.iter().any(Formula::is_time_variant),
+        is_time_variant,
+        responses,
         source: Source::Formulas { selection, columns: formulas },
         columns,
         keys,
@@ -221,6 +230,9 @@ fn parse_formulas(_design: &str, name: &str, view: &Value) -> Result<Definition>
     let mut titles = HashSet::new();
     if let Some(twice) = definition.columns.iter().find(|column| !titles.insert(column.title.as_str())) {
         return Err(wrong(format!("view `{name}`: two columns are called `{}`", twice.title)));
+    }
+    if definition.responses.is_some() {
+        hierarchy::check(&definition)?;
     }
     if definition.totals().count() > MAX_TOTALS {
         return Err(wrong(format!("view `{name}`: at most {MAX_TOTALS} columns have totals")));
@@ -275,7 +287,7 @@ fn wrong_total(place: &str) -> DatabaseError {
     ))
 }
 
-fn compile(source: &str, place: &str) -> Result<Formula> {
+pub(super) fn compile(source: &str, place: &str) -> Result<Formula> {
     let formula = Formula::compile(source).map_err(|error| wrong(format!("{place}: {error}")))?;
     if formula.is_user_dependent() {
         let reason =
@@ -289,7 +301,11 @@ fn compile(source: &str, place: &str) -> Result<Formula> {
 pub(super) fn identity_of(view: &Value) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[ENTRY_VERSION]);
-    hasher.update(&COLLATION_VERSION.to_be_bytes());
+    let mut view = view.clone();
+    // When it is brought up to date does not tell what it holds.
+    if let Some(members) = view.as_object_mut() {
+        members.shift_remove("update");
+    }
     hasher.update(view.to_string().as_bytes());
     let mut identity = [0; 16];
     hasher.finalize_xof().fill(&mut identity);

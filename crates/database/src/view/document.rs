@@ -128,7 +128,8 @@ impl Fields for Document<'_> {
     }
 
     fn parent(&self) -> Option<String> {
-        match serde_json::from_str(self.fields.get_ignore_case("$REF")?).ok()? {
+        let json = self.json_of(self.fields.value_ignore_case("$REF")?)?;
+        match serde_json::from_slice(&json).ok()? {
             Value::String(id) => Some(id),
             _ => None,
         }

@@ -19,6 +19,7 @@ use scrinium_document::collation;
 use serde_json::Value;
 
 use super::definition::{ColumnOrder, Definition, Sort};
+use super::hierarchy::{self, Node};
 use super::streams::{plain, stream_of};
 use crate::wire::{Input, put_bytes, put_number};
 
@@ -93,7 +94,7 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
 }
 
 /// The value that has this sort key, if it tells.
-fn value_of_component(component: &[u8], sort: Sort) -> Option<Value> {
+pub(super) fn value_of_component(component: &[u8], sort: Sort) -> Option<Value> {
     match sort {
         Sort::Ascending => collation::value_of_key(component),
         Sort::Descending => {
@@ -121,10 +122,12 @@ pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, order: ColumnOrd
 
 /// A stored entry, taken apart.
 pub(crate) struct StoredEntry<'a> {
-    key: &'a [u8],
-    ends: Vec<usize>,
+    pub(super) key: &'a [u8],
+    pub(super) ends: Vec<usize>,
     /// The JSON of each column.
     pub(crate) columns: Vec<Cow<'a, str>>,
+    /// In a view with responses.
+    pub(super) node: Option<Node<'a>>,
 }
 
 impl<'a> StoredEntry<'a> {
@@ -141,6 +144,9 @@ impl<'a> StoredEntry<'a> {
         mut totals: impl Iterator<Item = f64>,
     ) -> Option<Self> {
         let key = plain(key);
+        if definition.responses.is_some() {
+            return hierarchy::decode(definition, key, value, totals);
+        }
         let mut input = Input::new(value);
         let count = input.number()?;
         let mut ends = Vec::new();
@@ -166,10 +172,23 @@ impl<'a> StoredEntry<'a> {
                 (json, _) => Cow::Borrowed(json),
             });
         }
-        Some(Self { key, ends, columns })
+        Some(Self { key, ends, columns, node: None })
+    }
+
+    /// How deep it is among the responses, in a view with these.
+    pub(crate) fn level(&self) -> Option<u32> {
+        self.node.as_ref().map(Node::level)
+    }
+
+    /// Its key as the reader sees it.
+    pub(crate) fn key_json(&self, definition: &Definition) -> String {
+        self.node.as_ref().map_or_else(|| definition.key_json(&self.columns), Node::key_json)
     }
 
     pub(crate) fn id(&self) -> Option<&'a str> {
+        if let Some(node) = &self.node {
+            return Some(node.id());
+        }
         let start = self.ends.last().copied().unwrap_or(0) + 1;
         let end = self.key.len().checked_sub(2)?;
         std::str::from_utf8(self.key.get(start..end)?).ok()
@@ -244,7 +263,7 @@ pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(
 }
 
 /// Whole numbers from 0 up take few bytes: twice the number, and an odd number stands before eight bytes.
-fn put_total(out: &mut Vec<u8>, total: f64) {
+pub(super) fn put_total(out: &mut Vec<u8>, total: f64) {
     const EXACT: f64 = 4_503_599_627_370_496.0;
     let is_short = total.fract() == 0.0 && (0.0..EXACT).contains(&total) && total.is_sign_positive();
     if is_short {
@@ -257,7 +276,7 @@ fn put_total(out: &mut Vec<u8>, total: f64) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "it was a double before")]
-fn take_total(input: &mut Input<'_>) -> Option<f64> {
+pub(super) fn take_total(input: &mut Input<'_>) -> Option<f64> {
     match input.number()? {
         number if number % 2 == 0 => Some((number / 2) as f64),
         _ => Some(f64::from_be_bytes(input.array()?)),

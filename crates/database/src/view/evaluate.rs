@@ -176,17 +176,24 @@ fn rows(definition: &Definition, document: &Document<'_>, environment: &Environm
             if !selection.selects(document, environment).unwrap_or(false) {
                 return Vec::new();
             }
-            let value = |formula: &Formula| {
-                let value = formula.evaluate(document, environment);
-                value.map_or(Value::Null, |value| value.to_json())
-            };
-            exploded(definition, columns.iter().map(value).collect())
+            let mut rows = exploded(definition, values(columns, document, environment));
+            rows.iter_mut().for_each(|row| mark_uncategorized(definition, row));
+            rows
         }
     }
 }
 
+/// What formulas come to for a document.
+pub(super) fn values(formulas: &[Formula], document: &Document<'_>, environment: &Environment) -> Vec<Value> {
+    let value = |formula: &Formula| {
+        let value = formula.evaluate(document, environment);
+        value.map_or(Value::Null, |value| value.to_json())
+    };
+    formulas.iter().map(value).collect()
+}
+
 /// A row for each combination of elements of lists in category columns.
-fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
+pub(super) fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
     let mut rows = vec![row];
     // In the order in which they are shown, so that a document has the same rows in whichever order they are read.
     for column in definition.shown() {
@@ -197,6 +204,20 @@ fn exploded(definition: &Definition, row: Vec<Value>) -> Vec<Vec<Value>> {
         }
     }
     rows
+}
+
+/// What has no value in a category column is all in one category, that of null.
+pub(super) fn mark_uncategorized(definition: &Definition, row: &mut [Value]) {
+    for (value, _) in row.iter_mut().zip(&definition.columns).filter(|(_, column)| column.category) {
+        let is_empty = match value {
+            Value::String(text) => text.is_empty(),
+            Value::Array(elements) => elements.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            *value = Value::Null;
+        }
+    }
 }
 
 /// A row for each element of a list in a category column.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use super::policy::Policies;
 use super::{Group, View, design, read, registry};
 use crate::database::Database;
 use crate::error::Result;
@@ -23,12 +22,18 @@ impl Database {
         self.check_there()?;
         let record = record_at(&self.store().snapshot(), self.number(), name)?;
         let group = self.folder_group(&record)?;
+        let view = group.views.first().ok_or_else(|| crate::folder::missing_folder(name))?;
+        let was_discarded = view.index.usage.is_discarded();
+        let _reading = view.index.usage.begin();
         match query.freshness {
             Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
+            _ if was_discarded => self.update_views(&group)?,
             Freshness::AsItStands => {}
-            Freshness::UpToDateSoon => drop(self.views.wanted_folders.lock().insert(record.name.clone())),
+            Freshness::UpToDateSoon => {
+                self.views.wanted_folders.lock().insert(record.name.clone());
+                self.announce();
+            }
         }
-        let view = group.views.first().ok_or_else(|| crate::folder::missing_folder(name))?;
         group.begin_order(self, view, &query)?;
         let mut rows = read::rows(self, view, &query)?;
         if !rows.reduced {
@@ -84,7 +89,7 @@ impl Database {
         let definition = design::of_folder(&record.name, record.number, &columns_of(record)?)?;
         let index = registry::index(self, &definition)?;
         let view = View { definition: Arc::new(definition), index, folder: Some(record.number) };
-        let group = Arc::new(Group { views: vec![view], resorted: Vec::new(), before: Mutex::new(None) });
+        let group = Arc::new(Group::new(vec![view], Vec::new(), Policies::default(), None));
         let known = (record.columns.clone(), Arc::clone(&group));
         self.views.folders.lock().insert(record.number, known);
         Ok(group)
@@ -96,7 +101,8 @@ impl Database {
         // What is known of those that are gone need not be kept.
         self.views.folders.lock().retain(|number, _| folders.iter().any(|folder| folder.number == *number));
         let identity = |folder: &crate::FolderInfo| {
-            Ok(design::of_folder(&folder.name, folder.number, &folder.columns)?.identity)
+            let definition = design::of_folder(&folder.name, folder.number, &folder.columns)?;
+            Ok(registry::stored_identity(&definition.identity, self.common.collation))
         };
         folders.iter().map(identity).collect()
     }

@@ -1,5 +1,6 @@
 //! Reading a view: ranges of entries, keys, and totals of categories.
 
+mod categories;
 mod range;
 mod totals;
 
@@ -18,6 +19,7 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Row, RowQuery, Rows};
+use categories::{Categories, wanted_categories};
 use range::{Range, begin, ranges};
 use totals::{Totals, wanted_totals};
 
@@ -37,6 +39,8 @@ pub(crate) struct ViewRows {
     /// Documents are read from here, if they are wanted.
     documents: Option<(Snapshot, ReadOptions)>,
     totals: Option<Totals>,
+    /// Categories are rows too.
+    categories: Option<Arc<Categories>>,
 }
 
 /// The rows of a view that a query asks for.
@@ -48,7 +52,8 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         None => view.definition.orders().collect(),
     };
     let totals = wanted_totals(view, query, orders.len())?;
-    let mut ranges = ranges(query, &orders);
+    let categories = wanted_categories(view, query, &orders)?;
+    let mut ranges = ranges(query, &orders, view.definition.responses.is_some());
     if let Some(place) = begin(database, view, &collection, query, &orders)? {
         ranges.iter_mut().for_each(|range| place.cut(range));
     }
@@ -59,7 +64,9 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
     };
     let documents = query.include_documents.then(|| (database.store().snapshot(), query.read_options()));
     let reduced = totals.is_some();
-    let rows = ViewRows {
+    // What the entries hold, which may be less than what the index has reached meanwhile.
+    let reached = collection.reached();
+    let mut rows = ViewRows {
         database: Arc::clone(database),
         definition: Arc::clone(&view.definition),
         collection,
@@ -71,10 +78,18 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         tell_next: query.next_page,
         documents,
         totals,
+        categories: None,
+    };
+    let counts = match categories {
+        None => counts,
+        Some(categories) => {
+            let offset = rows.begin_with_categories(categories, query.at.is_some())?;
+            counts.map(|(total_rows, _)| total_rows).zip(offset)
+        }
     };
     let mut rows = Rows::of_view(rows, counts, reduced);
     if query.update_sequence {
-        rows.update_sequence = Some(database.sequence_text(view.index.reached()));
+        rows.update_sequence = Some(database.sequence_text(reached));
     }
     Ok(rows)
 }
@@ -99,9 +114,10 @@ impl ViewRows {
             if from >= to {
                 continue;
             }
-            match self.totals {
-                Some(_) => self.take_totals(from, to, &mut rows)?,
-                None => self.take_entries(from, to, max_rows, &mut rows)?,
+            match (&self.categories, &self.totals) {
+                (Some(_), _) => self.take_categories((from, to), max_rows, &mut rows)?,
+                (None, Some(_)) => self.take_totals(from, to, &mut rows)?,
+                (None, None) => self.take_entries(from, to, max_rows, &mut rows)?,
             }
         }
         Ok(rows)
@@ -127,7 +143,7 @@ impl ViewRows {
         while self.left > 0 && rows.len() < max_rows {
             let Some(entry) = cursor.next()? else { return Ok(()) };
             let key = entry.key;
-            rows.push(self.row(&entry)?);
+            rows.push(self.row(&self.stored(&entry)?)?);
             self.left -= 1;
             if self.left == 0 && self.tell_next {
                 self.last = Some(key.to_vec());
@@ -152,17 +168,27 @@ impl ViewRows {
                 Direction::Forward => ([last, &[0][..]].concat().max(from.clone()), to.clone()),
                 Direction::Backward => (from.clone(), last.clone().min(to.clone())),
             };
-            if from < to && self.collection.count_range(&from, &to)? > 0 {
+            let is_more = match &self.categories {
+                Some(categories) => self.has_more(categories, (from, to))?,
+                None => from < to && self.collection.count_range(&from, &to)? > 0,
+            };
+            if is_more {
                 return Ok(Some(URL_SAFE_NO_PAD.encode(last)));
             }
         }
         Ok(None)
     }
 
-    fn row(&self, entry: &Entry<'_>) -> Result<Row> {
-        let damaged = || DatabaseError::damaged("entry of a view", self.database.name());
-        let entry = StoredEntry::of(&self.definition, entry).ok_or_else(damaged)?;
-        let id = entry.id().ok_or_else(damaged)?;
+    fn damaged(&self) -> DatabaseError {
+        DatabaseError::damaged("entry of a view", self.database.name())
+    }
+
+    fn stored<'a>(&self, entry: &Entry<'a>) -> Result<StoredEntry<'a>> {
+        StoredEntry::of(&self.definition, entry).ok_or_else(|| self.damaged())
+    }
+
+    fn row(&self, entry: &StoredEntry<'_>) -> Result<Row> {
+        let id = entry.id().ok_or_else(|| self.damaged())?;
         let document = match &self.documents {
             None => None,
             Some((snapshot, options)) => {
@@ -172,7 +198,8 @@ impl ViewRows {
         };
         Ok(Row {
             id: Some(id.to_owned()),
-            key: self.definition.key_json(&entry.columns),
+            key: entry.key_json(&self.definition),
+            level: entry.level(),
             value: Some(self.definition.value_json(&entry.columns)),
             document,
             ..Row::default()

@@ -13,6 +13,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
@@ -21,6 +22,10 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
 
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::hierarchy::record::{Record, remove_links};
+use super::info::Working;
+use super::usage::{self, Usage};
+use crate::collation::Collation;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -34,10 +39,19 @@ const LISTS_AT_ONCE: usize = 10_000;
 /// The index of a view.
 pub(crate) struct ViewIndex {
     pub(super) id: u64,
+    pub(super) identity: [u8; 16],
+    /// What orders its keys.
+    pub(super) collation: Collation,
     pub(crate) index: Index,
+    pub(crate) usage: Usage,
+    /// When it was last known to hold all there is.
+    current: Mutex<Option<Instant>>,
+    /// A reader wants it brought up to date, whatever its policy says.
+    pub(super) wanted: AtomicBool,
     /// Held by whoever brings it up to date.
     pub(super) updater: Mutex<()>,
     pub(super) updating: AtomicBool,
+    pub(super) working: Working,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
     pub(super) errors: Mutex<Errors>,
@@ -56,6 +70,21 @@ impl ViewIndex {
     /// The number of the last change that it has followed.
     pub(super) fn reached(&self) -> u64 {
         self.index.reached()
+    }
+
+    /// It holds everything that there was at `moment`.
+    pub(super) fn note_current(&self, moment: Instant) {
+        let mut current = self.current.lock();
+        *current = (*current).max(Some(moment));
+    }
+
+    /// How long ago it was last known to hold all there is; `None`: that is not known.
+    pub(super) fn age(&self) -> Option<Duration> {
+        self.current.lock().map(|current| current.elapsed())
+    }
+
+    pub(super) fn is_younger_than(&self, age: Duration) -> bool {
+        self.age().is_some_and(|now| now < age)
     }
 
     /// A function failed on a document, or as a whole, which costs what it would have emitted.
@@ -78,8 +107,12 @@ impl ViewIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let stored = database.store().get(Family::DerivedPoint, &list_key(self.id, id))?;
         let Some(stored) = stored else { return Ok(Vec::new()) };
-        let entries = decode_list(id, definition.totals().count(), &stored);
-        let entries = entries.ok_or_else(|| DatabaseError::damaged("list of entries", id))?;
+        let damaged = || DatabaseError::damaged("list of entries", id);
+        let totals = definition.totals().count();
+        if definition.responses.is_some() {
+            return Ok(Record::decode(totals, &stored).ok_or_else(damaged)?.keys());
+        }
+        let entries = decode_list(id, totals, &stored).ok_or_else(damaged)?;
         Ok(entries.into_iter().map(|(key, _)| key).collect())
     }
 
@@ -101,7 +134,7 @@ fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 
-fn numbers_of(id: u64) -> (u32, u32) {
+pub(super) fn numbers_of(id: u64) -> (u32, u32) {
     let [a, b, c, d, rest @ ..] = id.to_be_bytes();
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest))
 }
@@ -121,6 +154,13 @@ pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(id.len() + 14);
     key.extend_from_slice(&database.to_be_bytes());
     key.extend_from_slice(&LISTS.to_be_bytes());
+    write_ended(&mut key, id);
+    key.extend_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// Appends an id so that its end can be told.
+pub(super) fn write_ended(key: &mut Vec<u8>, id: &str) {
     for byte in id.bytes() {
         key.push(byte);
         if byte == 0 {
@@ -128,52 +168,92 @@ pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
         }
     }
     key.extend_from_slice(&[0, 0]);
-    key.extend_from_slice(&index.to_be_bytes());
-    key
+}
+
+/// What an index belongs to: what the view is, and what orders its keys.
+pub(super) fn stored_identity(definition: &[u8; 16], collation: Collation) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(definition);
+    hasher.update(&collation.version.to_be_bytes());
+    let mut identity = [0; 16];
+    hasher.finalize_xof().fill(&mut identity);
+    identity
 }
 
 /// The index of a view: the one that is open, the one that is stored, or a new one.
 pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<ViewIndex>> {
+    let collation = database.common.collation;
+    let identity = stored_identity(&definition.identity, collation);
     let mut indexes = database.views.indexes.lock();
-    if let Some(index) = indexes.get(&definition.identity) {
+    if let Some(index) = indexes.get(&identity) {
         return Ok(Arc::clone(index));
     }
-    let store = database.store();
-    let key = identity_key(database.number(), &definition.identity);
-    let stored = store.get(Family::DerivedPoint, &key)?;
-    let number = match stored.and_then(|bytes| bytes.as_ref().try_into().ok()) {
-        Some(bytes) => u32::from_be_bytes(bytes),
-        None => new_index(database, &key)?,
+    let number = match stored_number(database, &identity)? {
+        Some(number) => number,
+        None => new_index(database, &identity_key(database.number(), &identity))?,
     };
-    let id = index_id(database.number(), number);
-    let index = Arc::new(ViewIndex {
-        id,
-        index: open_index(store, id, definition.totals().count())?,
-        updater: Mutex::new(()),
-        updating: AtomicBool::new(false),
-        evaluated_s: AtomicI64::new(0),
-        errors: Mutex::default(),
-        plain_at: Mutex::default(),
-    });
-    indexes.insert(definition.identity, Arc::clone(&index));
+    let index = Arc::new(open_view(database, definition, collation, number)?);
+    indexes.insert(identity, Arc::clone(&index));
     Ok(index)
 }
 
-/// Whether there is an index of this identity, be it empty.
-pub(super) fn is_stored(database: &Database, identity: &[u8; 16]) -> Result<bool> {
-    Ok(database.store().contains(Family::DerivedPoint, &identity_key(database.number(), identity))?)
+/// The index of a view with keys of a collation, if there is one.
+pub(super) fn stored_index(
+    database: &Database,
+    definition: &Definition,
+    collation: Collation,
+) -> Result<Option<Arc<ViewIndex>>> {
+    let identity = stored_identity(&definition.identity, collation);
+    let mut indexes = database.views.indexes.lock();
+    if let Some(index) = indexes.get(&identity) {
+        return Ok(Some(Arc::clone(index)));
+    }
+    let Some(number) = stored_number(database, &identity)? else { return Ok(None) };
+    let index = Arc::new(open_view(database, definition, collation, number)?);
+    indexes.insert(identity, Arc::clone(&index));
+    Ok(Some(index))
+}
+
+fn stored_number(database: &Database, identity: &[u8; 16]) -> Result<Option<u32>> {
+    let stored = database.store().get(Family::DerivedPoint, &identity_key(database.number(), identity))?;
+    Ok(stored.and_then(|bytes| bytes.as_ref().try_into().ok()).map(u32::from_be_bytes))
+}
+
+fn open_view(
+    database: &Database,
+    definition: &Definition,
+    collation: Collation,
+    number: u32,
+) -> Result<ViewIndex> {
+    let (store, id) = (database.store(), index_id(database.number(), number));
+    let identity = stored_identity(&definition.identity, collation);
+    Ok(ViewIndex {
+        id,
+        identity,
+        collation,
+        index: open_index(store, id, definition.totals().count(), collation.version)?,
+        usage: Usage::open(store, database.number(), &identity, &definition.name)?,
+        current: Mutex::new(None),
+        wanted: AtomicBool::new(false),
+        updater: Mutex::new(()),
+        updating: AtomicBool::new(false),
+        working: Working::default(),
+        evaluated_s: AtomicI64::new(0),
+        errors: Mutex::default(),
+        plain_at: Mutex::default(),
+    })
 }
 
 /// An index that cannot be used any more is begun anew, as is one that a build has not completed.
-fn open_index(store: &Store, id: u64, sums: usize) -> Result<Index> {
+fn open_index(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Index> {
     if store.contains(Family::DerivedPoint, &leftover_key(id))? {
         Index::drop_index(store, id)?;
     }
-    match Index::open(store, id, sums) {
+    match Index::open_collated(store, id, sums, collation) {
         Err(error @ (IndexError::Outdated { .. } | IndexError::Damaged { .. })) => {
             tracing::warn!(%error, "building the index of a view anew");
             empty_index(store, id)?;
-            Ok(Index::open(store, id, sums)?)
+            Ok(Index::open_collated(store, id, sums, collation)?)
         }
         opened => Ok(opened?),
     }
@@ -235,6 +315,7 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
 
 /// Goes through the lists of all indexes of the database, since they lie side by side.
 pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
+    remove_links(store, id)?;
     let (database, index) = numbers_of(id);
     let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
     let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();
@@ -263,7 +344,7 @@ pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
 pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Result<usize> {
     let mut indexes = database.views.indexes.lock();
     let mut dropped = 0;
-    for (identity, number) in stored_indexes(database)? {
+    for (identity, _) in stored_indexes(database)? {
         let Ok(identity) = <[u8; 16]>::try_from(identity) else { continue };
         // Somebody may be reading it still; the next call finds it again.
         let held = indexes.get(&identity).is_some_and(|index| Arc::strong_count(index) > 1);
@@ -271,16 +352,32 @@ pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Resu
             continue;
         }
         indexes.remove(&identity);
-        let id = index_id(database.number(), number);
-        empty_index(database.store(), id)?;
-        remove_lists(database.store(), id)?;
-        let mut batch = Batch::new();
-        batch.delete(Family::DerivedPoint, &identity_key(database.number(), &identity));
-        batch.delete(Family::DerivedPoint, &leftover_key(id));
+        dropped += usize::from(drop_stored(database, &identity)?);
+    }
+    let mut batch = Batch::new();
+    for identity in usage::noted_identities(database)? {
+        if !used.contains(&identity) && !indexes.contains_key(&identity) {
+            usage::forget(&mut batch, database.number(), &identity);
+        }
+    }
+    drop(indexes);
+    if !batch.is_empty() {
         database.store().write_derived(batch)?;
-        dropped += 1;
     }
     Ok(dropped)
+}
+
+/// Removes an index that is not open, if there is such a one.
+pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bool> {
+    let Some(number) = stored_number(database, identity)? else { return Ok(false) };
+    let (store, id) = (database.store(), index_id(database.number(), number));
+    empty_index(store, id)?;
+    remove_lists(store, id)?;
+    let mut batch = Batch::new();
+    batch.delete(Family::DerivedPoint, &identity_key(database.number(), identity));
+    batch.delete(Family::DerivedPoint, &leftover_key(id));
+    store.write_derived(batch)?;
+    Ok(true)
 }
 
 /// Removes everything derived from a database that was dropped.
@@ -290,6 +387,8 @@ pub(crate) fn drop_all(store: &Store, database: u32) -> Result<()> {
     for family in [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn] {
         batch.delete_range(family, &from, &to);
     }
+    let (from, to) = usage::usage_range(database);
+    batch.delete_range(Family::DerivedPoint, &from, &to);
     store.write_derived(batch)?;
     Ok(())
 }

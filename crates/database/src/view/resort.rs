@@ -28,23 +28,27 @@ pub(crate) struct Resort {
 pub(crate) struct Resorted {
     base: Arc<Definition>,
     resort: Resort,
+    /// Of its index.
     identity: [u8; 16],
     /// Once somebody has asked for it.
     view: OnceLock<View>,
 }
 
 impl Resorted {
-    /// All orders of a view.
-    pub(super) fn all(database: &Database, base: &Arc<Definition>) -> Result<Vec<Self>> {
-        let resorted = |resort: &Resort| {
-            let identity = resort.identity(base);
-            let this = Self { base: Arc::clone(base), resort: *resort, identity, view: OnceLock::new() };
-            if registry::is_stored(database, &identity)? {
-                this.begin(database)?;
-            }
-            Ok(this)
+    /// All orders of some views; those that are stored are begun.
+    pub(super) fn all(database: &Database, views: &[View]) -> Result<Vec<Self>> {
+        let orders = views
+            .iter()
+            .flat_map(|view| view.definition.keys.resorts.iter().map(move |resort| (view, *resort)));
+        let resorted = |(view, resort): (&View, Resort)| {
+            let (base, collation) = (Arc::clone(&view.definition), view.index.collation);
+            let definition = resort.definition(&base);
+            let identity = registry::stored_identity(&definition.identity, collation);
+            let index = registry::stored_index(database, &definition, collation)?;
+            let view = index.map(|index| View { definition: Arc::new(definition), index, folder: None });
+            Ok(Self { base, resort, identity, view: view.map_or_else(OnceLock::new, OnceLock::from) })
         };
-        base.keys.resorts.iter().map(resorted).collect()
+        orders.map(resorted).collect()
     }
 
     /// Its view, with the index that is stored or a new one.
@@ -52,7 +56,7 @@ impl Resorted {
         if let Some(view) = self.view.get() {
             return Ok(view);
         }
-        let definition = self.resort.definition(&self.base, self.identity);
+        let definition = self.resort.definition(&self.base);
         let index = registry::index(database, &definition)?;
         Ok(self.view.get_or_init(|| View { definition: Arc::new(definition), index, folder: None }))
     }
@@ -76,7 +80,7 @@ impl Resort {
     }
 
     /// The view whose columns begin with this one; it shows them in the order of the view.
-    fn definition(self, base: &Definition, identity: [u8; 16]) -> Definition {
+    fn definition(self, base: &Definition) -> Definition {
         let mut definition = base.clone();
         to_the_front(&mut definition.columns, self.column);
         if let Some(first) = definition.columns.first_mut() {
@@ -92,7 +96,7 @@ impl Resort {
         };
         definition.keys.shown = Some((0..base.columns.len()).map(place).collect());
         definition.keys.resorts = Vec::new();
-        definition.identity = identity;
+        definition.identity = self.identity(base);
         definition
     }
 }
@@ -109,9 +113,9 @@ impl Group {
         self.views.iter().chain(self.resorted.iter().filter_map(|resorted| resorted.view.get()))
     }
 
-    /// The identities of all views and of all their orders, asked for or not.
+    /// The identities of the indexes of all views and of all their orders, asked for or not.
     pub(super) fn identities(&self) -> impl Iterator<Item = [u8; 16]> {
-        let own = self.views.iter().map(|view| view.definition.identity);
+        let own = self.views.iter().map(|view| view.index.identity);
         own.chain(self.resorted.iter().map(|resorted| resorted.identity))
     }
 

@@ -36,13 +36,17 @@ pub(crate) fn stream_of(key: &[u8]) -> &[u8] {
     key.get(..key.len() - plain(key).len()).unwrap_or_default()
 }
 
+/// In so many streams is a document with so many entries.
+pub(crate) fn streams_max(entries: usize) -> usize {
+    (ENTRIES_MAX / entries.max(1)).max(1)
+}
+
 /// The entries of a document that only these may read.
 pub(crate) fn for_readers(entries: Vec<Entry>, readers: &BTreeSet<NameDigest>) -> Vec<Entry> {
     if entries.is_empty() {
         return entries;
     }
-    let streams = (ENTRIES_MAX / entries.len()).max(1);
-    let names = std::iter::once(&EVERYTHING).chain(readers).take(streams);
+    let names = std::iter::once(&EVERYTHING).chain(readers).take(streams_max(entries.len()));
     let in_stream = |name: &NameDigest| {
         let prefix = prefix(name);
         let entry = move |entry: &Entry| Entry { key: [&prefix[..], &entry.key].concat(), ..entry.clone() };

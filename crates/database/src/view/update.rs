@@ -5,9 +5,12 @@
 
 mod build;
 mod folder;
+mod following;
+mod hierarchy;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use scrinium_formula::Environment;
 use scrinium_index::Change;
@@ -25,6 +28,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 
 pub(crate) use build::default_rebuild_dir;
+use following::Following;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
@@ -36,18 +40,38 @@ impl Database {
     /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
     /// themselves, so that nobody waits for them who reads another.
     pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_built_views(group)?;
-        self.update_together(group.kept().filter(|view| !view.is_built()).collect())
+        self.update_chosen(group, |view| group.follows_reads(view))
     }
 
-    /// As [`update_views`](Self::update_views), without those that are not built.
-    pub(super) fn update_built_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_together(group.kept().filter(|view| view.is_built()).collect())
+    /// As [`update_views`](Self::update_views), for who reads this one of the views, whatever its policy.
+    pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+        self.update_chosen(group, |view| view.index.id == read.index.id || group.follows_reads(view))
+    }
+
+    /// As [`update_views_for`](Self::update_views_for), without others that are not built.
+    pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+        let is_other = |view: &View| view.is_built() && group.follows_reads(view);
+        self.update_chosen(group, |view| view.index.id == read.index.id || is_other(view))
+    }
+
+    /// Brings those views up to date that `is_chosen` says, in the order of [`update_views`](Self::update_views).
+    pub(super) fn update_chosen(
+        self: &Arc<Self>,
+        group: &Group,
+        is_chosen: impl Fn(&View) -> bool,
+    ) -> Result<()> {
+        let chosen = group.kept().filter(|view| is_chosen(view));
+        let (built, new): (Vec<&View>, Vec<&View>) = chosen.partition(|view| view.is_built());
+        self.update_together(built)?;
+        self.update_together(new)
     }
 
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
-        let wanted = self.visible_change_number();
+        let (begun, wanted) = (Instant::now(), self.visible_change_number());
+        let all = views.clone();
+        let note_current = || all.iter().for_each(|view| view.index.note_current(begun));
         if !views.iter().any(|view| self.is_behind(view, wanted)) {
+            note_current();
             return Ok(());
         }
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
@@ -64,6 +88,9 @@ impl Database {
         };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         drop(updating);
+        if result.is_ok() {
+            note_current();
+        }
         result
     }
 
@@ -77,9 +104,14 @@ impl Database {
             // From here to the end of the build, a crash leaves indexes that begin anew.
             note_leftovers(self.store(), view.index.id)?;
             remove_lists(self.store(), view.index.id)?;
+            view.index.usage.note_built();
         }
+        let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
             build::build(self, &snapshot, &views, &environment(self), last)?;
+        }
+        for view in trees {
+            self.build_hierarchy(view, &snapshot, &environment(self), last)?;
         }
         drop(updating);
         Ok(())
@@ -102,6 +134,13 @@ impl Database {
         let environment = environment(self);
         for view in views.iter().filter(|view| view.index.reached() == 0) {
             clear_leftovers(self.store(), view.index.id)?;
+            view.index.usage.note_built();
+        }
+        let (trees, views) = split(views);
+        for view in trees {
+            let whole = self.is_out_of_date(view);
+            self.follow_hierarchy(view, &snapshot, &environment, last, whole)?;
+            view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         }
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
@@ -116,7 +155,10 @@ impl Database {
         let rest: Vec<(&View, u64)> =
             views.iter().map(|view| (*view, since(view))).filter(|(_, since)| *since < last).collect();
         if !rest.is_empty() {
-            self.follow_changes(&snapshot, &rest, &environment, last)?;
+            let behind = rest.iter().map(|(view, _)| *view).collect();
+            Following::run(self, behind, last, |following| {
+                self.follow_changes(&snapshot, &rest, &environment, last, following)
+            })?;
         }
         let now_s = environment.now.as_second();
         views.iter().for_each(|view| view.index.evaluated_s.store(now_s, Ordering::Relaxed));
@@ -129,6 +171,7 @@ impl Database {
         views: &[(&View, u64)],
         environment: &Environment,
         last: u64,
+        following: &mut Following<'_>,
     ) -> Result<()> {
         let since = views.iter().map(|(_, since)| *since).min().unwrap_or(last);
         let from = keys::change(self.number(), since + 1);
@@ -158,6 +201,7 @@ impl Database {
             if at_end {
                 return Ok(());
             }
+            following.reached(reached)?;
         }
     }
 
@@ -190,6 +234,11 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Views with responses, and the others.
+fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
+    views.iter().copied().partition(|view| view.definition.responses.is_some())
 }
 
 fn environment(database: &Database) -> Environment {

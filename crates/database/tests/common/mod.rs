@@ -49,10 +49,14 @@ impl Server {
 
     /// Closes the store and opens it again.
     pub fn reopen(self) -> Self {
+        self.reopen_with(DatabaseOptions::default())
+    }
+
+    pub fn reopen_with(self, options: DatabaseOptions) -> Self {
         let Self { dir, store, databases } = self;
         drop(databases);
         store.unwrap().close().unwrap();
-        let (store, databases) = open(dir.path(), DatabaseOptions::default());
+        let (store, databases) = open(dir.path(), options);
         Self { dir, store: Some(store), databases }
     }
 }

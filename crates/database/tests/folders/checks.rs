@@ -152,7 +152,7 @@ impl World {
         for id in folder.members.values() {
             let document = &self.model.documents[id];
             let tags = document["Tags"].as_array().cloned().unwrap_or_default();
-            let tags = if tags.is_empty() { vec![json!("")] } else { tags };
+            let tags = if tags.is_empty() { vec![Value::Null] } else { tags };
             for tag in tags {
                 rows.push((
                     id.clone(),
@@ -162,7 +162,9 @@ impl World {
         }
         let date = |row: &(String, Value)| row.1["Date"].as_i64().unwrap();
         let direction = if folder.variant.is_multiple_of(2) { -1 } else { 1 };
-        rows.sort_by_key(|row| (direction * date(row), row.1["Tag"].to_string(), row.0.clone()));
+        rows.sort_by_key(|row| {
+            (direction * date(row), row.1["Tag"].as_str().map(str::to_owned), row.0.clone())
+        });
         rows
     }
 }

@@ -20,12 +20,17 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Everybody is an administrator, from memory: passwords are not what is measured.
+/// Everybody is who they say, from memory: passwords are not what is measured. `a` is an administrator, `p1+p2` is `p1`
+/// in the group `p2`.
 struct Anybody;
 
 impl Authenticator for Anybody {
     fn recall(&self, name: &str, _password: &str) -> Option<Identity> {
-        Some(Identity::new(name, vec!["_admin".to_owned()]))
+        Some(match name.split_once('+') {
+            Some((name, group)) => Identity::new(name, vec![group.to_owned()]),
+            None if name == "a" => Identity::new(name, vec!["_admin".to_owned()]),
+            None => Identity::new(name, Vec::new()),
+        })
     }
 
     fn verify(&self, _name: &str, _password: &str) -> Result<Option<Identity>, String> {
@@ -106,7 +111,11 @@ impl Served {
     }
 
     pub(crate) fn connect(&self) -> Connection {
-        Connection::open(self.address, "a", "b")
+        self.connect_as("a")
+    }
+
+    pub(crate) fn connect_as(&self, name: &str) -> Connection {
+        Connection::open(self.address, name, "b")
     }
 }
 

@@ -12,6 +12,7 @@
 mod access;
 mod attachments;
 mod bulk;
+mod categories;
 mod changes;
 mod common;
 mod databases;

@@ -84,9 +84,53 @@ async fn a_formula_view_is_read_like_couchdbs() {
     let missing = server.ask("GET", "/db/_design/mail/_view/none", ()).await;
     missing.expect_error(404, "not_found", "missing_named_view");
     server.ask("GET", "/db/_design/none/_view/none", ()).await.expect(404);
-    server.ask("GET", "/db/_design/mail/_info", ()).await.expect(200);
+    let info = server.ask("GET", "/db/_design/mail/_info", ()).await.expect(200).json();
+    let index = &info["view_index"];
+    assert_eq!(
+        (&index["pending_changes"], &index["progress"], &index["eta_seconds"]),
+        (&json!(0), &json!(100), &json!(0))
+    );
     let posted = server.ask("POST", "/db/_design/mail/_view/by_size?reduce=false", json!({"limit": 1})).await;
     assert_eq!(posted.expect(200).json()["rows"].as_array().unwrap().len(), 1);
+}
+
+/// The example of docs/http.md.
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_come_beneath_their_parents() {
+    let server = Server::start().await;
+    let design = json!({"_id": "_design/forum", "language": "formula", "views": {"threads": {
+        "selection": "SELECT Form = \"Topic\" | @AllDescendants",
+        "responses": {"order": "PostedDate"},
+        "columns": [
+            {"title": "Subject", "formula": "Subject", "sort": "asc"},
+            {"title": "From", "formula": "@Name([CN]; From)"}]}}});
+    let topic = |id: &str, subject: &str, from: &str| json!({"_id": id, "Form": "Topic", "Subject": subject, "From": from});
+    let response = |id: &str, parent: &str, date: &str, subject: &str, from: &str| json!({"_id": id, "$REF": parent, "PostedDate": date, "Subject": subject, "From": from});
+    let documents = [
+        response("r3", "r1", "2026-03-02", "Milk?", "CN=Ada/O=Acme"),
+        response("r2", "t1", "2026-03-02", "Tea!", "Eve"),
+        response("r1", "t1", "2026-03-01", "Re: Coffee", "Bob"),
+        topic("t2", "Lunch", "Bob"),
+        topic("t1", "Coffee", "Ada"),
+        design,
+    ];
+    server.fill("db", &documents).await;
+    let threads = async |query: &str| {
+        server.ask("GET", &format!("/db/_design/forum/_view/threads?{query}"), ()).await.expect(200).text()
+    };
+    let expected = r#"{"total_rows":5,"offset":0,"rows":[
+{"id":"t1","key":["Coffee"],"value":{"Subject":"Coffee","From":"Ada"},"level":0},
+{"id":"r1","key":["Coffee"],"value":{"Subject":"Re: Coffee","From":"Bob"},"level":1},
+{"id":"r3","key":["Coffee"],"value":{"Subject":"Milk?","From":"Ada"},"level":2},
+{"id":"r2","key":["Coffee"],"value":{"Subject":"Tea!","From":"Eve"},"level":1},
+{"id":"t2","key":["Lunch"],"value":{"Subject":"Lunch","From":"Bob"},"level":0}
+]}
+"#;
+    assert_eq!(threads("").await, expected);
+    let page: Value = serde_json::from_str(&threads("at=r3&limit=1").await).unwrap();
+    assert_eq!((&page["offset"], &page["rows"][0]["id"]), (&json!(2), &json!("r3")));
+    let total: Value = serde_json::from_str(&threads("group=true").await).unwrap();
+    assert_eq!(total["rows"][0], json!({"key": ["Coffee"], "value": {"count": 4, "totals": {}}}));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -90,6 +90,10 @@ configuration! {
         /// How old a view may be that depends on the time (`@Now`, `@Today`). Then reading it evaluates all
         /// its documents anew, since the formulas may say something else of any of them.
         time_variant_refresh: Duration { min: Duration::ZERO, max: DAY } = "15 min", Running;
+        /// The index of a view or folder that nobody has read for this long is discarded, and built again
+        /// when it is read. It is looked for once an hour. 0: never.
+        discard_after: Duration { min: Duration::ZERO, max: YEAR } = "45 d", Running,
+            domino "Default_Index_Lifetime_Days";
     }
 
     /// Limits of documents.

@@ -6,23 +6,30 @@ use serde_json::Value;
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::keys::next;
+use crate::keys::{self, next};
 use crate::rows::RowQuery;
 use crate::view::View;
 use crate::view::collection::Collection;
 use crate::view::definition::{ColumnOrder, Sort};
 use crate::view::entries::{END_OF_KEY, write_component};
+use crate::view::hierarchy::write_id;
 
 /// A range of an index: from the first key up to, not including, the second.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The ranges that a query asks for, in the order in which they are read.
-pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder]) -> Vec<Range> {
+pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder], has_responses: bool) -> Vec<Range> {
+    // With categories, a key stands for all that begins with it, as the key of a category does.
+    let behind = if query.categories.is_some() { behind_all } else { behind_key };
+    let edge = |prefix: Vec<u8>, id: Option<&str>, is_behind: bool| match (id, is_behind) {
+        (None, false) => prefix,
+        (None, true) => behind(&prefix),
+        (Some(id), is_behind) => edge_of_id(prefix, id, is_behind, has_responses),
+    };
     if let Some(keys) = &query.keys {
         let keys = keys.iter().map(|key| {
             let start = key_prefix(key, orders);
-            let mut end = start.clone();
-            end.push(END_OF_KEY + 1);
+            let end = edge(start.clone(), None, true);
             (start, end)
         });
         return if query.descending { keys.rev().collect() } else { keys.collect() };
@@ -60,20 +67,28 @@ pub(super) fn key_prefix(key: &Value, orders: &[ColumnOrder]) -> Vec<u8> {
     prefix
 }
 
-/// The place before a key's entries, or behind them; with an id, before or behind that document's.
-fn edge(mut prefix: Vec<u8>, id: Option<&str>, behind: bool) -> Vec<u8> {
-    match (id, behind) {
-        (None, false) => {}
-        (None, true) => prefix.push(END_OF_KEY + 1),
-        (Some(id), behind) => {
-            prefix.push(END_OF_KEY);
-            prefix.extend_from_slice(id.as_bytes());
-            if behind {
-                // The number behind the id is at most this.
-                prefix.extend_from_slice(&[u8::MAX; 2]);
-                prefix.push(0);
-            }
-        }
+/// The place behind the entries of a key.
+fn behind_key(prefix: &[u8]) -> Vec<u8> {
+    [prefix, &[END_OF_KEY + 1]].concat()
+}
+
+/// The place behind all entries that begin so; of nothing, the end.
+fn behind_all(prefix: &[u8]) -> Vec<u8> {
+    if prefix.is_empty() { vec![u8::MAX] } else { keys::successor(prefix) }
+}
+
+/// The place before a document's entries under a key, or behind them and the responses beneath them.
+fn edge_of_id(mut prefix: Vec<u8>, id: &str, is_behind: bool, has_responses: bool) -> Vec<u8> {
+    prefix.push(END_OF_KEY);
+    if has_responses {
+        write_id(&mut prefix, id);
+    } else {
+        prefix.extend_from_slice(id.as_bytes());
+    }
+    if is_behind {
+        // The number behind the id is at most this.
+        prefix.extend_from_slice(&[u8::MAX; 2]);
+        prefix.push(0);
     }
     prefix
 }

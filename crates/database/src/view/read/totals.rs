@@ -13,7 +13,7 @@ use crate::keys;
 use crate::rows::{Row, RowQuery};
 use crate::view::View;
 use crate::view::collection::Collection;
-use crate::view::definition::{KnownReducer, Script, Total};
+use crate::view::definition::{Definition, KnownReducer, Script, Total};
 use crate::view::entries::{END_OF_KEY, StoredEntry};
 use crate::view::scripts::Reducing;
 
@@ -49,9 +49,7 @@ pub(super) fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Res
         None if query.group || query.keys.is_some() => sorted,
         None => 0,
     };
-    let columns = view.definition.totals();
-    let columns = columns.filter_map(|column| Some((column.title.clone(), column.total?))).collect();
-    Ok(Some(Totals { columns, level, reducer: None }))
+    Ok(Some(Totals { level, ..Totals::of_columns(&view.definition) }))
 }
 
 /// CouchDB's rules: a view with a reduce function is reduced unless that is declined.
@@ -117,8 +115,10 @@ impl ViewRows {
         let parent = entry.category(totals.level.saturating_sub(1)).ok_or_else(damaged)?.to_vec();
         let above = if parent.is_empty() { vec![u8::MAX] } else { keys::successor(&parent) };
         let row = Row {
-            key: category_key(&self.definition.key_json(&entry.columns), totals.level).ok_or_else(damaged)?,
-            value: Some(totals.of(&collection, (&first, &last), (parent.as_slice(), &above))?),
+            key: category_key(&entry.key_json(&self.definition), totals.level).ok_or_else(damaged)?,
+            value: Some(
+                json!(totals.of(&collection, (&first, &last), (parent.as_slice(), &above))?).to_string(),
+            ),
             ..Row::default()
         };
         self.give_total(row, (from, to), (first, last), rows);
@@ -200,7 +200,7 @@ impl Group {
 }
 
 /// The key of a category: `null` for all, else the first elements of an entry's key.
-fn category_key(key_json: &str, level: usize) -> Option<String> {
+pub(super) fn category_key(key_json: &str, level: usize) -> Option<String> {
     if level == 0 {
         return Some("null".to_owned());
     }
@@ -210,14 +210,21 @@ fn category_key(key_json: &str, level: usize) -> Option<String> {
 }
 
 impl Totals {
+    /// One total of everything, of the columns that have totals.
+    pub(super) fn of_columns(definition: &Definition) -> Self {
+        let columns = definition.totals();
+        let columns = columns.filter_map(|column| Some((column.title.clone(), column.total?))).collect();
+        Self { columns, level: 0, reducer: None }
+    }
+
     /// What lies between two keys: the number of entries, and each total in its way. `parent` is the category above,
     /// or the whole view.
-    fn of(
+    pub(super) fn of(
         &self,
         collection: &Collection,
         (from, to): (&[u8], &[u8]),
         parent: (&[u8], &[u8]),
-    ) -> Result<String> {
+    ) -> Result<Map<String, Value>> {
         let count = collection.count_range(from, to)?;
         let sums = collection.sums_range(from, to)?;
         let wants = |total: Total| self.columns.iter().any(|(_, wanted)| *wanted == total);
@@ -238,7 +245,8 @@ impl Totals {
         let totals: Map<String, Value> = columns
             .map(|(place, ((title, total), sum))| (title.clone(), json!(shown(place, *sum, *total))))
             .collect();
-        Ok(json!({"count": count, "totals": totals}).to_string())
+        let members = [("count".to_owned(), json!(count)), ("totals".to_owned(), Value::Object(totals))];
+        Ok(members.into_iter().collect())
     }
 }
 

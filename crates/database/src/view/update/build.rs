@@ -21,6 +21,7 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::View;
 use crate::view::entries::Entry;
+use crate::view::info::Known;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use run::Run;
 use segment::{Evaluation, Segment};
@@ -41,7 +42,9 @@ pub(super) fn build(
     environment: &Environment,
     last: u64,
 ) -> Result<()> {
-    let task = task(database, views);
+    let total = database.info().ok().map(|info| info.document_count);
+    let task = task(database, views, total);
+    let _known = task.as_ref().map(|task| Known::new(views, task));
     let limit_bytes =
         usize::try_from((database.store().budget() / 4).min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX);
     let evaluation = Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes };
@@ -72,15 +75,15 @@ pub(super) fn build(
 }
 
 /// What was written of an index is no whole without the lists, so nobody may read it or go on from there.
-fn empty(view: &View) {
+pub(super) fn empty(view: &View) {
     let nothing = std::iter::empty::<Result<(Vec<u8>, Vec<u8>, Vec<f64>)>>();
     if let Err(error) = view.index.index.rebuild(nothing, 0) {
         tracing::warn!(view = view.definition.name, %error, "an index that was not completed is still in the store");
     }
 }
 
-fn task(database: &Database, views: &[&View]) -> Option<Task> {
-    let total = database.info().ok().map(|info| info.document_count);
+/// Shows work on views, with the units it has to do.
+pub(super) fn task(database: &Database, views: &[&View], total: Option<u64>) -> Option<Task> {
     let task = database.common.tasks()?.start("indexer", Some(database.name()), total);
     let names: Vec<&str> = views.iter().map(|view| view.definition.name.as_str()).collect();
     task.detail("views", names.join(", "));

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::{CHANGES_AT_ONCE, View, ViewUpdate, environment};
+use super::{CHANGES_AT_ONCE, Following, View, ViewUpdate, environment};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -34,25 +34,29 @@ impl Database {
         let is_new = view.index.reached() == 0;
         if is_new {
             clear_leftovers(self.store(), view.index.id)?;
+            view.index.usage.note_built();
         }
         // Whatever is in a folder has come into it by a change, so going through all of these need not look at the
         // documents' feed: it sees every document as the snapshot has it.
         let whole = is_new || self.is_out_of_date(view);
         let mut since = if whole { 0 } else { view.index.reached() };
         let mut evaluator = Evaluator::new(self, vec![view], &environment);
-        loop {
-            let step = self.step(&snapshot, folder, since, last, whole)?;
-            let mut update = ViewUpdate::new(view, since);
-            for id in &step.ids {
-                let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
-                update.replace(self, id, new)?;
+        Following::run(self, vec![view], last, |following| {
+            loop {
+                let step = self.step(&snapshot, folder, since, last, whole)?;
+                let mut update = ViewUpdate::new(view, since);
+                for id in &step.ids {
+                    let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
+                    update.replace(self, id, new)?;
+                }
+                update.write(step.reached)?;
+                since = step.reached;
+                if step.is_last {
+                    return Ok(());
+                }
+                following.reached(since)?;
             }
-            update.write(step.reached)?;
-            since = step.reached;
-            if step.is_last {
-                break;
-            }
-        }
+        })?;
         view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
         Ok(())
     }

@@ -52,7 +52,7 @@ pub(super) struct Workplace {
 impl Workplace {
     /// The folder of an earlier build of the same views that was cut off, or a new one.
     pub(super) fn open(database: &Database, views: &[&View], reached: u64) -> Self {
-        let identities: Vec<String> = views.iter().map(|view| hex(&view.definition.identity)).collect();
+        let identities: Vec<String> = views.iter().map(|view| hex(&view.index.identity)).collect();
         let uuid = hex(&database.uuid());
         let mut hasher = blake3::Hasher::new();
         for identity in &identities {

@@ -1,0 +1,165 @@
+//! What is brought up to date in the background: what a reader wants so, and views whose policy says so.
+//!
+//! A database announces itself when there may be something to do; the update task takes those that did, and looks at
+//! no other. Whether a change concerns a view is known by generation of design documents, so that a database
+//! without such views announces itself once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::policy::{Policies, UpdatePolicy};
+use super::{DESIGNS_AT_ONCE, View, Views};
+use crate::database::Database;
+use crate::databases::Databases;
+use crate::error::{DatabaseError, Result};
+use crate::rows::RowQuery;
+
+/// Databases that may wait to be looked at. One that finds no place announces itself with its next change.
+const ANNOUNCED_MAX: usize = 100_000;
+
+/// A view that is to be brought up to date every N seconds is, as long as somebody has read it within so many times N,
+/// or within ten minutes.
+const READ_WITHIN: u32 = 10;
+const READ_WITHIN_MIN: Duration = Duration::from_mins(10);
+
+/// Names of databases in which something is to be brought up to date.
+#[derive(Default)]
+pub(crate) struct Announced(Mutex<HashSet<String>>);
+
+impl Views {
+    /// Whether a change of a document may concern the update task.
+    fn may_be_followed(&self) -> bool {
+        self.unfollowed.load(Ordering::Acquire) != self.generation() + 1
+    }
+}
+
+impl Database {
+    /// A reader wants the views of this design document brought up to date soon.
+    pub(crate) fn want_views(&self, design: &str) {
+        self.views.wanted.lock().insert(design.to_owned());
+        self.announce();
+    }
+
+    /// Documents have changed, and a reader can see it.
+    pub(crate) fn note_change(&self, has_designs: bool) {
+        if has_designs && self.views.may_be_followed() {
+            self.announce();
+        }
+    }
+
+    pub(super) fn announce(&self) {
+        if self.views.announced.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut announced = self.common.announced.0.lock();
+        if announced.len() < ANNOUNCED_MAX {
+            announced.insert(self.name().to_owned());
+        } else {
+            self.views.announced.store(false, Ordering::Release);
+        }
+    }
+
+    /// Brings the views up to date that follow the documents by themselves: the `automatic` ones, and those of
+    /// `every_seconds` that are due and that somebody reads. Returns when there is to be looked again although no document
+    /// changes.
+    ///
+    /// # Errors
+    /// What the store reports, and [`DatabaseError::Unavailable`] if a build was told to stop.
+    pub fn update_followed_views(self: &Arc<Self>) -> Result<Option<Duration>> {
+        self.check_there()?;
+        let mut again: Option<Duration> = None;
+        for design in self.followed_designs()?.iter() {
+            let group = match self.view_group(design) {
+                Ok(group) => group,
+                Err(DatabaseError::NotFound { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let mut chosen = HashSet::new();
+            for view in group.kept() {
+                match self.due_in(view, group.policies.get(&view.definition.name)) {
+                    Some(Duration::ZERO) => drop(chosen.insert(view.index.id)),
+                    Some(wait) => again = Some(again.map_or(wait, |again| again.min(wait))),
+                    None => {}
+                }
+            }
+            self.update_chosen(&group, |view| chosen.contains(&view.index.id))?;
+            self.settle(design, &group)?;
+        }
+        Ok(again)
+    }
+
+    /// When the update task is to bring a view up to date; `None`: there is no need.
+    fn due_in(&self, view: &View, policy: UpdatePolicy) -> Option<Duration> {
+        let is_behind = view.index.reached() < self.visible_change_number();
+        match policy {
+            _ if !is_behind || view.index.usage.is_discarded() => None,
+            UpdatePolicy::Automatic => Some(Duration::ZERO),
+            UpdatePolicy::Every(age) => {
+                let recently = age.saturating_mul(READ_WITHIN).max(READ_WITHIN_MIN);
+                let is_read = view.index.usage.was_read_within(recently);
+                is_read.then(|| age.saturating_sub(view.index.age().unwrap_or(age)))
+            }
+            UpdatePolicy::OnRead | UpdatePolicy::Manual => None,
+        }
+    }
+
+    /// Design documents with views that the update task follows.
+    fn followed_designs(self: &Arc<Self>) -> Result<Arc<[String]>> {
+        let generation = self.views.generation();
+        if let Some((of, designs)) = &*self.views.followed.lock()
+            && *of == generation
+        {
+            return Ok(Arc::clone(designs));
+        }
+        let mut rows = self.design_documents(RowQuery { include_documents: true, ..RowQuery::default() })?;
+        let mut designs = Vec::new();
+        loop {
+            let some = rows.next_rows(DESIGNS_AT_ONCE)?;
+            if some.is_empty() {
+                break;
+            }
+            for (id, document) in some.into_iter().filter_map(|row| row.id.zip(row.document)) {
+                let design: Value = serde_json::from_str(&document)
+                    .map_err(|_| DatabaseError::damaged("design document", self.name()))?;
+                if Policies::of(&design).are_followed() {
+                    designs.push(id.trim_start_matches(scrinium_document::DESIGN_PREFIX).to_owned());
+                }
+            }
+        }
+        let designs: Arc<[String]> = designs.into();
+        *self.views.followed.lock() = Some((generation, Arc::clone(&designs)));
+        if designs.is_empty() {
+            self.views.unfollowed.store(generation + 1, Ordering::Release);
+        }
+        Ok(designs)
+    }
+}
+
+impl Databases {
+    /// Whether [`take_announced`](Self::take_announced) gives any.
+    #[must_use]
+    pub fn has_announced(&self) -> bool {
+        !self.announced().0.lock().is_empty()
+    }
+
+    /// The databases in which views or folders are to be brought up to date in the background
+    /// ([`Database::take_wanted_views`], [`Database::take_wanted_folders`], [`Database::update_followed_views`]), each once
+    /// however often something changed in it; at most so many, which are forgotten with this call.
+    #[must_use]
+    pub fn take_announced(&self, max: usize) -> Vec<Arc<Database>> {
+        let mut announced = self.announced().0.lock();
+        let names: Vec<String> = announced.iter().take(max).cloned().collect();
+        for name in &names {
+            announced.remove(name);
+        }
+        drop(announced);
+        // A database that is gone needs nothing more.
+        let databases = names.into_iter().filter_map(|name| self.get(&name).ok());
+        databases.inspect(|database| database.views.announced.store(false, Ordering::Release)).collect()
+    }
+}
