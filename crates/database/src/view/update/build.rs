@@ -33,6 +33,9 @@ pub(crate) use workplace::default_rebuild_dir;
 /// A build holds at most so much in memory, however large the budget is.
 const LIMIT_BYTES_MAX: u64 = 1 << 30;
 
+/// Threads that build come after all others, with about a tenth of a processor that is wanted by others too.
+const NICENESS: i32 = 10;
+
 /// Builds the indexes of `views`, which are empty, as of `snapshot`, whose last change is `last`. They may
 /// stand at an earlier change afterwards, if an earlier build was gone on with.
 pub(super) fn build(
@@ -49,7 +52,7 @@ pub(super) fn build(
         usize::try_from((database.store().budget() / 4).min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX);
     let evaluation = Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes };
     let mut workplace = Workplace::open(database, views, last);
-    let mut built = build_in(&mut workplace, &evaluation);
+    let mut built = in_the_background(|| build_in(&mut workplace, &evaluation));
     if let Err(error) = &built
         && workplace.is_resumed()
         && !evaluation.is_cancelled()
@@ -57,7 +60,7 @@ pub(super) fn build(
         tracing::warn!(%error, "a build of views that was cut off could not be gone on with; it begins anew");
         workplace.remove();
         workplace = Workplace::open(database, views, last);
-        built = build_in(&mut workplace, &evaluation);
+        built = in_the_background(|| build_in(&mut workplace, &evaluation));
     }
     // What a failure leaves may be its cause; only a crash is gone on from.
     workplace.remove();
@@ -72,6 +75,22 @@ pub(super) fn build(
         }
     }
     built
+}
+
+/// Does the work on a thread that yields the processor, with the threads that it begins, to those who answer somebody.
+fn in_the_background(work: impl FnOnce() -> Result<()> + Send) -> Result<()> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // Where it may not be changed, the build is as urgent as anything else.
+            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+            work()
+        });
+        thread.join().unwrap_or_else(|_| Err(panicked("a build of views")))
+    })
+}
+
+fn panicked(what: &str) -> DatabaseError {
+    DatabaseError::Internal { reason: format!("{what} panicked") }
 }
 
 /// What was written of an index is no whole without the lists, so nobody may read it or go on from there.
@@ -138,9 +157,7 @@ fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, tota
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..writers).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| {
-            thread.join().unwrap_or_else(|_| {
-                Err(DatabaseError::Internal { reason: "writing the index of a view panicked".to_owned() })
-            })
+            thread.join().unwrap_or_else(|_| Err(panicked("writing the index of a view")))
         })
     })
 }
