@@ -80,7 +80,8 @@ fn main() {
         let values = alternate(case, &people, OPERATIONS, |who, number| {
             let path = format!("{VIEW}/{}", parameters(number));
             let answer = connections[who].request("GET", &format!("{path}&update=false"), "");
-            assert!(answer.contains("\"key\":"), "{answer}");
+            // Behind a random key there may be nothing that somebody may read.
+            assert!(answer.contains("\"rows\":"), "{answer}");
         });
         let administrator = &values[0];
         for (who, values) in people.iter().zip(&values).skip(1) {
