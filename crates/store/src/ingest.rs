@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rocksdb::{IngestExternalFileOptions, Options, SstFileWriter};
+use rocksdb::{ErrorKind, IngestExternalFileOptions, Options, SstFileWriter};
 
 use crate::tree::Tree;
 use crate::{Family, StoreError, tuning};
@@ -87,14 +87,28 @@ impl SortedFiles {
         self.entries
     }
 
-    /// Moves all files into the tree at once. Returns how many entries they held.
+    /// Moves all files into the tree if no key in memory lies between theirs; else `false`, and nothing is changed.
+    pub(crate) fn bring_in_at_once(&self, tree: &Tree, family: Family) -> Result<bool, StoreError> {
+        match self.move_into(tree, family, false) {
+            Ok(()) => Ok(true),
+            // "External file requires flush": no other error has this kind here.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => Ok(false),
+            Err(error) => Err(tree.error("bring sorted files into", &error)),
+        }
+    }
+
+    /// Moves all files into the tree. Returns how many entries they held.
     pub(crate) fn bring_in(self, tree: &Tree, family: Family) -> Result<u64, StoreError> {
-        let mut options = IngestExternalFileOptions::default();
-        options.set_move_files(true);
-        let handle = tree.family(family);
-        let moved = tree.db().ingest_external_file_cf_opts(handle, &options, self.files);
+        let moved = self.move_into(tree, family, true);
         moved.map_err(|error| tree.error("bring sorted files into", &error))?;
         drop(self.workplace);
         Ok(self.entries)
+    }
+
+    fn move_into(&self, tree: &Tree, family: Family, may_flush: bool) -> Result<(), rocksdb::Error> {
+        let mut options = IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        options.set_allow_blocking_flush(may_flush);
+        tree.db().ingest_external_file_cf_opts(tree.family(family), &options, self.files.clone())
     }
 }

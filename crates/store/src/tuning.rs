@@ -3,7 +3,7 @@
 use std::thread;
 
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, DBCompressionType, LogLevel, Options, statistics::StatsLevel,
+    BlockBasedIndexType, BlockBasedOptions, DBCompressionType, Env, LogLevel, Options, statistics::StatsLevel,
 };
 
 use crate::Family;
@@ -40,6 +40,11 @@ pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Options {
     options.set_compaction_readahead_size(2 << 20);
     options.set_bytes_per_sync(MEGABYTE);
     options.set_max_background_jobs(i32::try_from(cores.saturating_add(1)).unwrap_or(64));
+    // Compactions let those pass who read and write; where they come too late, writes are slowed until they have.
+    if let Ok(mut environment) = Env::new() {
+        environment.lower_thread_pool_cpu_priority();
+        options.set_env(&environment);
+    }
     options.set_max_open_files(open_file_limit());
     options.set_skip_stats_update_on_db_open(true);
     options.set_advise_random_on_open(true);
