@@ -14,7 +14,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::{Server, edit, put};
+use common::{Server, all_rows, edit, put};
 use proptest::prelude::*;
 use scrinium_database::{
     Access, AccessList, ChangesQuery, Database, DatabaseError, Edit, EditMode, Freshness, Level, ReadOptions,
@@ -118,20 +118,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn all(mut rows: scrinium_database::Rows) -> Vec<Row> {
-    let mut all = Vec::new();
-    loop {
-        let some = rows.next_rows(3).unwrap();
-        if some.is_empty() {
-            return all;
-        }
-        all.extend(some);
-    }
-}
-
 fn read(database: &Arc<Database>, design: &str, query: RowQuery) -> Vec<Row> {
     let view = if design == "f" { "all" } else { "sums" };
-    all(database.view(design, view, query).unwrap())
+    all_rows(database.view(design, view, query).unwrap())
 }
 
 /// What the rows come to by the first element of their keys.
@@ -163,7 +152,7 @@ fn check_view(database: &Arc<Database>, design: &str, access: &Access, may_read:
             let rows = database.view(design, view, own(query)).unwrap();
             let total = rows.total_rows.is_none_or(|total| total == expected.len() as u64);
             assert!(total, "{design}: {:?} of {} rows", rows.total_rows, expected.len());
-            assert_eq!(all(rows), some, "{design} {descending} {skip} {limit}");
+            assert_eq!(all_rows(rows), some, "{design} {descending} {skip} {limit}");
         }
         if let Some(row) = expected.get(expected.len() / 2) {
             let at = RowQuery { at: row.id.clone(), ..plain(descending) };
@@ -204,7 +193,7 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
         }
         let readable: Vec<&String> = memos.keys().filter(|id| may_read(id)).collect();
         let query = RowQuery { access: access.clone(), include_documents: true, ..RowQuery::default() };
-        let listed = all(database.all_documents(query).unwrap()).into_iter().filter_map(|row| row.id);
+        let listed = all_rows(database.all_documents(query).unwrap()).into_iter().filter_map(|row| row.id);
         let listed: Vec<String> = listed.filter(|id| !id.starts_with('_')).collect();
         assert_eq!(listed.iter().collect::<Vec<_>>(), readable, "{name}");
         for selector in [json!({"n": {"$gte": 2}}), json!({"k": {"$size": 1}})] {

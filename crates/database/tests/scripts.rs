@@ -7,21 +7,13 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Server, edit, get, put};
+use common::{Server, all_rows, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Database, EditMode, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
-    let mut rows = database.view("js", view, query).unwrap();
-    let mut all = Vec::new();
-    loop {
-        let some = rows.next_rows(3).unwrap();
-        if some.is_empty() {
-            return all;
-        }
-        all.extend(some);
-    }
+    all_rows(database.view("js", view, query).unwrap())
 }
 
 /// Rows as `key value`, which are JSON.

@@ -7,7 +7,7 @@ mod common;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use common::{Server, edit, get, put};
+use common::{Server, all_rows, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
@@ -38,15 +38,7 @@ fn design() -> Value {
 }
 
 fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
-    let mut rows = database.view("mail", view, query).unwrap();
-    let mut all = Vec::new();
-    loop {
-        let some = rows.next_rows(2).unwrap();
-        if some.is_empty() {
-            return all;
-        }
-        all.extend(some);
-    }
+    all_rows(database.view("mail", view, query).unwrap())
 }
 
 fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {

@@ -141,7 +141,7 @@ fn scan_table(table: &mut BlockBasedOptions, options: &mut Options) {
 }
 
 /// Views' entries and lists are short and much alike from one block to the next, so that a dictionary for each file
-/// saves another seventh. A larger one, or one that is learned from more, saves little and takes long to learn.
+/// saves more than a tenth. A larger one, or one that is learned from more, saves little and takes long to learn.
 fn compress_small_records(options: &mut Options) {
     const DICTIONARY_BYTES: i32 = 64 << 10;
     const WINDOW_BITS: i32 = -14;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_database::{
-    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Updated,
+    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows, Updated,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -131,4 +131,16 @@ pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
 
 pub fn get_with(database: &Database, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
     database.read(id, options).map(|document| serde_json::from_str(&document.json).unwrap())
+}
+
+/// All rows, read a few at a time.
+pub fn all_rows(mut rows: Rows) -> Vec<Row> {
+    let mut all = Vec::new();
+    loop {
+        let some = rows.next_rows(3).unwrap();
+        if some.is_empty() {
+            return all;
+        }
+        all.extend(some);
+    }
 }
