@@ -7,6 +7,7 @@ use scrinium_store::Batch;
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
 use crate::node::{CUT, Place, Row};
 use crate::plan::separator;
+use crate::recent::Recent;
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{Index, IndexError, KEY_BYTES_MAX, Sums};
@@ -30,18 +31,21 @@ impl Index {
         sorted: impl Iterator<Item = SourceEntry<E>>,
         reached: u64,
     ) -> Result<(), IndexError> {
-        let _writer = self.writer.lock();
+        let mut recent = self.writer.lock();
         let (_snapshot, published) = self.freeze();
         let begun = published.state != State::default();
         let chunks = Chunks::from_place(published.state.next_place);
         let built = self.build(sorted, reached, begun, chunks);
+        *recent = Recent::default();
         match built {
-            Ok(built) => self.publish(Ok(built)),
+            Ok((tree, state)) => {
+                self.publish(tree, state);
+                Ok(())
+            }
             Err(error) => {
                 self.reductions.clear();
                 let cleared = Self::drop_index(&self.store, self.layout.id);
-                let empty = Tree::build(&[], self.layout.columns);
-                self.publish(Ok((empty, State::default())))?;
+                self.publish(Tree::build(&[], self.layout.columns), State::default());
                 cleared.and(Err(error))
             }
         }
@@ -84,7 +88,12 @@ impl Index {
             self.write_chunks(&source.chunks.rows)?;
         }
         let tree = Tree::build(&source.chunks.rows, self.layout.columns);
-        let state = State { next_place: source.chunks.next_place, reached, entries: tree.count() };
+        let state = State {
+            next_place: source.chunks.next_place,
+            reached,
+            entries: tree.count(),
+            packs: Default::default(),
+        };
         // Comes last: until then there is no index, whatever its families hold.
         self.layout.put_state(&mut batch, state);
         self.store.write_derived(batch)?;

@@ -132,7 +132,7 @@ fn a_large_index_through_growth_and_drought() {
     println!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let (store, id) = (shared_store(), next_id());
-    let index = open_index(store, id);
+    let mut index = open_index(store, id);
     let mut model = Model::new();
     let key = |number: u32| number.to_be_bytes().to_vec();
     for round in 0..40u64 {
@@ -146,6 +146,9 @@ fn a_large_index_through_growth_and_drought() {
         }
         index.update(changes, Batch::new(), round).unwrap();
         if round % 8 == 7 {
+            compare(&index.reader().unwrap(), &model, seed, 30);
+            drop(index);
+            index = open_index(store, id);
             compare(&index.reader().unwrap(), &model, seed, 30);
         }
     }
@@ -191,6 +194,37 @@ fn debris_stays_bounded() {
         assert!(checked.chunks <= checked.entries / 16 + 2, "{checked:?}");
     }
     compare(&index.reader().unwrap(), &model, 5, 10);
+}
+
+/// More updates than the packs of chunk records that are kept, in an index of more chunks than these hold at the end.
+#[test]
+fn chunk_records_outlive_their_packs() {
+    let (store, id) = (shared_store(), next_id());
+    let mut index = open_index(store, id);
+    let mut model = Model::new();
+    let seed = rand::random();
+    println!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    for round in 0..4600u64 {
+        let keys = if round < 20 { 1000 } else { 1 };
+        let mut changes = Vec::new();
+        for _ in 0..keys {
+            let key = random.random_range(0..30_000u32).to_be_bytes().to_vec();
+            changes.extend(toggle(&mut model, &key, round, round % 3 == 0));
+        }
+        index.update(changes, Batch::new(), round).unwrap();
+        if round % 1500 == 1499 {
+            drop(index);
+            index = open_index(store, id);
+            compare(&index.reader().unwrap(), &model, seed, 10);
+        }
+    }
+    // A pack that is not there is found out, and the index begun anew by who opens it.
+    drop(index);
+    let mut batch = Batch::new();
+    batch.delete(Family::DerivedPoint, &[&id.to_be_bytes()[..], &[0, 9]].concat());
+    store.write_derived(batch).unwrap();
+    assert!(matches!(Index::open(store, id, COLUMNS), Err(IndexError::Damaged { .. })));
 }
 
 /// A rebuild large enough to go in as sorted files, over an index that was there.
