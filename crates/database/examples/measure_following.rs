@@ -78,6 +78,9 @@ fn main() {
             followed += begun.elapsed();
         }
         let each = |time: Duration| time.as_secs_f64() * 1e6 / CHANGES as f64;
-        println!("{}", json!({"documents": count, "changes_at_once": at_once, "write_us": each(written), "follow_us": each(followed)}));
+        println!(
+            "{}",
+            json!({"documents": count, "changes_at_once": at_once, "write_us": each(written), "follow_us": each(followed)})
+        );
     }
 }

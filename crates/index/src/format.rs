@@ -170,7 +170,9 @@ impl Layout {
         let (&columns, rest) = rest.split_first().ok_or_else(short)?;
         let (collation, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
         let (next_place, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-        let ([reached, entries, first_pack, next_pack], []) = rest.as_chunks::<8>() else { return Err(short()) };
+        let ([reached, entries, first_pack, next_pack], []) = rest.as_chunks::<8>() else {
+            return Err(short());
+        };
         if usize::from(columns) != self.columns {
             return Err(IndexError::Outdated { id, what: "number of sums" });
         }

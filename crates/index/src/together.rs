@@ -56,10 +56,8 @@ impl Update<'_> {
         let Some(store) = updates.first().map(|update| update.index.store.clone()) else { return Ok(()) };
         let steps = updates.into_iter().map(Step::begin).collect::<Result<Vec<_>, _>>()?;
         let snapshot = store.snapshot();
-        let mut written = steps
-            .iter()
-            .map(|step| step.write(&snapshot, &mut extra))
-            .collect::<Result<Vec<Next>, _>>();
+        let mut written =
+            steps.iter().map(|step| step.write(&snapshot, &mut extra)).collect::<Result<Vec<Next>, _>>();
         if written.is_ok()
             && let Err(error) = store.write_derived(extra)
         {

@@ -22,7 +22,8 @@ use crate::access::readers::{EVERYTHING, NameDigest};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::view::entries::{put_total, take_total};
-use crate::view::registry::{numbers_of, write_ended};
+use crate::view::lists::write_ended;
+use crate::view::registry::numbers_of;
 use crate::view::streams::{prefix, streams_max};
 use crate::wire::{Input, put_bytes, put_number};
 

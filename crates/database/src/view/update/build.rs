@@ -22,6 +22,7 @@ use crate::error::{DatabaseError, Result};
 use crate::view::View;
 use crate::view::entries::Entry;
 use crate::view::info::Known;
+use crate::view::lists::list_key;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use run::Run;
 use segment::{Evaluation, Segment};
@@ -167,8 +168,15 @@ fn carry_out(job: Job, workplace: &Workplace, evaluation: &Evaluation<'_>, total
     match job {
         Job::Lists(lists) => {
             let mut failed = None;
-            let lists =
-                workplace.lists(lists).map_while(|list| list.map_err(|error| failed = Some(error)).ok());
+            // The views that are built together have one home, which a build that goes on may have anew.
+            let home = evaluation.views.first().map_or(0, |view| view.index.home());
+            let keyed = |(id, list): (Vec<u8>, Vec<u8>)| {
+                let id = std::str::from_utf8(&id)
+                    .map_err(|_| DatabaseError::damaged("id", "a list of entries"))?;
+                Ok((list_key(home, id), list))
+            };
+            let lists = workplace.lists(lists).map(|list| list.and_then(keyed));
+            let lists = lists.map_while(|list| list.map_err(|error| failed = Some(error)).ok());
             let ingested = store.ingest_derived(Family::DerivedPoint, lists);
             failed.map_or(Ok(()), Err)?;
             ingested?;
