@@ -98,14 +98,13 @@ impl Index {
         Update { index: self, changes, reached }.carry_out(extra)
     }
 
-    /// Lets readers go on with the present state while the next one is written.
-    pub(crate) fn freeze(&self) -> (Snapshot, Published) {
-        let snapshot = self.store.snapshot();
-        let published = self.freeze_at(&snapshot);
-        (snapshot, published)
+    /// The first place that was never used.
+    pub(crate) fn next_place(&self) -> u32 {
+        self.published.lock().state.next_place
     }
 
-    /// As [`freeze`](Self::freeze), at a snapshot that was taken while nobody else changed the index.
+    /// Lets readers go on with the present state while the next one is written; the snapshot was taken while nobody else
+    /// changed the index.
     pub(crate) fn freeze_at(&self, snapshot: &Snapshot) -> Published {
         let mut published = self.published.lock();
         published.frozen = Some(snapshot.clone());

@@ -32,6 +32,7 @@ pub use format::{COLUMNS_MAX, KEY_BYTES_MAX};
 pub use index::Index;
 pub use plan::{Change, Sums};
 pub use reader::{Checked, Reader};
+pub use rebuild::Rebuild;
 pub use reduce::Reduce;
 pub use scrinium_store::Direction;
 pub use together::Update;

@@ -6,15 +6,15 @@
 //!
 //! | family | key | value |
 //! |---|---|---|
-//! | DerivedPoint | number `FFFFFFFE` id home | for each index: its number, the list with its length before it |
+//! | DerivedPoint | number `FFFFFFFE` home id | for each index: its number, the list with its length before it |
 //!
-//! A zero byte in an id is followed by `FF`, and `00 00` ends it. Views with responses keep records of their own under
-//! the index's number ([`hierarchy`](super::hierarchy)); homes and indexes are numbered together.
+//! Views with responses keep records of their own under the index's number ([`hierarchy`](super::hierarchy)); homes and
+//! indexes are numbered together.
 
 use std::collections::HashSet;
 
 use parking_lot::{Mutex, MutexGuard};
-use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use super::registry::numbers_of;
 use crate::error::Result;
@@ -22,11 +22,6 @@ use crate::wire::{Input, put_bytes, put_number};
 
 /// In the place of an index's number.
 const LISTS: u32 = u32::MAX - 1;
-/// In the place of an index's number: what is behind the lists.
-const BEHIND: u32 = u32::MAX;
-
-/// Lists looked at by one step of clearing away.
-const LISTS_AT_ONCE: usize = 10_000;
 
 /// The lists of one document in the indexes of one home.
 #[derive(Debug, Default)]
@@ -74,52 +69,43 @@ pub(super) fn put_list(record: &mut Vec<u8>, index: u32, list: &[u8]) {
 /// place of a home, of its record in a view with responses.
 pub(super) fn list_key(home: u64, id: &str) -> Vec<u8> {
     let (database, home) = numbers_of(home);
-    let mut key = Vec::with_capacity(id.len() + 14);
-    key.extend_from_slice(&database.to_be_bytes());
-    key.extend_from_slice(&LISTS.to_be_bytes());
-    write_ended(&mut key, id);
-    key.extend_from_slice(&home.to_be_bytes());
-    key
+    [&home_prefix(database, home)[..], id.as_bytes()].concat()
 }
 
-/// Appends an id so that its end can be told.
-pub(super) fn write_ended(key: &mut Vec<u8>, id: &str) {
-    for byte in id.bytes() {
-        key.push(byte);
-        if byte == 0 {
-            key.push(u8::MAX);
-        }
+fn home_prefix(database: u32, home: u32) -> [u8; 12] {
+    let mut prefix = [0; 12];
+    for (part, number) in prefix.chunks_exact_mut(4).zip([database, LISTS, home]) {
+        part.copy_from_slice(&number.to_be_bytes());
     }
-    key.extend_from_slice(&[0, 0]);
+    prefix
 }
 
-/// Removes all lists of a database whose home is not in `used`, but for homes from `next` on, which may be new.
+/// About how many bytes of disk the lists of a home take.
+pub(super) fn size_bytes(store: &Store, home: u64) -> u64 {
+    let (database, home) = numbers_of(home);
+    let (from, to) = (home_prefix(database, home), home_prefix(database, home.saturating_add(1)));
+    store.size_of(Family::DerivedPoint, &from, &to)
+}
+
+/// Removes all lists of a database whose home is not in `used`, but for homes from `next` on, which may be new. Looks
+/// at one key of each home.
 pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, next: u32) -> Result<()> {
-    let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
-    let to = [database.to_be_bytes(), BEHIND.to_be_bytes()].concat();
-    let is_unused = |key: &[u8]| {
-        let home = key.last_chunk().map(|home| u32::from_be_bytes(*home));
-        home.is_some_and(|home| home < next && !used.contains(&home))
-    };
+    let (snapshot, mut home, mut batch) = (store.snapshot(), 0, Batch::new());
+    let end = home_prefix(database, next);
     loop {
-        let snapshot = store.snapshot();
-        let range = KeyRange { from: &from, to: Some(&to) };
-        let options = ScanOptions::long(Direction::Forward);
-        let mut cursor = snapshot.cursor_with(Family::DerivedPoint, range, options);
-        let (mut batch, mut last) = (Batch::new(), None);
-        for _ in 0..LISTS_AT_ONCE {
-            let Some((key, _)) = cursor.next()? else { break };
-            if is_unused(key) {
-                batch.delete(Family::DerivedPoint, key);
-            }
-            last = Some([key, &[0]].concat());
-        }
-        store.write_derived(batch)?;
-        match last {
-            Some(next) => from = next,
-            None => return Ok(()),
+        let from = home_prefix(database, home);
+        let range = KeyRange { from: &from, to: Some(&end) };
+        let mut cursor = snapshot.cursor(Family::DerivedPoint, range, Direction::Forward);
+        let Some((key, _)) = cursor.next()? else { break };
+        let Some(found) = key.get(8..).and_then(|rest| rest.first_chunk()) else { break };
+        let found = u32::from_be_bytes(*found);
+        home = found.saturating_add(1);
+        if !used.contains(&found) {
+            let (from, to) = (home_prefix(database, found), home_prefix(database, home));
+            batch.delete_range(Family::DerivedPoint, &from, &to);
         }
     }
+    Ok(store.write_derived(batch)?)
 }
 
 /// Who changes lists of some homes holds these, so that two indexes of one home can be updated by two at once.

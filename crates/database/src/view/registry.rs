@@ -123,6 +123,11 @@ impl ViewIndex {
         numbers_of(self.id).1
     }
 
+    /// Where its lists, or in a view with responses its records, are, with the number of the database.
+    pub(super) fn home_of(&self, definition: &Definition) -> u64 {
+        if definition.responses.is_some() { self.id } else { self.home() }
+    }
+
     /// Where its lists are, with the number of the database.
     pub(super) fn home(&self) -> u64 {
         index_id(numbers_of(self.id).0, self.home.load(Ordering::Acquire))
