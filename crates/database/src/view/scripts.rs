@@ -158,8 +158,12 @@ mod tests {
 
     use super::*;
 
+    /// Of a process that already comes after all others, no thread comes later.
     #[test]
     fn engines_that_a_build_begins_are_not_kept_for_those_who_wait() {
+        if rustix::process::getpriority_process(None).unwrap() == 19 {
+            return;
+        }
         let idle = Idle::<&str>::default();
         let lend = |name| drop(idle.lend([0; 16], || Ok(name)).unwrap());
         std::thread::scope(|scope| {
