@@ -123,8 +123,7 @@ impl Header {
             *number = input.number()?;
         }
         let documents = header.document_count.saturating_add(header.deleted_count);
-        header.stored_bytes =
-            header.external_bytes.saturating_add(documents.saturating_mul(RECORD_BYTES));
+        header.stored_bytes = header.external_bytes.saturating_add(documents.saturating_mul(RECORD_BYTES));
         if version == VERSION_WITHOUT_FOLDERS {
             header.design_count = UNCOUNTED;
             return Some(header);

@@ -131,6 +131,13 @@ impl Store {
         Ok(())
     }
 
+    /// How many keys were read, looked for and written by whoever uses the store, since it was opened: whether others work.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        let tickers = [Ticker::NumberKeysRead, Ticker::NumberDbSeek, Ticker::NumberKeysWritten];
+        tickers.into_iter().map(|ticker| self.tree().statistics().get_ticker_count(ticker)).sum()
+    }
+
     /// The disk of the store.
     ///
     /// # Errors
@@ -152,30 +159,49 @@ impl Store {
         }
     }
 
-    /// What one byte of keys and values of a family takes on disk once it is merged, about; `None` while none is there.
-    /// It looks at all files of the family, so it is not for every request.
+    /// Bytes of the keys and values of some families, and what they take on disk once they are merged. It looks at all
+    /// files of the families, so it is not for every request.
     #[must_use]
-    pub fn stored_share(&self, family: Family) -> Option<f64> {
+    pub fn compression(&self, families: &[Family]) -> Compression {
         let tree = self.tree();
-        let read = |name: &str| {
+        let read = |family: Family, name: &str| {
             let text = tree.db().property_value_cf(tree.family(family), name).ok().flatten()?;
-            share_in(&text)
+            Compression::parse(&text)
         };
-        read(&format!("rocksdb.aggregated-table-properties-at-level{LAST_LEVEL}"))
-            .or_else(|| read("rocksdb.aggregated-table-properties"))
+        let merged = format!("rocksdb.aggregated-table-properties-at-level{LAST_LEVEL}");
+        let figures = families.iter().filter_map(|family| {
+            // Where nothing is merged yet, what lies above it compresses a little less.
+            read(*family, &merged).or_else(|| read(*family, "rocksdb.aggregated-table-properties"))
+        });
+        figures.fold(Compression::default(), |sum, one| Compression {
+            raw_bytes: sum.raw_bytes + one.raw_bytes,
+            stored_bytes: sum.stored_bytes + one.stored_bytes,
+        })
     }
 }
 
-/// `part / whole` of the figures in `# entries=…; raw key size=…; …`.
-fn share_in(text: &str) -> Option<f64> {
-    let figure = |name: &str| -> Option<f64> {
-        let (_, after) = text.split_once(&format!("{name}="))?;
-        after.split(';').next()?.trim().parse().ok()
-    };
-    let raw = figure("raw key size")? + figure("raw value size")?;
-    let index = figure("index block size (user-key? 1, delta-value? 1)").unwrap_or(0.0);
-    let stored = figure("data block size")? + index + figure("filter block size").unwrap_or(0.0);
-    (raw > 0.0).then_some(stored / raw)
+/// What keys and values take on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compression {
+    /// Bytes of the keys and values.
+    pub raw_bytes: u64,
+    /// Bytes of the files, with what finds the keys in them.
+    pub stored_bytes: u64,
+}
+
+impl Compression {
+    /// Reads RocksDB's `# entries=…; raw key size=…; …`; `None` where there are no keys.
+    fn parse(text: &str) -> Option<Self> {
+        let figure = |name: &str| -> Option<u64> {
+            let found = text.split(';').filter_map(|figure| figure.trim().split_once('='));
+            found.filter(|(known, _)| known.starts_with(name)).find_map(|(_, value)| value.parse().ok())
+        };
+        // RocksDB adds a number of eight bytes to each key.
+        let numbers = figure("# entries")?.saturating_mul(8);
+        let raw_bytes = (figure("raw key size")? + figure("raw value size")?).saturating_sub(numbers);
+        let beside = figure("index block size").unwrap_or(0) + figure("filter block size").unwrap_or(0);
+        (raw_bytes > 0).then_some(Self { raw_bytes, stored_bytes: figure("data block size")? + beside })
+    }
 }
 
 fn background_errors(tree: &Tree) -> u64 {
@@ -196,10 +222,8 @@ fn overlaps(file: &LiveFile, from: &[u8], to: &[u8]) -> bool {
 
 /// Where to cut a range: at beginnings of files, when those before have come to `slice_bytes`.
 fn cuts(files: &[LiveFile], from: &[u8], to: &[u8], slice_bytes: u64) -> Vec<Vec<u8>> {
-    let mut starts: Vec<(&[u8], u64)> = files
-        .iter()
-        .map(|file| (file.start_key.as_deref().unwrap_or_default(), file.size as u64))
-        .collect();
+    let mut starts: Vec<(&[u8], u64)> =
+        files.iter().map(|file| (file.start_key.as_deref().unwrap_or_default(), file.size as u64)).collect();
     starts.sort_unstable();
     let (mut cuts, mut bytes) = (Vec::new(), 0);
     for (start, size) in starts {

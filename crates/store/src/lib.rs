@@ -31,7 +31,7 @@ mod tuning;
 
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
-pub use compact::{BlobFigures, CompactSlice, Room};
+pub use compact::{BlobFigures, CompactSlice, Compression, Room};
 pub use cursor::{Cursor, Entry};
 pub use error::StoreError;
 pub use family::Family;

@@ -130,7 +130,7 @@ impl ViewIndex {
     }
 }
 
-fn index_id(database: u32, index: u32) -> u64 {
+pub(super) fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 
@@ -269,7 +269,7 @@ fn new_index(database: &Database, key: &[u8]) -> Result<u32> {
 }
 
 /// Identities and numbers of all indexes of a database.
-fn stored_indexes(database: &Database) -> Result<Vec<(Vec<u8>, u32)>> {
+pub(super) fn stored_indexes(database: &Database) -> Result<Vec<(Vec<u8>, u32)>> {
     let from = identity_key(database.number(), &[]);
     let to = keys::successor(&from);
     let snapshot = database.store().snapshot();

@@ -28,6 +28,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 
 pub(crate) use build::default_rebuild_dir;
+pub(super) use build::unfinished_build;
 use following::Following;
 
 /// Changes taken into an index by one batch.
