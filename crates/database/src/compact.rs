@@ -325,10 +325,10 @@ impl Database {
         )
     }
 
-    fn note_compacted(&self) -> Result<()> {
+    fn note_compacted(&self, written_bytes: u64) -> Result<()> {
         let mut record = self.compaction_record()?;
         record.finished_ms = now_ms();
-        record.share_ppm = self.measured_share()?.unwrap_or(record.share_ppm);
+        record.share_ppm = self.measured_share(written_bytes)?.unwrap_or(record.share_ppm);
         let mut batch = scrinium_store::Batch::new();
         let key = crate::keys::compaction(self.number());
         batch.put(scrinium_store::Family::Meta, &key, &record.encode());

@@ -79,12 +79,13 @@ impl Database {
         FAMILIES.iter().map(|family| self.store().size_of(*family, &from, &to)).sum()
     }
 
-    /// What a million bytes of the database's records take on disk, right after it was compacted; `None` if there are too
-    /// few to tell.
-    pub(super) fn measured_share(&self) -> Result<Option<u64>> {
+    /// What a million bytes of the database's records take on disk, right after it was compacted, which wrote so much;
+    /// `None` if there are too few to tell. Files that were moved and not merged keep a quicker compression, and tell
+    /// nothing.
+    pub(super) fn measured_share(&self, written_bytes: u64) -> Result<Option<u64>> {
         let live_bytes = crate::database::read_header(self.store(), self.number())?.live_bytes();
         let file_bytes = self.bytes_in_files();
-        if file_bytes < MEASURED_FROM_BYTES {
+        if file_bytes < MEASURED_FROM_BYTES || written_bytes < file_bytes / 2 {
             return Ok(None);
         }
         let ppm = u128::from(file_bytes) * 1_000_000 / u128::from(live_bytes.max(1));

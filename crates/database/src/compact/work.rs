@@ -1,5 +1,6 @@
 //! The work of one compaction: its steps in their order, and what happens between two slices.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ const SLICE_SECONDS: u64 = 2;
 const SMALLEST_SLICE_BYTES: u64 = 8 << 20;
 
 /// Smaller databases lie in files with others, so their files are not written anew for their own sake.
-const COPIED_FROM_BYTES: u64 = 32 << 20;
+const COPIED_FROM_BYTES: u64 = 4 << 20;
 
 /// A look at whether to go on, while nothing is done.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -66,11 +67,12 @@ pub(super) struct Work<'a> {
     store: &'a Store,
     task: &'a Task,
     order: &'a CompactOrder,
+    written_bytes: Cell<u64>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(databases: &'a Databases, task: &'a Task, order: &'a CompactOrder) -> Self {
-        Self { databases, store: databases.store(), task, order }
+        Self { databases, store: databases.store(), task, order, written_bytes: Cell::new(0) }
     }
 
     /// Compacts a database and what is derived from it.
@@ -104,8 +106,9 @@ impl<'a> Work<'a> {
             && slices.iter().map(|slice| slice.bytes).sum::<u64>() >= COPIED_FROM_BYTES;
         self.task.detail("phase", "files");
         slices.iter().try_for_each(|slice| self.compact_slice(slice, is_copied))?;
+        let written_bytes = self.written_bytes.get();
         self.compact_contents(&contents)?;
-        Ok(database.note_compacted()?)
+        Ok(database.note_compacted(written_bytes)?)
     }
 
     /// Compacts the indexes of a design document.
@@ -172,7 +175,8 @@ impl<'a> Work<'a> {
         self.go_on()?;
         self.check_room_for(slice.needed_bytes)?;
         let (begun, others) = (Instant::now(), self.store.operations());
-        self.store.compact(slice, rewrite)?;
+        let written_bytes = self.store.compact(slice, rewrite)?;
+        self.written_bytes.set(self.written_bytes.get() + written_bytes);
         if self.order.bypass_file_cache {
             self.store.drop_from_file_cache(slice.family, &slice.from, &slice.to)?;
         }
