@@ -14,7 +14,6 @@
     reason = "a benchmark stops at the first error"
 )]
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -22,13 +21,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use scrinium_bench::client::{Connection, crowd, work};
 use scrinium_bench::server::Server;
 use scrinium_bench::{Against, Line, percentile, report, scatter, setting, timed};
 use serde_json::{Value, json};
 
-/// Of about 900 bytes each, which hardly compress.
-const DOCUMENTS: u64 = 1_100_000;
+/// Their texts are random letters.
+const DOCUMENTS: u64 = 800_000;
+const TEXT_BYTES: usize = 1400;
 const OTHERS: u64 = 50_000;
 const CLIENTS: u64 = 8;
 /// One operation of so many is an update.
@@ -49,14 +51,13 @@ struct Store {
 }
 
 fn document(number: u64, random: u64) -> Value {
-    let mut text = String::with_capacity(800);
+    let mut bytes = [0; TEXT_BYTES / 4 * 3];
     let mut random = random;
-    while text.len() < 800 {
+    for part in bytes.chunks_mut(8) {
         random = scatter(random);
-        // Letters in which every second one is the same: half of it is news.
-        let _ = write!(text, "{random:x} ");
+        part.copy_from_slice(&random.to_le_bytes()[..part.len()]);
     }
-    json!({"_id": format!("{number:08}"), "Subject": format!("document {number}"), "Body": text})
+    json!({"_id": format!("{number:08}"), "Subject": format!("document {number}"), "Body": STANDARD.encode(bytes)})
 }
 
 impl Store {
@@ -270,8 +271,9 @@ fn main() {
     let rate = setting("SCRINIUM_PACE", PACE) * operations / FLAT_OUT.as_secs_f64();
     eprintln!("{rate:.0} operations a second");
     let think = Duration::from_secs_f64(CLIENTS as f64 / rate);
-    let rounds: Vec<Round> =
-        (1..=ROUNDS).map(|number| round(&server, &big, &others, think, number)).collect();
+    let rounds: Vec<Round> = (1..=setting("SCRINIUM_ROUNDS", ROUNDS))
+        .map(|number| round(&server, &big, &others, think, number))
+        .collect();
 
     let of = |value: fn(&Round) -> f64| -> Vec<f64> { rounds.iter().map(value).collect() };
     let megabytes = scrinium_bench::median(&of(|round| round.database_bytes)) / MEGABYTE;

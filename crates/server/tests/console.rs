@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
@@ -93,16 +93,19 @@ fn databases_are_compacted_as_the_options_say_and_tasks_pause() {
         bypass_file_cache: true,
         ..order(CompactStyle::Shrink)
     };
-    let expected = [
-        ("mail/ada", order(CompactStyle::Reclaim)),
-        ("*", all),
-        ("mail/ada", order(CompactStyle::Copy)),
-    ];
+    let expected =
+        [("mail/ada", order(CompactStyle::Reclaim)), ("*", all), ("mail/ada", order(CompactStyle::Copy))];
     let expected: Vec<_> = expected.into_iter().map(|(name, order)| (name.to_owned(), order)).collect();
     assert_eq!(*parts.compacted.lock().unwrap(), expected);
     assert!(said("load compact mail/ada -R").unwrap().starts_with("There is nothing to upgrade"));
     assert_eq!(said("load compact full").unwrap_err(), "there is no room");
-    for line in ["load compact", "load compact a b", "load compact a -X", "load compact a -S", "load compact a -S 101"] {
+    for line in [
+        "load compact",
+        "load compact a b",
+        "load compact a -X",
+        "load compact a -S",
+        "load compact a -S 101",
+    ] {
         assert!(said(line).unwrap_err().starts_with("type it like this: load compact DATABASE"), "{line}");
     }
     let task = parts.tasks.start("indexer", None, None);
