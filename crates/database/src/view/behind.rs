@@ -16,8 +16,9 @@ impl Database {
             return Ok(0);
         }
         let mut least = unfinished_build(self)?.unwrap_or(u64::MAX);
-        for (_, number) in stored_indexes(self)? {
-            let reached = Index::stored_reached(self.store(), index_id(self.number(), number))?;
+        for (_, numbers) in stored_indexes(self.store(), self.number())? {
+            let id = index_id(self.number(), numbers.index);
+            let reached = Index::stored_reached(self.store(), id)?;
             least = least.min(reached.filter(|reached| *reached > 0).unwrap_or(u64::MAX));
         }
         Ok(least)
@@ -27,7 +28,7 @@ impl Database {
     /// again when they are read. Returns how many there were.
     pub(crate) fn discard_views(&self) -> Result<usize> {
         let mut discarded = 0;
-        for (identity, _) in stored_indexes(self)? {
+        for (identity, _) in stored_indexes(self.store(), self.number())? {
             if let Ok(identity) = <[u8; 16]>::try_from(identity) {
                 discarded += usize::from(self.discard_index(&identity, i64::MAX)?);
             }
