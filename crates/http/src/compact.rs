@@ -26,7 +26,9 @@ pub(crate) async fn indexes(context: &Context, database: &str, design: &str) -> 
     let wanted = design.to_owned();
     // A design document that is not there is answered with 404 at once.
     context
-        .with_database(database, Level::Manager, move |database| Ok(database.view_info(&wanted).map(drop)?))
+        .with_database(database, Level::Manager, move |database| {
+            Ok(database.view_info(&wanted, &database.access).map(drop)?)
+        })
         .await?;
     let order = CompactOrder { design: Some(design.to_owned()), ..CompactOrder::default() };
     Ok(accept(context, database, order))

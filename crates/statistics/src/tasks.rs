@@ -416,7 +416,10 @@ impl TaskStatus {
             object.insert("progress".to_owned(), json!(percent));
         }
         if let Some(remaining) = self.remaining {
-            object.insert("eta_seconds".to_owned(), json!(remaining.as_millis().div_ceil(1000) as u64));
+            object.insert(
+                "eta_seconds".to_owned(),
+                json!(remaining.as_secs() + u64::from(remaining.subsec_nanos() > 0)),
+            );
         }
         if self.paused {
             object.insert("paused".to_owned(), json!(true));
