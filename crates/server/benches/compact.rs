@@ -11,6 +11,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
     reason = "a benchmark stops at the first error"
 )]
 
