@@ -8,6 +8,7 @@
 )]
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ const AT_ONCE: u64 = 2000;
 pub struct Server {
     process: Process,
     address: SocketAddr,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Server {
@@ -56,13 +57,19 @@ impl Server {
             assert!(began.elapsed() < Duration::from_secs(60), "the server did not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Self { process, address, _folder: folder }
+        Self { process, address, folder }
     }
 
     /// A connection of the administrator.
     #[must_use]
     pub fn connect(&self) -> Connection {
         Connection::open(self.address, "admin", PASSWORD)
+    }
+
+    /// Where it keeps everything.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The number of its process.

@@ -173,8 +173,8 @@ fn build(case: &Value) -> Value {
     json!({
         "seconds": building.as_secs_f64(), "peak_bytes": peak_bytes,
         "index_bytes": sum(&Database::derived_bytes),
-        "file_bytes": sum(&|database| database.info().unwrap().file_bytes),
-        "json_bytes": sum(&|database| database.info().unwrap().external_bytes),
+        "file_bytes": sum(&|database| database.info().unwrap().sizes.file_bytes),
+        "json_bytes": sum(&|database| database.info().unwrap().sizes.external_bytes),
     })
 }
 

@@ -8,6 +8,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
 use crate::access::list::AccessList;
+use crate::compact::DatabaseSizes;
 use crate::content::hex;
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
@@ -51,10 +52,10 @@ pub struct DatabaseInfo {
     pub document_count: u64,
     /// Documents of which only a tombstone is left.
     pub deleted_count: u64,
-    /// Bytes on disk, about, without contents that are shared with other databases.
-    pub file_bytes: u64,
-    /// Bytes of all fields and attachments, before compression and sharing.
-    pub external_bytes: u64,
+    /// How large it is.
+    pub sizes: DatabaseSizes,
+    /// Tombstones that were purged.
+    pub purged_count: u64,
     /// When it was made, in microseconds since 1970.
     pub instance_start_time_us: u64,
     /// How many revisions a branch keeps.
@@ -112,16 +113,15 @@ impl Database {
     pub fn info(&self) -> Result<DatabaseInfo> {
         self.check_there()?;
         let header = read_header(self.store(), self.number)?;
-        let (from, to) = keys::database_range(self.number);
-        let families = [Family::Point, Family::Scan, Family::Churn];
+        let sizes = self.sizes_of(&header)?;
         Ok(DatabaseInfo {
             uuid: hex(&header.uuid),
             update_sequence: self.sequence_text(header.change_number),
             change_number: header.change_number,
             document_count: header.document_count,
             deleted_count: header.deleted_count,
-            file_bytes: families.iter().map(|family| self.store().size_of(*family, &from, &to)).sum(),
-            external_bytes: header.external_bytes,
+            sizes,
+            purged_count: self.compaction_record()?.purged_documents,
             instance_start_time_us: header.created_ms.saturating_mul(1000),
             revision_limit: header.revision_limit,
             name: header.name,
@@ -275,7 +275,7 @@ impl Database {
     }
 }
 
-fn read_header(store: &Store, number: u32) -> Result<Header> {
+pub(crate) fn read_header(store: &Store, number: u32) -> Result<Header> {
     let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
     let header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;
     if header.design_count == UNCOUNTED {

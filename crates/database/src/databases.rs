@@ -11,6 +11,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use serde_json::{Map, Value};
 
 use crate::collation::Collation;
+use crate::compact::Compactions;
 use crate::content::Contents;
 use crate::content::collector::Collected;
 use crate::database::Database;
@@ -68,6 +69,7 @@ pub(crate) struct Common {
     pub(crate) engines: Engines,
     pub(crate) collation: Collation,
     pub(crate) announced: Announced,
+    pub(crate) compactions: Compactions,
 }
 
 impl Common {
@@ -155,6 +157,7 @@ impl Databases {
                 engines: Engines::default(),
                 collation: options.collation,
                 announced: Announced::default(),
+                compactions: Compactions::default(),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,
@@ -167,6 +170,10 @@ impl Databases {
 
     pub(crate) fn store(&self) -> &Store {
         &self.shared.common.store
+    }
+
+    pub(crate) fn common(&self) -> &Arc<Common> {
+        &self.shared.common
     }
 
     pub(crate) fn announced(&self) -> &Announced {
@@ -272,6 +279,7 @@ impl Databases {
         batch.delete(Family::Meta, &keys::database_by_name(name));
         batch.delete(Family::Meta, &keys::header(database.number()));
         batch.delete(Family::Meta, &keys::security(database.number()));
+        batch.delete(Family::Meta, &keys::compaction(database.number()));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         let mut open = self.shared.open.lock();

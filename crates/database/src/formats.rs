@@ -32,6 +32,7 @@ fn header() -> Header {
         last_uid_validity: 1_793_000_000,
         membership_count: 150,
         mark_count: 1 << 20,
+        stored_bytes: 1 << 30,
         ..Header::new("mail/ada", [0x11; 16], 1_793_000_000_000)
     }
 }
@@ -69,7 +70,8 @@ fn head() -> Head {
     let mut tree = RevisionTree::new();
     tree.merge(&[revision("2-00112233445566778899aabbccddeeff"), revision("1-aa")], false).unwrap();
     tree.merge(&[revision("2-bb"), revision("1-aa")], true).unwrap();
-    Head { change_number: 9, created_ms: 5, external_bytes: 700, contents: vec![[0x22; 32]], tree }
+    let contents = vec![[0x22; 32]];
+    Head { change_number: 9, created_ms: 5, external_bytes: 700, contents, tree, stored_bytes: 66_000 }
 }
 
 fn change() -> ChangeRecord {
@@ -158,6 +160,12 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(decode_count(&encode_count(300)), Some(300));
     let read = Head::decode(&head().encode()).unwrap();
     assert_eq!((read.change_number, read.created_ms, read.external_bytes), (9, 5, 700));
+    assert_eq!((read.stored_bytes, Head::decode_change_number(&head().encode())), (66_000, Some(9)));
+    let others_bytes = 66_000;
+    let mut counted = head();
+    let record = counted.encode_counting(others_bytes);
+    assert_eq!(counted.stored_bytes, others_bytes + record.len() as u64);
+    assert_eq!(Head::decode(&record).unwrap().stored_bytes, counted.stored_bytes);
     assert_eq!((read.contents, read.tree.encode()), (head().contents, head().tree.encode()));
     let read = ChangeRecord::decode(&change().encode()).unwrap();
     assert_eq!((read.id, read.winner, read.deleted), ("memo ä".to_owned(), revision("2-bb"), true));
@@ -168,21 +176,39 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(read.external_bytes("memo").unwrap(), 70_010);
 }
 
+fn from_hex(text: &str) -> Vec<u8> {
+    let byte = |place: usize| u8::from_str_radix(&text[place..place + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+/// What earlier versions wrote of the same header and head: they did not count the bytes of records.
+#[test]
+fn records_of_earlier_versions_are_read() {
+    let written = "02086d61696c2f61646111111111111111111111111111111111809483b99734ac02c80107808080808020e807\
+                   0309c084fcd6069601808040";
+    let stored_bytes = header().external_bytes + 207 * 200;
+    assert_eq!(Header::decode(&from_hex(written)), Some(Header { stored_bytes, ..header() }));
+    let written = "010905bc05012222222222222222222222222222222222222222222222222222222222222222013002020000112233445566\
+                   778899aabbccddeeff026161290201026262";
+    let read = Head::decode(&from_hex(written)).unwrap();
+    assert_eq!((read.change_number, read.stored_bytes), (9, 900));
+    assert_eq!(Head::decode_change_number(&from_hex(written)), Some(9));
+    assert_eq!(read.tree.encode(), head().tree.encode());
+}
+
 /// What version 1 wrote of the same header: it knew no folders.
 #[test]
 fn a_header_of_version_1_is_read() {
     let written =
         "01086d61696c2f61646111111111111111111111111111111111809483b99734ac02c80107808080808020e807";
-    let bytes: Vec<u8> = (0..written.len())
-        .step_by(2)
-        .map(|place| u8::from_str_radix(&written[place..place + 2], 16).unwrap())
-        .collect();
+    let bytes = from_hex(written);
     let expected = Header {
         design_count: UNCOUNTED,
         last_folder: 0,
         last_uid_validity: 0,
         membership_count: 0,
         mark_count: 0,
+        stored_bytes: header().external_bytes + 207 * 200,
         ..header()
     };
     assert_eq!(Header::decode(&bytes), Some(expected));

@@ -2,10 +2,18 @@
 
 use scrinium_document::{Revision, RevisionTree};
 
+use crate::header::RECORD_BYTES;
 use crate::keys::Digest;
 use crate::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 1;
+
+/// A head that says how many bytes the document's records have; those of version 1 do not.
+const HEAD_VERSION: u8 = 2;
+
+/// Where a head says so: after its version, in four bytes.
+const STORED_BYTES: std::ops::Range<usize> = 1..5;
+
 const DELETED: u8 = 1;
 const SEVERAL_LEAVES: u8 = 2;
 
@@ -19,12 +27,26 @@ pub(crate) struct Head {
     /// The contents that the leaves refer to, sorted, each once.
     pub(crate) contents: Vec<Digest>,
     pub(crate) tree: RevisionTree,
+    /// Bytes of the document's keys and records before compression: this one, those of its leaves, and its change.
+    pub(crate) stored_bytes: u64,
 }
 
 impl Head {
+    /// The record, after the bytes of it and of the document's other records have been counted.
+    pub(crate) fn encode_counting(&mut self, others_bytes: u64) -> Vec<u8> {
+        let mut out = self.encode();
+        self.stored_bytes = others_bytes.saturating_add(out.len() as u64);
+        let stored = u32::try_from(self.stored_bytes).unwrap_or(u32::MAX).to_be_bytes();
+        if let Some(place) = out.get_mut(STORED_BYTES) {
+            place.copy_from_slice(&stored);
+        }
+        out
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.contents.len() * 32);
-        out.push(VERSION);
+        out.push(HEAD_VERSION);
+        out.extend_from_slice(&u32::try_from(self.stored_bytes).unwrap_or(u32::MAX).to_be_bytes());
         put_number(&mut out, self.change_number);
         put_number(&mut out, self.created_ms);
         put_number(&mut out, self.external_bytes);
@@ -39,15 +61,14 @@ impl Head {
     /// The number of the document's last change alone.
     pub(crate) fn decode_change_number(bytes: &[u8]) -> Option<u64> {
         let mut input = Input::new(bytes);
-        if input.byte()? == VERSION { input.number() } else { None }
+        begin(&mut input)?;
+        input.number()
     }
 
     /// `None`: damaged, or of a version that is not known.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
-        if input.byte()? != VERSION {
-            return None;
-        }
+        let stored_bytes = begin(&mut input)?;
         let change_number = input.number()?;
         let created_ms = input.number()?;
         let external_bytes = input.number()?;
@@ -57,7 +78,19 @@ impl Head {
             contents.push(input.array()?);
         }
         let tree = RevisionTree::decode(input.rest()).ok()?;
-        Some(Self { change_number, created_ms, external_bytes, contents, tree })
+        let stored_bytes =
+            stored_bytes.map_or_else(|| external_bytes.saturating_add(RECORD_BYTES), u64::from);
+        Some(Self { change_number, created_ms, external_bytes, contents, tree, stored_bytes })
+    }
+}
+
+/// Reads what a head begins with: the bytes of the document's records, where they were counted. `None`: of a version
+/// that is not known.
+fn begin(input: &mut Input<'_>) -> Option<Option<u32>> {
+    match input.byte()? {
+        VERSION => Some(None),
+        HEAD_VERSION => input.array().map(u32::from_be_bytes).map(Some),
+        _ => None,
     }
 }
 

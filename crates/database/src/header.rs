@@ -2,13 +2,23 @@
 
 use crate::wire::{Input, put_bytes, put_number};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+
+/// Version 2 did not count the bytes of records.
+const VERSION_WITHOUT_STORED_BYTES: u8 = 2;
 
 /// Version 1 knew neither folders nor marks, and did not count design documents.
 const VERSION_WITHOUT_FOLDERS: u8 = 1;
 
 /// Stands for a number of design documents that is not known.
 pub(crate) const UNCOUNTED: u64 = u64::MAX;
+
+/// About what a document's records take beside its content, where that was not counted.
+pub(crate) const RECORD_BYTES: u64 = 200;
+
+/// About what the records of one membership, and those of one mark, take.
+const MEMBERSHIP_BYTES: u64 = 170;
+const MARK_BYTES: u64 = 120;
 
 /// How many revisions a branch keeps, as in CouchDB.
 pub(crate) const DEFAULT_REVISION_LIMIT: u64 = 1000;
@@ -36,6 +46,8 @@ pub(crate) struct Header {
     pub(crate) membership_count: u64,
     /// Marks of all persons, those that say unread included.
     pub(crate) mark_count: u64,
+    /// Keys and records of all documents, before compression; see [`crate::head::Head::stored_bytes`].
+    pub(crate) stored_bytes: u64,
 }
 
 impl Header {
@@ -55,12 +67,18 @@ impl Header {
             last_uid_validity: 0,
             membership_count: 0,
             mark_count: 0,
+            stored_bytes: 0,
         }
     }
 
     /// Documents that are there and can be read or unread: all but design documents.
     pub(crate) const fn readable_count(&self) -> u64 {
         self.document_count.saturating_sub(self.design_count)
+    }
+
+    /// Keys and records of everything that is there, before compression.
+    pub(crate) const fn live_bytes(&self) -> u64 {
+        self.stored_bytes + self.membership_count * MEMBERSHIP_BYTES + self.mark_count * MARK_BYTES
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -80,6 +98,7 @@ impl Header {
             self.last_uid_validity,
             self.membership_count,
             self.mark_count,
+            self.stored_bytes,
         ] {
             put_number(&mut out, number);
         }
@@ -103,6 +122,8 @@ impl Header {
         ] {
             *number = input.number()?;
         }
+        let documents = header.document_count.saturating_add(header.deleted_count);
+        header.stored_bytes = header.external_bytes.saturating_add(documents.saturating_mul(RECORD_BYTES));
         if version == VERSION_WITHOUT_FOLDERS {
             header.design_count = UNCOUNTED;
             return Some(header);
@@ -115,6 +136,9 @@ impl Header {
             &mut header.mark_count,
         ] {
             *number = input.number()?;
+        }
+        if version != VERSION_WITHOUT_STORED_BYTES {
+            header.stored_bytes = input.number()?;
         }
         Some(header)
     }

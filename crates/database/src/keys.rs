@@ -13,6 +13,7 @@
 //! | Meta | `15` upload | an upload that no document refers to yet |
 //! | Meta | `16` number | `_security`, as JSON |
 //! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
+//! | Meta | `19` number | [`crate::compact::record::CompactionRecord`] |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -29,6 +30,7 @@
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
 //! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |
+//! | Churn | number `x` purge number | a document that was purged, [`crate::compact::record::PurgedDocument`] |
 //! | Blob | `c` digest | [`crate::content::record`] |
 //! | Blob | `u` upload chunk | a piece of a large content |
 
@@ -91,6 +93,25 @@ pub(crate) fn security(number: u32) -> Vec<u8> {
 
 pub(crate) fn access_list(number: u32) -> Vec<u8> {
     meta(0x18, &number.to_be_bytes())
+}
+
+pub(crate) fn compaction(number: u32) -> Vec<u8> {
+    meta(0x19, &number.to_be_bytes())
+}
+
+/// A document that was purged, counted from 1.
+pub(crate) fn purged(number: u32, purge_number: u64) -> Vec<u8> {
+    with_number(number, b'x', &purge_number.to_be_bytes())
+}
+
+/// All keys of [`purged`], in order.
+pub(crate) fn purged_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'x', &[]), with_number(number, b'x' + 1, &[]))
+}
+
+/// The folders of a database.
+pub(crate) fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'F', &[]), with_number(number, b'F' + 1, &[]))
 }
 
 /// All keys that begin with the number of a database, in any family but Meta.

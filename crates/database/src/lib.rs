@@ -10,6 +10,7 @@ mod access;
 mod attachment;
 mod changes;
 mod collation;
+mod compact;
 mod content;
 mod database;
 mod databases;
@@ -39,6 +40,9 @@ pub use attachment::AttachmentReader;
 pub use changes::{Change, Changes, ChangesQuery, Since};
 #[doc(hidden)]
 pub use collation::Collation;
+pub use compact::{
+    CompactOptions, CompactOrder, CompactStyle, Compacted, DatabaseSizes, Purged, PurgedDocument,
+};
 pub use content::Content;
 pub use content::collector::Collected;
 pub use content::upload::Upload;

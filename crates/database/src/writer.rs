@@ -87,6 +87,12 @@ impl Writer {
         self.forgotten <= seen
     }
 
+    /// Documents changed with `change_number` that are not pending, and the store shows it: what was read of any before
+    /// no longer holds.
+    pub(crate) const fn forget_what_was_read_before(&mut self, change_number: u64) {
+        self.forgotten = change_number;
+    }
+
     /// Forgets what the store shows, but for `keep` documents.
     pub(crate) fn forget_visible(&mut self, visible: u64, keep: usize) {
         self.records.forget_visible(visible);

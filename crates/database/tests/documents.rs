@@ -147,7 +147,7 @@ fn a_large_field_is_kept_outside_and_read_back_as_it_was() {
     put(&database, &json!({"_id": "b", "Body": body})).unwrap();
     let read = get(&database, "a").unwrap();
     assert_eq!((&read["Body"], &read["n"]), (&sent["Body"], &sent["n"]));
-    assert!(database.info().unwrap().external_bytes > 2 * body.len() as u64);
+    assert!(database.info().unwrap().sizes.external_bytes > 2 * body.len() as u64);
     let rev = read["_rev"].as_str().unwrap();
     put(&database, &json!({"_id": "a", "_rev": rev})).unwrap();
     assert_eq!(server.databases.collect_contents().unwrap().removed, 0);

@@ -122,7 +122,7 @@ const CASES: [(&str, Operation); 8] = [
 
 /// The same operations where a tenth of the data fits into memory, beside `ample`, where everything does.
 fn compare_budgets(ample: &Place, connection: &mut Connection) {
-    let data = ample.database.info().unwrap().file_bytes + ample.database.derived_bytes();
+    let data = ample.database.info().unwrap().sizes.file_bytes + ample.database.derived_bytes();
     let budget_bytes = (data / 10).max(LEAST_BYTES);
     eprintln!("{} MB of documents and views, and {} MB of memory", data >> 20, budget_bytes >> 20);
     let served = on_core(SERVER_CORE, || Served::start(budget_bytes));

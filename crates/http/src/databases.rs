@@ -26,24 +26,30 @@ const MOST_INFOS: usize = 100;
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
     let _timer = context.state.operations.open_database.start();
-    let info = context.with_database(name, Level::Reader, |database| Ok(database.info()?)).await?;
-    Ok(response::json_value(StatusCode::OK, &describe(&info)))
+    let databases = context.state.databases.clone();
+    let described = context
+        .with_database(name, Level::Reader, move |database| {
+            Ok(describe(&database.info()?, databases.is_compacting(database.number())))
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &described))
 }
 
 /// What CouchDB says of a database.
-fn describe(info: &DatabaseInfo) -> Value {
+fn describe(info: &DatabaseInfo, compacting: bool) -> Value {
+    let sizes = &info.sizes;
     json!({
         "instance_start_time": info.instance_start_time_us.to_string(),
         "db_name": info.name,
         "uuid": info.uuid,
-        "purge_seq": "0",
+        "purge_seq": info.purged_count.to_string(),
         "update_seq": info.update_sequence,
-        "sizes": {"file": info.file_bytes, "external": info.external_bytes, "active": info.file_bytes},
+        "sizes": {"file": sizes.file_bytes, "external": sizes.external_bytes, "active": sizes.active_bytes},
         "props": {},
         "doc_del_count": info.deleted_count,
         "doc_count": info.document_count,
         "disk_format_version": 8,
-        "compact_running": false,
+        "compact_running": compacting,
         "cluster": {"q": 1, "n": 1, "w": 1, "r": 1},
     })
 }
@@ -204,8 +210,12 @@ impl Source for Infos {
                 text.push(',');
             }
             let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
-            let row = match opened.and_then(|database| Ok(database.info()?)) {
-                Ok(info) => json!({"key": name, "info": describe(&info)}),
+            let described = opened.and_then(|database| {
+                let compacting = self.databases.is_compacting(database.number());
+                Ok(describe(&database.info()?, compacting))
+            });
+            let row = match described {
+                Ok(info) => json!({"key": name, "info": info}),
                 Err(error) => json!({"key": name, "error": error.error}),
             };
             text.push_str(&row.to_string());

@@ -9,8 +9,8 @@ use crate::response::Body;
 use crate::router::{FolderPage, ServerPage, Special, Target};
 use crate::view::Listing;
 use crate::{
-    access_list, attachment, bulk, changes, copy, databases, design, document, find, folder, indexes,
-    server_pages, session, settings, unread, view, write,
+    access_list, attachment, bulk, changes, compact, copy, databases, design, document, find, folder,
+    indexes, server_pages, session, settings, unread, view, write,
 };
 
 type Answer = Result<Response<Body>>;
@@ -72,6 +72,10 @@ async fn dispatch_other(context: &Context, target: Target<'_>, body: &mut Reques
         Target::MangoIndex { database, design, kind, name } => match context.method {
             Method::DELETE => indexes::delete(context, &database, design, &kind, &name).await,
             _ => Err(HttpError::method_not_allowed("DELETE")),
+        },
+        Target::CompactIndexes { database, design } => match context.method {
+            Method::POST => compact::indexes(context, &database, &design).await,
+            _ => Err(HttpError::method_not_allowed("POST")),
         },
         Target::DesignInfo { database, design } => match context.method {
             Method::GET => design::info(context, &database, &design).await,
@@ -156,6 +160,7 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
     let allow = match special {
         Special::Changes => "GET,POST,HEAD",
         Special::AccessList => "DELETE,GET,PUT",
+        Special::PurgedInfos => "GET",
         Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
         Special::Index => "GET,POST",
         _ => "POST",
@@ -181,13 +186,13 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
         (Special::AccessList, "GET") => access_list::get(context, database).await,
         (Special::AccessList, "PUT") => access_list::put(context, database, body).await,
         (Special::AccessList, "DELETE") => access_list::delete(context, database).await,
-        (Special::Compact, "POST") => settings::compact(context, database).await,
+        (Special::Compact, "POST") => compact::database(context, database).await,
         (Special::ViewCleanup, "POST") => settings::view_cleanup(context, database).await,
         (Special::EnsureFullCommit, "POST") => settings::ensure_full_commit(context, database).await,
-        (Special::PurgedInfosLimit, "GET") => settings::purged_infos_limit(context, database).await,
+        (Special::PurgedInfosLimit, "GET") => compact::purged_infos_limit(context, database).await,
+        (Special::PurgedInfos, "GET") => compact::purged_infos(context, database).await,
         (Special::Purge, "POST") => {
-            let reason =
-                "Purging is not offered: a superseded body is not kept, and tombstones stay for replication.";
+            let reason = "Purging by hand is not offered: a superseded body is not kept, and compaction purges tombstones that are old enough (compact.purge_after).";
             settings::not_offered(context, database, reason).await
         }
         (Special::Find, "POST") => find::find(context, database, body).await,

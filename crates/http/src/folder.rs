@@ -271,12 +271,16 @@ pub(crate) async fn changes(context: &Context, database: &str, name: &str) -> Re
                 }
                 row
             };
-            Ok(json!({
+            let mut answer = json!({
                 "uid_validity": found.uid_validity,
                 "results": found.changes.iter().map(row).collect::<Vec<Value>>(),
                 "last_seq": database.sequence_text(found.last),
                 "more": found.more,
-            }))
+            });
+            if let (true, Some(members)) = (found.incomplete, answer.as_object_mut()) {
+                members.insert("incomplete".to_owned(), Value::Bool(true));
+            }
+            Ok(answer)
         })
         .await?;
     Ok(response::json_value(StatusCode::OK, &found))

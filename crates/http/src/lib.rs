@@ -21,6 +21,7 @@ mod authority;
 mod body;
 mod bulk;
 mod changes;
+mod compact;
 mod compress;
 mod connection;
 mod context;

@@ -38,6 +38,11 @@ pub(crate) enum Target<'a> {
         kind: Cow<'a, str>,
         name: Cow<'a, str>,
     },
+    /// The indexes of one design document, to be compacted.
+    CompactIndexes {
+        database: Cow<'a, str>,
+        design: Cow<'a, str>,
+    },
     DesignInfo {
         database: Cow<'a, str>,
         design: Cow<'a, str>,
@@ -100,6 +105,7 @@ pub(crate) enum Special {
     ViewCleanup,
     EnsureFullCommit,
     Purge,
+    PurgedInfos,
     PurgedInfosLimit,
     Find,
     Index,
@@ -172,6 +178,7 @@ fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'
         name if name.starts_with('_') => match (special(name, after), name) {
             (Some(special), _) => Target::Special(database, special),
             (None, "_index") => below_index(database, after),
+            (None, "_compact") => below_compact(database, after),
             (None, _) => Target::UnknownSpecial(first.clone()),
         },
         id if after.is_empty() => Target::Document { database, id: id.to_owned() },
@@ -229,12 +236,17 @@ fn below_index<'a>(database: Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a>
     Target::MangoIndex { database, design, kind: kind.clone(), name: name.clone() }
 }
 
+fn below_compact<'a>(database: Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
+    match below {
+        [design] => Target::CompactIndexes { database, design: design.clone() },
+        _ => Target::UnknownSpecial(Cow::Borrowed("_compact")),
+    }
+}
+
 fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
     let queries = match after {
         [] => false,
         [only] if only == "queries" => true,
-        // One design document's indexes; those that nobody uses are looked for in all.
-        [_] if name == "_compact" => return Some(Special::ViewCleanup),
         [only] if name == "_index" && only == "_bulk_delete" => return Some(Special::DeleteIndexes),
         _ => return None,
     };
@@ -260,6 +272,7 @@ fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
         "_view_cleanup" => Special::ViewCleanup,
         "_ensure_full_commit" => Special::EnsureFullCommit,
         "_purge" => Special::Purge,
+        "_purged_infos" => Special::PurgedInfos,
         "_purged_infos_limit" => Special::PurgedInfosLimit,
         "_find" => Special::Find,
         "_index" => Special::Index,

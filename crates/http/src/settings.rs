@@ -9,10 +9,6 @@ use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
-use crate::state::HttpState;
-
-/// CouchDB's default; nothing is purged here, so nothing is remembered of it.
-const PURGED_INFOS_LIMIT: u64 = 1000;
 
 /// `GET /{db}/_revs_limit`.
 pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<Response<Body>> {
@@ -64,34 +60,7 @@ pub(crate) async fn set_security(
     Ok(response::ok(StatusCode::OK))
 }
 
-/// `POST /{db}/_compact`: accepted at once and done beside, one database after the other. Superseded bodies
-/// went when they were superseded, so what is left are indexes and contents that nothing needs any more.
-pub(crate) async fn compact(context: &Context, database: &str) -> Result<Response<Body>> {
-    context.require_json()?;
-    let name = database.to_owned();
-    context.with_database(database, Level::Manager, |_| Ok(())).await?;
-    if context.state.compactions.names.lock().insert(name.clone()) {
-        tokio::spawn(compact_in_turn(context.state.clone(), name));
-    }
-    Ok(response::ok(StatusCode::ACCEPTED))
-}
-
-async fn compact_in_turn(state: HttpState, name: String) {
-    let turn = state.compactions.turn.acquire().await;
-    let (databases, wanted) = (state.databases.clone(), name.clone());
-    let compacted = state.run(move || {
-        databases.get(&wanted)?.clean_up_views()?;
-        Ok(databases.collect_contents()?)
-    });
-    let compacted = compacted.await;
-    drop(turn);
-    state.compactions.names.lock().remove(&name);
-    if let Err(error) = compacted {
-        tracing::warn!(database = name, reason = %error.reason, "a compaction failed");
-    }
-}
-
-/// `POST /{db}/_view_cleanup` and `/{db}/_compact/{design}`: removes indexes that no design document has.
+/// `POST /{db}/_view_cleanup`: removes indexes that no design document has.
 pub(crate) async fn view_cleanup(context: &Context, database: &str) -> Result<Response<Body>> {
     context.require_json()?;
     context.with_database(database, Level::Manager, |database| Ok(database.clean_up_views()?)).await?;
@@ -114,10 +83,4 @@ pub(crate) async fn not_offered(
 ) -> Result<Response<Body>> {
     context.with_database(database, Level::Reader, |_| Ok(())).await?;
     Err(HttpError::not_implemented(reason))
-}
-
-/// `GET /{db}/_purged_infos_limit`.
-pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
-    context.with_database(database, Level::Reader, |_| Ok(())).await?;
-    Ok(response::json(StatusCode::OK, format!("{PURGED_INFOS_LIMIT}\n")))
 }

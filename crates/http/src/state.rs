@@ -103,9 +103,10 @@ pub(crate) struct Counters {
     pub(crate) errors: Counter,
 }
 
-/// Databases being compacted on request: one at a time, each at most once in the queue.
+/// Databases, or the indexes of a design document, to be compacted on request: one at a time, each at most once in the
+/// queue.
 pub(crate) struct Compactions {
-    pub(crate) names: Mutex<HashSet<String>>,
+    pub(crate) waiting: Mutex<HashSet<(String, Option<String>)>>,
     pub(crate) turn: Semaphore,
 }
 
@@ -127,7 +128,7 @@ impl HttpState {
             },
             uuids: UuidSequence::new(),
             body_budget: Arc::new(Semaphore::new(permits)),
-            compactions: Compactions { names: Mutex::default(), turn: Semaphore::new(1) },
+            compactions: Compactions { waiting: Mutex::default(), turn: Semaphore::new(1) },
             connections,
             requests: AtomicU64::new(rand::random()),
             databases: parts.databases,

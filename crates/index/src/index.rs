@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Direction, Snapshot, Store};
 
-use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
+use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, reached_in, remove_all};
 use crate::reader::Contents;
 use crate::recent::Recent;
 use crate::reduce::Reductions;
@@ -71,6 +71,16 @@ impl Index {
         let published = Mutex::new(Published { tree, state, frozen: None });
         let reductions = Arc::default();
         Ok(Self { store: store.clone(), layout, writer: Mutex::new(recent), published, reductions })
+    }
+
+    /// The change number that index number `id` has reached as it is stored, whether it is open or not; `None` if there
+    /// is no such index, or it cannot be read, and will be begun anew.
+    ///
+    /// # Errors
+    /// [`IndexError::Store`].
+    pub fn stored_reached(store: &Store, id: u64) -> Result<Option<u64>, IndexError> {
+        let stored = store.get(STATE, &id.to_be_bytes())?;
+        Ok(stored.and_then(|state| reached_in(&state)))
     }
 
     /// Removes index number `id`, which must not be open any more. Readers keep what they have.

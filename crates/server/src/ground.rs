@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
-use scrinium_database::{Databases, NameRange};
+use scrinium_database::{CompactOrder, Databases, NameRange};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use tokio::runtime::Runtime;
@@ -16,7 +16,7 @@ use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
 use crate::messages::{self, MessageLevel};
-use crate::{Shutdown, tls};
+use crate::{Shutdown, compaction, tls};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -208,6 +208,11 @@ impl ServerParts for Ground {
             .name("updall".to_owned())
             .spawn(move || update_views_of(&databases, &names, &order));
         begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    }
+
+    fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        compaction::begin(databases, database, order)
     }
 
     fn report(&self) -> ServerReport {

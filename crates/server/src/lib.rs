@@ -6,6 +6,7 @@
 mod administration;
 pub mod cli;
 pub mod client;
+mod compaction;
 pub mod config;
 pub mod console;
 pub mod credentials;

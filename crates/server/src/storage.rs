@@ -1,6 +1,6 @@
 //! The store and the databases on it, as the configuration wants them.
 
-use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreError, StoreOptions, available_bytes};
 
@@ -39,6 +39,8 @@ impl Storage {
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        databases.set_compact_options(compact_options(settings));
+        databases.register_statistics(statistics);
         Ok(Self { store, databases })
     }
 
@@ -54,6 +56,17 @@ impl Storage {
             databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
+        for key in ["compact.rate", "compact.purge_after"] {
+            let databases = self.databases.clone();
+            configuration.on_change(key, move |settings| {
+                databases.set_compact_options(compact_options(settings));
+                Ok(())
+            });
+        }
+        // These are read whenever it is looked whether to compact.
+        for key in ["compact.window", "compact.time_zone", "compact.garbage_percent"] {
+            configuration.on_change(key, |_| Ok(()));
+        }
         // It is read whenever indexes are looked for that nobody reads.
         configuration.on_change("view.discard_after", |_| Ok(()));
         for key in ["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"] {
@@ -93,6 +106,10 @@ fn store_options(settings: &Settings) -> StoreOptions {
     options.queue_bytes = usize::try_from(settings.log.queue_bytes).unwrap_or(usize::MAX);
     options.direct_io = settings.log.direct_io;
     options
+}
+
+fn compact_options(settings: &Settings) -> CompactOptions {
+    CompactOptions { rate_bytes: settings.compact.rate, purge_after: settings.compact.purge_after }
 }
 
 fn database_options(settings: &Settings) -> DatabaseOptions {

@@ -11,6 +11,7 @@ use scrinium_statistics::{Counter, Tasks};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
+use crate::compaction::{Daily, Due};
 use crate::ground::Ground;
 use views::ViewUpdates;
 
@@ -24,6 +25,12 @@ const COLLECT_EVERY: Duration = Duration::from_secs(30);
 /// How often indexes are looked for that nobody reads.
 const DISCARD_EVERY: Duration = Duration::from_secs(3600);
 
+/// How often it is looked whether databases are to be compacted.
+const COMPACT_LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How often garbage is added up for the statistics.
+const GARBAGE_EVERY: Duration = Duration::from_secs(3600);
+
 /// Runs until the server stops.
 pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
     let shutdown = ground.shutdown().clone();
@@ -33,6 +40,9 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
     // Not at once: after a long time at rest everything has long been unread.
     let mut look_for_unused = tokio::time::interval_at(Instant::now() + DISCARD_EVERY, DISCARD_EVERY);
     let mut updates = ViewUpdates::default();
+    let mut look_whether_to_compact = tokio::time::interval(COMPACT_LOOK_EVERY);
+    let mut add_up_garbage = tokio::time::interval_at(Instant::now() + COMPACT_LOOK_EVERY, GARBAGE_EVERY);
+    let mut daily = Daily::default();
     loop {
         let (databases, tasks) = (databases.clone(), ground.tasks().clone());
         tokio::select! {
@@ -52,6 +62,14 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
             _ = collect.tick() => {
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
             }
+            _ = look_whether_to_compact.tick() => {
+                if let Some(due) = daily.due(&ground.settings(), jiff::Timestamp::now()) {
+                    compact(databases, due);
+                }
+            }
+            _ = add_up_garbage.tick() => {
+                report(tokio::task::spawn_blocking(move || databases.with_garbage(100).map(drop)).await);
+            }
             _ = look_for_unused.tick() => {
                 let unused_for = ground.settings().view.discard_after;
                 if !unused_for.is_zero() {
@@ -60,6 +78,13 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
             }
         }
     }
+}
+
+/// Compacts beside everything else; the server ends it by stopping its tasks.
+fn compact(databases: Databases, due: Due) {
+    tokio::spawn(async move {
+        report(tokio::task::spawn_blocking(move || due.work(&databases)).await);
+    });
 }
 
 fn report(done: Result<Result<(), DatabaseError>, JoinError>) {

@@ -3,11 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends when something fails")]
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
+use scrinium_database::{CompactOrder, CompactStyle};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
@@ -19,6 +20,7 @@ struct Parts {
     statistics: Registry,
     tasks: Tasks,
     configuration: RunningConfiguration,
+    compacted: Mutex<Vec<(String, CompactOrder)>>,
 }
 
 impl ServerParts for Parts {
@@ -44,6 +46,11 @@ impl ServerParts for Parts {
             elapsed: Duration::from_secs(93_784),
             ports: vec!["https://127.0.0.1:5984".to_owned(), "http://[::1]:80".to_owned()],
         }
+    }
+
+    fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
+        self.compacted.lock().unwrap().push((database.to_owned(), order.clone()));
+        if database == "full" { Err("there is no room".to_owned()) } else { Ok(1) }
     }
 
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
@@ -72,6 +79,45 @@ fn views_are_updated_and_built_anew() {
 }
 
 /// A console, the clock of its tasks in milliseconds, and its parts.
+#[test]
+fn databases_are_compacted_as_the_options_say_and_tasks_pause() {
+    let (console, _, parts) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert!(said("load compact mail/ada").unwrap().starts_with("Compacting 1 databases"));
+    said("lo comp -B -D * -S 20 -Q").unwrap();
+    said("load compact mail/ada -c").unwrap();
+    let order = |style| CompactOrder { style, ..CompactOrder::default() };
+    let all = CompactOrder {
+        discard_views: true,
+        least_garbage_percent: 20,
+        bypass_file_cache: true,
+        ..order(CompactStyle::Shrink)
+    };
+    let expected =
+        [("mail/ada", order(CompactStyle::Reclaim)), ("*", all), ("mail/ada", order(CompactStyle::Copy))];
+    let expected: Vec<_> = expected.into_iter().map(|(name, order)| (name.to_owned(), order)).collect();
+    assert_eq!(*parts.compacted.lock().unwrap(), expected);
+    assert!(said("load compact mail/ada -R").unwrap().starts_with("There is nothing to upgrade"));
+    assert_eq!(said("load compact full").unwrap_err(), "there is no room");
+    for line in [
+        "load compact",
+        "load compact a b",
+        "load compact a -X",
+        "load compact a -S",
+        "load compact a -S 101",
+    ] {
+        assert!(said(line).unwrap_err().starts_with("type it like this: load compact DATABASE"), "{line}");
+    }
+    let task = parts.tasks.start("indexer", None, None);
+    assert_eq!(said("tell 1 pause").unwrap_err(), "task 1 (indexer) cannot pause; tell 1 quit stops it");
+    task.allow_pause();
+    said("tell 1 pause").unwrap();
+    assert!(task.is_paused() && said("show tasks").unwrap().contains("paused"));
+    said("tell 1 resume").unwrap();
+    assert!(!task.is_paused());
+    assert!(said("tell 9 pause").unwrap_err().contains("no task 9"));
+}
+
 fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
     let statistics = Registry::new();
     statistics.counter("Server.Trans.Total").add(1_234_567);
@@ -90,7 +136,7 @@ fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
     for key in ["server.pool_tasks", "memory.budget"] {
         configuration.on_change(key, |_| Ok(()));
     }
-    let parts = Arc::new(Parts { statistics, tasks, configuration });
+    let parts = Arc::new(Parts { statistics, tasks, configuration, compacted: Mutex::default() });
     (Console::new(parts.clone()), now_ms, parts)
 }
 
@@ -240,7 +286,7 @@ fn what_is_not_understood_is_told_with_what_is_near() {
     assert_eq!(text("reboot"), "error: there is no command \"reboot\"; help lists them");
     assert_eq!(text("sh t"), "error: \"sh t\" could be: show transactions; show tasks");
     assert_eq!(text("set"), "error: \"set\" needs more: set configuration KEY=VALUE");
-    assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit");
+    assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit|pause|resume");
     assert_eq!(text("show tasks now"), "error: type it like this: show tasks");
     assert_eq!(text("show stat\nshow tasks"), "error: a command is one line of at most 4096 bytes");
 }

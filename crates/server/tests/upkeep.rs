@@ -59,3 +59,49 @@ fn views_follow_in_the_background_as_their_policies_say() {
     let refused = client.json("PUT", "/sales/_design/wrong", &wrong).unwrap().expect(400);
     assert!(refused.value()["reason"].as_str().unwrap().starts_with("view `v`: `update` must be"));
 }
+
+#[test]
+fn tombstones_are_purged_within_the_window_and_databases_compacted_on_the_console() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[&SMALL[..], &[("SCRINIUM_COMPACT__WINDOW", "")]].concat());
+    let mut client = server.client();
+    client.ask("PUT", "/notes", "application/json", b"").unwrap().expect(201);
+    let made = client.json("PUT", "/notes/a", &json!({"n": 1})).unwrap().expect(201);
+    let path = format!("/notes/a?rev={}", made.value()["rev"].as_str().unwrap());
+    client.ask("DELETE", &path, "application/json", b"").unwrap().expect(200);
+    let told = |client: &mut Client, command: &str| {
+        client.json("POST", "/_console", &json!({"command": command})).unwrap().value()
+    };
+    assert!(told(&mut client, "load compact none").to_string().contains("Database does not exist"));
+    told(&mut client, "load compact *");
+    let completed = |client: &mut Client| {
+        let shown = told(client, "show stat Database.Compact.Completed").to_string();
+        shown.contains("Database.Compact.Completed") && !shown.contains("Completed\":0")
+    };
+    let begun = Instant::now();
+    while !completed(&mut client) && begun.elapsed() < FOLLOWED_WITHIN {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let info = client.get("/notes").unwrap().expect(200).value();
+    assert_eq!((&info["doc_del_count"], &info["purge_seq"]), (&json!(1), &json!("0")), "not old enough");
+    drop(server);
+    // From an hour ago to two hours from now, whatever the time is.
+    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).hour();
+    let window = format!("{:02}:00-{:02}:00", (now + 23) % 24, (now + 2) % 24);
+    let settings = [
+        ("SCRINIUM_COMPACT__WINDOW", window.as_str()),
+        ("SCRINIUM_COMPACT__TIME_ZONE", "UTC"),
+        ("SCRINIUM_COMPACT__PURGE_AFTER", "1 ms"),
+    ];
+    let server = Server::start(folder.path(), &[&SMALL[..], &settings[..]].concat());
+    let mut client = server.client();
+    let begun = Instant::now();
+    let purged = loop {
+        let info = client.get("/notes").unwrap().expect(200).value();
+        if info["doc_del_count"] == 0 || begun.elapsed() > FOLLOWED_WITHIN {
+            break info["purge_seq"].clone();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(purged, "1");
+}

@@ -49,6 +49,9 @@ struct Entry {
     updated_ms: AtomicU64,
     sampled_ms: AtomicU64,
     cancel: AtomicBool,
+    /// Whether it stops working when it is told to pause.
+    pausable: AtomicBool,
+    paused: AtomicBool,
     samples: Mutex<VecDeque<(u64, u64)>>,
     details: Mutex<BTreeMap<String, Value>>,
 }
@@ -104,6 +107,8 @@ pub struct TaskStatus {
     pub state: TaskState,
     /// Somebody asked it to stop.
     pub cancel_requested: bool,
+    /// Somebody asked it to pause, and it waits, or is about to, until it is told to go on.
+    pub paused: bool,
     /// What else it tells, under the names that `/_active_tasks` shows (`design_document`, `source`).
     pub details: BTreeMap<String, Value>,
 }
@@ -150,6 +155,8 @@ impl Tasks {
             updated_ms: AtomicU64::new(now_ms),
             sampled_ms: AtomicU64::new(now_ms),
             cancel: AtomicBool::new(false),
+            pausable: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             samples: Mutex::new(VecDeque::from([(now_ms, 0)])),
             details: Mutex::default(),
         });
@@ -180,13 +187,43 @@ impl Tasks {
         true
     }
 
+    /// Asks a running task to pause, or to go on; it does so when it next looks.
+    ///
+    /// # Errors
+    /// [`PauseError`]: there is no such task, or it knows no pause.
+    pub fn pause(&self, id: u64, paused: bool) -> Result<(), PauseError> {
+        let entry = self.shared.running.read().get(&id).cloned().ok_or(PauseError::NotRunning)?;
+        if !entry.pausable.load(Ordering::Relaxed) {
+            return Err(PauseError::Unable { kind: entry.kind.clone() });
+        }
+        if entry.paused.swap(paused, Ordering::Relaxed) && !paused {
+            // The time that it stood still says nothing of how fast it goes.
+            let done = entry.done.load(Ordering::Relaxed);
+            *entry.samples.lock() = VecDeque::from([(self.shared.now_ms(), done)]);
+        }
+        Ok(())
+    }
+
     /// The running tasks as CouchDB's `GET /_active_tasks` answers: an array of objects with `type`,
     /// `database`, `changes_done`, `total_changes`, `progress` (percent), `started_on` and `updated_on`
-    /// (seconds since 1970), beside the details. `pid` is the number that the console knows it by.
+    /// (seconds since 1970), beside the details. `pid` is the number that the console knows it by; `eta_seconds` is
+    /// the time to the end where that can be told, and `paused` is there while it is told to wait.
     #[must_use]
     pub fn active_tasks(&self) -> Value {
         Value::Array(self.running().iter().map(TaskStatus::active_task).collect())
     }
+}
+
+/// Why a task was not paused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PauseError {
+    /// None of this number is running.
+    NotRunning,
+    /// It cannot pause.
+    Unable {
+        /// What it does.
+        kind: String,
+    },
 }
 
 impl Table {
@@ -248,6 +285,17 @@ impl Task {
         self.entry.cancel.load(Ordering::Relaxed)
     }
 
+    /// From now on it can be told to pause: it asks [`Task::is_paused`] often, and waits as long as that is so.
+    pub fn allow_pause(&self) {
+        self.entry.pausable.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked it to pause, and not to go on since.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.entry.paused.load(Ordering::Relaxed)
+    }
+
     /// It did all it was to do.
     pub fn finish(mut self) {
         self.end(TaskState::Finished);
@@ -303,8 +351,9 @@ impl Entry {
         let (since_ms, since_done) = since.unwrap_or((self.started_ms, 0));
         let rate = per_second(done.saturating_sub(since_done), now_ms.saturating_sub(since_ms));
         let left = total.map(|total| total.saturating_sub(done));
+        let paused = state == TaskState::Running && self.paused.load(Ordering::Relaxed);
         let remaining = match (&state, left) {
-            (TaskState::Running, Some(left)) => time_for(left, rate),
+            (TaskState::Running, Some(left)) if !paused => time_for(left, rate),
             _ => None,
         };
         TaskStatus {
@@ -319,6 +368,7 @@ impl Entry {
             updated: UNIX_EPOCH + Duration::from_millis(self.updated_ms.load(Ordering::Relaxed)),
             state,
             cancel_requested: self.cancel.load(Ordering::Relaxed),
+            paused,
             details: self.details.lock().clone(),
         }
     }
@@ -364,6 +414,15 @@ impl TaskStatus {
         }
         if let Some(percent) = self.percent() {
             object.insert("progress".to_owned(), json!(percent));
+        }
+        if let Some(remaining) = self.remaining {
+            object.insert(
+                "eta_seconds".to_owned(),
+                json!(remaining.as_secs() + u64::from(remaining.subsec_nanos() > 0)),
+            );
+        }
+        if self.paused {
+            object.insert("paused".to_owned(), json!(true));
         }
         object.insert("started_on".to_owned(), json!(unix_seconds(self.started)));
         object.insert("updated_on".to_owned(), json!(unix_seconds(self.updated)));

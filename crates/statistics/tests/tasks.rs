@@ -1,10 +1,12 @@
 //! The table of tasks tells progress, rate, time left and how each task ended.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use scrinium_statistics::{TaskState, Tasks};
+use scrinium_statistics::{PauseError, TaskState, Tasks};
 use serde_json::json;
 
 /// A table whose clock starts at 1,000,000 s and is moved by hand.
@@ -28,6 +30,7 @@ fn progress_is_shown_as_couchdb_shows_it() {
             {
                 "design_document": "_design/mail", "node": "_local", "pid": "<1>", "type": "indexer",
                 "database": "mail/ann", "changes_done": 50, "total_changes": 200, "progress": 25,
+                "eta_seconds": 30,
                 "started_on": 1_000_000, "updated_on": 1_000_010,
             },
             {
@@ -54,6 +57,31 @@ fn the_rate_is_the_recent_one_and_falls_when_a_task_stalls() {
     now_ms.fetch_add(15_000, Ordering::Relaxed);
     let stalled = tasks.running().remove(0);
     assert_eq!((stalled.rate, stalled.remaining), (50.0, Some(Duration::from_secs(134))));
+}
+
+#[test]
+fn a_task_that_can_pause_is_told_to_and_the_pause_does_not_count() {
+    let (tasks, now_ms) = table();
+    let indexer = tasks.start("indexer", None, None);
+    let unable = PauseError::Unable { kind: "indexer".to_owned() };
+    assert_eq!(tasks.pause(indexer.id(), true), Err(unable));
+    assert_eq!(tasks.pause(99, true), Err(PauseError::NotRunning));
+    let task = tasks.start("database_compaction", Some("mail/ann"), Some(1000));
+    task.allow_pause();
+    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    task.progress(100);
+    tasks.pause(task.id(), true).unwrap();
+    assert!(task.is_paused());
+    let status = tasks.running().remove(1);
+    assert_eq!((status.paused, status.remaining), (true, None));
+    assert_eq!(tasks.active_tasks()[1]["paused"], true);
+    now_ms.fetch_add(1_000_000, Ordering::Relaxed);
+    tasks.pause(task.id(), false).unwrap();
+    assert!(!task.is_paused());
+    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    task.progress(200);
+    let status = tasks.running().remove(1);
+    assert_eq!((status.paused, status.remaining), (false, Some(Duration::from_secs(80))));
 }
 
 #[test]

@@ -34,6 +34,11 @@ impl Health {
         }
     }
 
+    /// Free space that is left alone.
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        self.reserve_bytes
+    }
+
     /// Refuses all further writes. The first reason is kept.
     pub(crate) fn fail(&self, reason: &str) {
         if self.failure.set(reason.to_owned()).is_ok() {

@@ -11,6 +11,7 @@ mod applier;
 mod batch;
 mod budget;
 mod commit;
+mod compact;
 mod cursor;
 mod error;
 mod family;
@@ -30,6 +31,7 @@ mod tuning;
 
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
+pub use compact::{BlobFigures, CompactSlice, Compression, Room};
 pub use cursor::{Cursor, Entry};
 pub use error::StoreError;
 pub use family::Family;

@@ -312,6 +312,14 @@ impl Store {
         self.inner.close()
     }
 
+    pub(crate) fn core(&self) -> &Core {
+        &self.inner.core
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.inner.core.tree
+    }
+
     fn admit(&self, batch: &Batch, operation: &'static str) -> Result<(), StoreError> {
         if let Some(family) = batch.family_that_is(true) {
             return Err(StoreError::WrongFamily { family, operation });

@@ -25,6 +25,10 @@ const DELETION_WINDOW: usize = 4096;
 const DELETIONS_IN_WINDOW: usize = 2048;
 const DELETION_RATIO: f64 = 0.5;
 
+/// A compaction takes about so much at once, and a file between two levels is cut where it would touch more beneath it:
+/// what a compaction needs of the disk until its old files go is bounded by it, and so is how long it takes.
+pub(crate) const COMPACTION_BYTES: u64 = 192 << 20;
+
 /// Smaller values cost less within the sorted files than as a file offset and a second read.
 const MIN_BLOB_BYTES: u64 = 4096;
 
@@ -77,6 +81,7 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_max_bytes_for_level_base(256 * MEGABYTE);
     options.set_target_file_size_base(64 * MEGABYTE);
+    options.set_max_compaction_bytes(COMPACTION_BYTES);
     options.set_compression_type(DBCompressionType::Lz4);
     let mut table = table_options(budget);
     match family {

@@ -71,6 +71,9 @@ pub struct FolderChanges {
     pub last: u64,
     /// Whether there are more already.
     pub more: bool,
+    /// Tombstones of changes after `since` have been purged, so what left is not all told: whoever asked lists what is
+    /// in the folder, and what is not there has left.
+    pub incomplete: bool,
 }
 
 impl Database {
@@ -137,6 +140,7 @@ impl Database {
         let visible = self.visible_change_number();
         let snapshot = self.store().snapshot();
         let folder = record_at(&snapshot, self.number(), name)?;
+        let incomplete = since > 0 && since < self.compaction_record()?.purged_to;
         let limit = limit.min(MAX_MEMBERS_AT_ONCE);
         let mut changes = self.member_changes_at(&snapshot, folder.number, since, limit.saturating_add(1))?;
         let more = changes.len() > limit;
@@ -149,7 +153,7 @@ impl Database {
                 readable.push(change);
             }
         }
-        Ok(FolderChanges { uid_validity: folder.uid_validity, changes: readable, last, more })
+        Ok(FolderChanges { uid_validity: folder.uid_validity, changes: readable, last, more, incomplete })
     }
 
     /// The members of a folder after a uid.

@@ -304,25 +304,30 @@ impl Transaction<'_> {
         let old = Leaves::of(&before.head.tree);
         let new = Leaves::of(&tree);
         self.place_leaves(id, before, &old, &new, &mut leaves)?;
-        let (contents, external_bytes) = self.contents_of(id, before, &tree, &leaves)?;
+        let (contents, external_bytes, leaf_bytes) = self.contents_of(id, before, &tree, &leaves)?;
         self.refer(id, &before.head.contents, &contents);
 
         let change_number = self.header.change_number + 1;
         if before.head.change_number > 0 {
             self.batch.delete(Family::Churn, &keys::change(number, before.head.change_number));
         }
+        let mut others_bytes = leaf_bytes + keys::head(number, id).len() as u64;
         if let Some((winner, deleted)) = &new.winner {
             let several_leaves = new.all.len() > 1;
             let change =
                 ChangeRecord { id: id.to_owned(), winner: winner.clone(), deleted: *deleted, several_leaves };
-            self.batch.put(Family::Churn, &keys::change(number, change_number), &change.encode());
+            let (key, record) = (keys::change(number, change_number), change.encode());
+            others_bytes += (key.len() + record.len()) as u64;
+            self.batch.put(Family::Churn, &key, &record);
         }
-        let head = Head { change_number, created_ms, external_bytes, contents, tree };
-        self.batch.put(Family::Point, &keys::head(number, id), &head.encode());
+        let mut head = Head { change_number, created_ms, external_bytes, contents, tree, stored_bytes: 0 };
+        self.batch.put(Family::Point, &keys::head(number, id), &head.encode_counting(others_bytes));
 
         self.header.change_number = change_number;
         self.header.external_bytes =
             self.header.external_bytes.saturating_sub(before.head.external_bytes) + external_bytes;
+        self.header.stored_bytes =
+            self.header.stored_bytes.saturating_sub(before.head.stored_bytes) + head.stored_bytes;
         self.count(id, &old, &new);
         self.design_changed |= is_design(id);
         self.changed.insert(id.to_owned(), Pending { head, leaves });
@@ -368,27 +373,28 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The contents that all leaves of a tree refer to, and the leaves' bytes.
+    /// The contents that all leaves of a tree refer to, the leaves' bytes, and those of their keys and records.
     fn contents_of(
         &self,
         id: &str,
         before: &Before,
         tree: &RevisionTree,
         leaves: &BTreeMap<Revision, Bytes>,
-    ) -> Result<(Vec<Digest>, u64)> {
+    ) -> Result<(Vec<Digest>, u64, u64)> {
         let mut contents = BTreeSet::new();
-        let mut external_bytes = 0;
+        let (mut external_bytes, mut leaf_bytes) = (0, 0);
         for leaf in tree.leaves() {
             let record = match leaves.get(leaf.revision) {
                 Some(record) => Some(record.clone()),
                 None => self.leaf(id, before, leaf.revision)?,
             };
             let record = record.ok_or_else(|| DatabaseError::damaged("leaf", id))?;
+            leaf_bytes += (keys::winner(0, id).len() + record.len()) as u64;
             let leaf = Leaf::decode(id, &record)?;
             contents.extend(leaf.contents(id)?);
             external_bytes += leaf.external_bytes(id)?;
         }
-        Ok((contents.into_iter().collect(), external_bytes))
+        Ok((contents.into_iter().collect(), external_bytes, leaf_bytes))
     }
 
     /// Notes which contents the document refers to, and which it does so no more.

@@ -147,7 +147,7 @@ impl ViewIndex {
     }
 }
 
-fn index_id(database: u32, index: u32) -> u64 {
+pub(super) fn index_id(database: u32, index: u32) -> u64 {
     u64::from(database) << 32 | u64::from(index)
 }
 
@@ -211,8 +211,8 @@ pub(super) fn stored_index(
 
 /// The number of an index, and that of its lists' home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Numbers {
-    index: u32,
+pub(super) struct Numbers {
+    pub(super) index: u32,
     home: u32,
 }
 
@@ -310,7 +310,7 @@ fn next_number(store: &Store, database: u32) -> Result<u32> {
 }
 
 /// Identities and numbers of all indexes of a database.
-fn stored_indexes(store: &Store, database: u32) -> Result<Vec<(Vec<u8>, Numbers)>> {
+pub(super) fn stored_indexes(store: &Store, database: u32) -> Result<Vec<(Vec<u8>, Numbers)>> {
     let from = identity_key(database, &[]);
     let to = keys::successor(&from);
     let snapshot = store.snapshot();

@@ -26,6 +26,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 
 pub(crate) use build::default_rebuild_dir;
+pub(super) use build::unfinished_build;
 use following::Following;
 use together::Changed;
 

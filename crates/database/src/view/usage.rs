@@ -222,7 +222,7 @@ impl Databases {
 }
 
 impl Database {
-    fn discard_index(&self, identity: &[u8; 16], until_s: i64) -> Result<bool> {
+    pub(super) fn discard_index(&self, identity: &[u8; 16], until_s: i64) -> Result<bool> {
         let indexes = self.views.indexes.lock();
         let discarded = match indexes.get(identity).cloned() {
             Some(index) => {

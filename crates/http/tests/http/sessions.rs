@@ -1,6 +1,7 @@
 //! Who asks, and what they may.
 
 use http::StatusCode;
+use scrinium_database::CompactOptions;
 use serde_json::json;
 
 use crate::common::{PASSWORD, Server, basic};
@@ -131,4 +132,36 @@ async fn settings_are_kept() {
     server.ask("POST", "/db/_compact", json!({})).await.expect_text(202, "{\"ok\":true}\n");
     server.ask("POST", "/db/_compact", ()).await.expect(415);
     server.ask("POST", "/db/_purge", json!({})).await.expect(501);
+    server.ask("POST", "/db/_compact/none", json!({})).await.expect(404);
+    let view = json!({"views": {"v": {"map": "function (doc) { emit(doc.n) }"}}});
+    server.ask("PUT", "/db/_design/d", view).await.expect(201);
+    server.ask("POST", "/db/_compact/d", json!({})).await.expect_text(202, "{\"ok\":true}\n");
+    server.ask_as("ada", "POST", "/db/_compact/d", json!({})).await.expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compaction_purges_what_is_old_and_tells_of_it_as_couchdb_does() {
+    let server = Server::start().await;
+    let purge_after = std::time::Duration::from_millis(1);
+    server.databases.set_compact_options(CompactOptions { purge_after, ..CompactOptions::default() });
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let made = server.ask("PUT", "/db/a", json!({"n": 1})).await.expect(201).json();
+    let path = format!("/db/a?rev={}", made["rev"].as_str().unwrap());
+    let gone = server.ask("DELETE", &path, ()).await.expect(200).json();
+    let info = server.ask("GET", "/db", ()).await.expect(200).json();
+    assert_eq!((&info["purge_seq"], &info["doc_del_count"]), (&json!("0"), &json!(1)));
+    assert!(info["sizes"]["active"].as_u64().unwrap() <= info["sizes"]["file"].as_u64().unwrap());
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    server.ask("POST", "/db/_compact", json!({})).await.expect(202);
+    let info = loop {
+        let info = server.ask("GET", "/db", ()).await.expect(200).json();
+        if info["purge_seq"] == "1" && info["compact_running"] == false {
+            break info;
+        }
+    };
+    assert_eq!(info["doc_del_count"], 0);
+    let purged = server.ask("GET", "/db/_purged_infos", ()).await.expect(200).json();
+    assert_eq!(purged, json!({"purged_infos": [{"id": "a", "revs": [gone["rev"]]}]}));
+    let changes = server.ask("GET", "/db/_changes", ()).await.expect(200).json();
+    assert_eq!((&changes["results"], &changes["last_seq"]), (&json!([]), &info["update_seq"]));
 }

@@ -1,5 +1,7 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
+use crate::compaction::{self, Window};
+
 /// A name as DNS allows it (RFC 1123 §2.1).
 pub(super) fn host_name(text: &str) -> Result<(), String> {
     let label = |label: &str| {
@@ -15,6 +17,16 @@ pub(super) fn host_name(text: &str) -> Result<(), String> {
 
 pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() { Ok(()) } else { host_name(text) }
+}
+
+/// A span of the day, or nothing.
+pub(super) fn window_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() { Ok(()) } else { Window::parse(text).map(drop) }
+}
+
+/// A time zone that this machine knows, or nothing.
+pub(super) fn time_zone_or_empty(text: &str) -> Result<(), String> {
+    compaction::time_zone(text).map(drop)
 }
 
 /// An origin as a browser sends it (RFC 6454 §7): scheme, host, port.

@@ -16,6 +16,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(86_400);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
+const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 
 configuration! {
     /// The server as a whole, and how much it does at once.
@@ -94,6 +95,24 @@ configuration! {
         /// when it is read. It is looked for once an hour. 0: never.
         discard_after: Duration { min: Duration::ZERO, max: YEAR } = "45 d", Running,
             domino "Default_Index_Lifetime_Days";
+    }
+
+    /// Compacting: giving the disk back what was overwritten and deleted, while everybody goes on.
+    compact as CompactSettings {
+        /// When databases are compacted that have gathered garbage, every day, such as `02:00-05:00`; what is not done
+        /// by its end goes on the next day. Empty: only when somebody says so.
+        window: Text { form: "HH:MM-HH:MM, or empty", check: checks::window_or_empty } = "02:00-05:00", Running;
+        /// The time zone of the window, such as `Europe/Berlin`. Empty: the machine's.
+        time_zone: Text { form: "a time zone, or empty", check: checks::time_zone_or_empty } = "", Running;
+        /// Within the window, databases are compacted of which so many percent, and at least 16 MB, are garbage.
+        garbage_percent: Integer { min: 1, max: 100 } = "30", Running, domino "compact -S";
+        /// Bytes of files that are compacted in a second, at most; less disturbs others less and takes longer. 0: no
+        /// limit.
+        rate: Bytes { min: 0, max: TB } = "0", Running;
+        /// Tombstones of deleted documents, and of what has left folders, are purged after this time, as far as all
+        /// replicas that are known have seen them. A client that was away for longer learns of no deletion. 0: never.
+        purge_after: Duration { min: Duration::ZERO, max: CENTURY } = "365 d", Running,
+            domino "purge interval";
     }
 
     /// Limits of documents.

@@ -2,7 +2,9 @@
 //!
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
-use super::{ConsoleError, UpdateViews};
+use scrinium_database::CompactOrder;
+
+use super::{ConsoleError, UpdateViews, compact};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -67,10 +69,16 @@ pub const COMMANDS: &[CommandLine] = &[
         build: update_views,
     },
     CommandLine {
+        words: &["load", "compact"],
+        arguments: compact::ARGUMENTS,
+        help: compact::HELP,
+        build: compact::parse,
+    },
+    CommandLine {
         words: &["tell"],
-        arguments: "NUMBER quit",
-        help: "Stops a task, by its number in show tasks",
-        build: quit,
+        arguments: "NUMBER quit|pause|resume",
+        help: "Stops a task, by its number in show tasks; has it wait (a compaction), and go on",
+        build: tell,
     },
     CommandLine {
         words: &["help"],
@@ -91,7 +99,10 @@ pub enum Command {
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     UpdateViews(UpdateViews),
+    Compact { database: String, order: CompactOrder },
+    UpgradeFormat { database: String },
     Quit { task: u64 },
+    Pause { task: u64, paused: bool },
     Help,
 }
 
@@ -203,11 +214,15 @@ fn update_views(rest: &str) -> Option<Command> {
     }
 }
 
-fn quit(rest: &str) -> Option<Command> {
+fn tell(rest: &str) -> Option<Command> {
     let (task, order) = rest.split_once(char::is_whitespace)?;
-    let orders = ["quit", "stop", "exit"];
-    let known = orders.iter().any(|known| known.eq_ignore_ascii_case(order.trim()));
-    Some(Command::Quit { task: task.parse().ok().filter(|_| known)? })
+    let task = task.parse().ok()?;
+    match order.trim().to_ascii_lowercase().as_str() {
+        "quit" | "stop" | "exit" => Some(Command::Quit { task }),
+        "pause" => Some(Command::Pause { task, paused: true }),
+        "resume" => Some(Command::Pause { task, paused: false }),
+        _ => None,
+    }
 }
 
 /// Tells a verb that stands alone from a line that no command is like.

@@ -1,10 +1,12 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `load updall`, `tell`, `help`.
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `load updall`, `load compact`, `tell`,
+//! `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod command;
+mod compact;
 mod pattern;
 mod server;
 mod settings;
@@ -14,6 +16,7 @@ mod tasks;
 
 use std::sync::Arc;
 
+use scrinium_database::CompactOrder;
 use scrinium_statistics::{Snapshot, Tasks};
 use serde_json::{Value, json};
 
@@ -37,6 +40,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String>;
+    /// Begins to compact a database, or all of them (`*`), in the background; returns how many.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String>;
 }
 
 /// `load updall`: which views, and how.
@@ -136,6 +144,9 @@ impl Console {
                 statistics::show_transactions(&parts.statistics(), filter.as_deref())
             }
             Command::ShowTasks => Ok(tasks::show_tasks(parts.tasks())),
+            Command::Pause { task, paused } => tasks::pause(parts.tasks(), task, paused),
+            Command::Compact { database, order } => compact::begin(parts, &database, &order),
+            Command::UpgradeFormat { database } => Ok(compact::upgrade(&database)),
             Command::Quit { task } => tasks::quit(parts.tasks(), task),
             Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
             Command::ShowConfiguration(name) => {

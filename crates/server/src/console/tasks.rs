@@ -1,6 +1,6 @@
-//! `show tasks` and `tell NUMBER quit`.
+//! `show tasks` and `tell NUMBER quit|pause|resume`.
 
-use scrinium_statistics::{TaskState, TaskStatus, Tasks, unix_seconds};
+use scrinium_statistics::{PauseError, TaskState, TaskStatus, Tasks, unix_seconds};
 use serde_json::{Value, json};
 
 use super::table::{Align, grouped, number, spoken, table};
@@ -34,6 +34,24 @@ pub(super) fn quit(tasks: &Tasks, id: u64) -> Result<Reply, ConsoleError> {
     Ok(Reply { text: format!("Task {id} was asked to stop.\n"), data: json!({"asked": id}) })
 }
 
+/// Asks a task to wait, or to go on.
+pub(super) fn pause(tasks: &Tasks, id: u64, paused: bool) -> Result<Reply, ConsoleError> {
+    tasks.pause(id, paused).map_err(|error| {
+        ConsoleError::NotFound(match error {
+            PauseError::NotRunning => format!("no task {id} is running; show tasks lists them"),
+            PauseError::Unable { kind } => {
+                format!("task {id} ({kind}) cannot pause; tell {id} quit stops it")
+            }
+        })
+    })?;
+    let text = if paused {
+        format!("Task {id} was asked to pause; tell {id} resume has it go on.\n")
+    } else {
+        format!("Task {id} goes on.\n")
+    };
+    Ok(Reply { text, data: json!({"asked": id, "paused": paused}) })
+}
+
 fn lines(running: &[TaskStatus], ended: &[TaskStatus]) -> String {
     use Align::{Left, Right};
     let columns = [
@@ -58,6 +76,7 @@ fn row(task: &TaskStatus) -> Vec<String> {
     };
     let state = match &task.state {
         TaskState::Running if task.cancel_requested => "stopping".to_owned(),
+        TaskState::Running if task.paused => "paused".to_owned(),
         TaskState::Failed(reason) => format!("failed: {reason}"),
         state => state.name().to_owned(),
     };
@@ -93,6 +112,7 @@ fn task_data(task: &TaskStatus) -> Value {
         "state": task.state.name(),
         "reason": reason,
         "cancel_requested": task.cancel_requested,
+        "paused": task.paused,
         "details": task.details,
     })
 }

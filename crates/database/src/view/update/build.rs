@@ -30,7 +30,7 @@ use segment::{Evaluation, Segment};
 use shown::Shown;
 use workplace::Workplace;
 
-pub(crate) use workplace::default_rebuild_dir;
+pub(crate) use workplace::{default_rebuild_dir, unfinished_build};
 
 /// A build holds at most so much in memory, however large the budget is.
 const LIMIT_BYTES_MAX: u64 = 1 << 30;

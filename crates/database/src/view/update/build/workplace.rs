@@ -215,6 +215,21 @@ impl Manifest {
     }
 }
 
+/// The change from which builds of a database that were cut off would go on, the earliest of them.
+pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
+    let dir = database.common.rebuild_dir();
+    let folders = match fs::read_dir(&dir) {
+        Ok(folders) => folders,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(file_error("read", &dir, &error)),
+    };
+    let uuid = hex(&database.uuid());
+    let ours = folders.flatten().filter(|folder| folder.file_name().to_string_lossy().starts_with(&uuid));
+    let manifests = ours.filter_map(|folder| fs::read(folder.path().join(MANIFEST)).ok());
+    let reached = manifests.filter_map(|json| serde_json::from_slice::<Manifest>(&json).ok());
+    Ok(reached.map(|manifest| manifest.reached).min())
+}
+
 fn memory_error(error: &std::io::Error) -> crate::error::DatabaseError {
     file_error("read", Path::new("lists in memory"), error)
 }

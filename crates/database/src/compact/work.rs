@@ -1,0 +1,255 @@
+//! The work of one compaction: its steps in their order, and what happens between two slices.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use scrinium_statistics::Task;
+use scrinium_store::{CompactSlice, Family, Store, StoreError};
+
+use super::sizes::FAMILIES;
+use super::{CompactOrder, CompactStyle, Compacted};
+use crate::database::Database;
+use crate::databases::Databases;
+use crate::error::DatabaseError;
+use crate::keys;
+
+/// Bytes of files merged by one step, between two looks at whether to pause or stop.
+const SLICE_BYTES: u64 = 64 << 20;
+
+/// With a limit on the rate, a slice is about what it allows in so many seconds.
+const SLICE_SECONDS: u64 = 2;
+const SMALLEST_SLICE_BYTES: u64 = 8 << 20;
+
+/// Smaller databases lie in files with others, so their files are not written anew for their own sake.
+const COPIED_FROM_BYTES: u64 = 4 << 20;
+
+/// A look at whether to go on, while nothing is done.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// After a slice during which others worked, so much of the time that it took is left to them.
+const YIELD_PERCENT: u32 = 25;
+const YIELD_MAX: Duration = Duration::from_secs(2);
+
+/// Files of contents are written anew a quarter of them at a time, the oldest first.
+const CONTENT_PASSES: usize = 5;
+/// Until no more than so much of them is garbage.
+const CONTENT_GARBAGE_PERCENT: u64 = 5;
+
+/// Families of what is derived from documents.
+const DERIVED: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
+
+/// Why a compaction ended before it was done.
+#[derive(Debug)]
+pub(super) enum Halt {
+    Stopped,
+    Failed(DatabaseError),
+}
+
+impl From<DatabaseError> for Halt {
+    fn from(error: DatabaseError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Worked<T = ()> = std::result::Result<T, Halt>;
+
+/// One compaction.
+pub(super) struct Work<'a> {
+    databases: &'a Databases,
+    store: &'a Store,
+    task: &'a Task,
+    order: &'a CompactOrder,
+    written_bytes: Cell<u64>,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(databases: &'a Databases, task: &'a Task, order: &'a CompactOrder) -> Self {
+        Self { databases, store: databases.store(), task, order, written_bytes: Cell::new(0) }
+    }
+
+    /// Compacts a database and what is derived from it.
+    pub(super) fn compact(&mut self, database: &Arc<Database>, compacted: &mut Compacted) -> Worked {
+        self.go_on()?;
+        self.task.detail("phase", "views");
+        compacted.indexes = database.clean_up_views()?;
+        if self.order.discard_views {
+            compacted.indexes += database.discard_views()?;
+        }
+        self.task.detail("phase", "tombstones");
+        let purge_after = self.databases.compactions().options.read().purge_after;
+        let (store, task, until) = (self.store, self.task, self.order.until);
+        compacted.purged = database.purge_tombstones(purge_after, &mut || go_on(task, until))?;
+        self.task.detail("phase", "contents");
+        while self.databases.collect_contents()?.removed > 0 {
+            self.go_on()?;
+        }
+        // Written to files once, and not again and again by each slice.
+        store.checkpoint()?;
+        let (from, to) = keys::database_range(database.number());
+        let ranges = FAMILIES.iter().chain(&DERIVED).map(|family| (*family, from.to_vec(), to.to_vec()));
+        let slices = self.slices(ranges)?;
+        let contents = match self.order.style {
+            CompactStyle::Reclaim => Vec::new(),
+            CompactStyle::Shrink | CompactStyle::Copy => self.content_slices()?,
+        };
+        self.task.set_total(slices.iter().chain(&contents).map(|slice| slice.bytes).sum());
+        self.check_room(slices.iter().chain(&contents))?;
+        let is_copied = self.order.style == CompactStyle::Copy
+            && slices.iter().map(|slice| slice.bytes).sum::<u64>() >= COPIED_FROM_BYTES;
+        self.task.detail("phase", "files");
+        slices.iter().try_for_each(|slice| self.compact_slice(slice, is_copied))?;
+        let written_bytes = self.written_bytes.get();
+        self.compact_contents(&contents)?;
+        Ok(database.note_compacted(written_bytes)?)
+    }
+
+    /// Compacts the indexes of a design document.
+    pub(super) fn compact_indexes(&mut self, database: &Arc<Database>, design: &str) -> Worked {
+        self.store.checkpoint()?;
+        let ranges = database.index_ranges(design)?;
+        let families = [Family::DerivedScan, Family::DerivedChurn];
+        let ranges = families
+            .iter()
+            .flat_map(|family| ranges.iter().map(|(from, to)| (*family, from.clone(), to.clone())));
+        let slices = self.slices(ranges)?;
+        self.task.set_total(slices.iter().map(|slice| slice.bytes).sum());
+        self.check_room(slices.iter())?;
+        slices.iter().try_for_each(|slice| self.compact_slice(slice, false))
+    }
+
+    fn slices(&self, ranges: impl Iterator<Item = (Family, Vec<u8>, Vec<u8>)>) -> Worked<Vec<CompactSlice>> {
+        let slice_bytes = match self.rate_bytes() {
+            0 => SLICE_BYTES,
+            rate => rate.saturating_mul(SLICE_SECONDS).clamp(SMALLEST_SLICE_BYTES, SLICE_BYTES),
+        };
+        let mut slices = Vec::new();
+        for (family, from, to) in ranges {
+            slices.extend(self.store.slices(family, &from, &to, slice_bytes)?);
+        }
+        Ok(slices)
+    }
+
+    /// Compacts the contents of all databases.
+    pub(super) fn compact_all_contents(&mut self) -> Worked {
+        while self.databases.collect_contents()?.removed > 0 {
+            self.go_on()?;
+        }
+        self.store.checkpoint()?;
+        let slices = self.content_slices()?;
+        self.task.set_total(slices.iter().map(|slice| slice.bytes).sum());
+        self.check_room(slices.iter())?;
+        self.compact_contents(&slices)
+    }
+
+    /// The references to contents of all databases.
+    fn content_slices(&self) -> Worked<Vec<CompactSlice>> {
+        Ok(self.store.slices(Family::Blob, &[], &[u8::MAX], SLICE_BYTES)?)
+    }
+
+    /// Contents belong to all databases. With each pass those in the oldest quarter of their files move to new ones.
+    fn compact_contents(&self, slices: &[CompactSlice]) -> Worked {
+        // What was removed counts as garbage only once the references to it are merged.
+        slices.iter().try_for_each(|slice| self.compact_slice(slice, false))?;
+        for _ in 0..CONTENT_PASSES {
+            let contents = self.store.blob_figures();
+            if contents.garbage_bytes * 100 <= contents.file_bytes * CONTENT_GARBAGE_PERCENT {
+                break;
+            }
+            for slice in slices {
+                self.check_room_for(slice.needed_bytes + contents.file_bytes / 4)?;
+                self.compact_slice(slice, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compact_slice(&self, slice: &CompactSlice, rewrite: bool) -> Worked {
+        self.go_on()?;
+        self.check_room_for(slice.needed_bytes)?;
+        let (begun, others) = (Instant::now(), self.store.operations());
+        let written_bytes = self.store.compact(slice, rewrite)?;
+        self.written_bytes.set(self.written_bytes.get() + written_bytes);
+        if self.order.bypass_file_cache {
+            self.store.drop_from_file_cache(slice.family, &slice.from, &slice.to)?;
+        }
+        self.databases.compactions().counts.slices.fetch_add(1, Ordering::Relaxed);
+        self.task.advance(slice.bytes);
+        let took = begun.elapsed();
+        let yielded =
+            if self.store.operations() > others { took * YIELD_PERCENT / 100 } else { Duration::ZERO };
+        self.rest(slice.bytes, begun, yielded.min(YIELD_MAX))
+    }
+
+    /// Waits until those who work have had their time, and until the rate is kept.
+    fn rest(&self, bytes: u64, begun: Instant, yielded: Duration) -> Worked {
+        let took = begun.elapsed();
+        loop {
+            self.go_on()?;
+            // The rate may be set anew meanwhile.
+            let allowed = match self.rate_bytes() {
+                0 => Duration::ZERO,
+                rate => Duration::from_millis(bytes.saturating_mul(1000) / rate),
+            };
+            let left = allowed.max(took + yielded).saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK_EVERY));
+        }
+    }
+
+    fn rate_bytes(&self) -> u64 {
+        self.databases.compactions().options.read().rate_bytes
+    }
+
+    fn go_on(&self) -> Worked {
+        go_on(self.task, self.order.until)
+    }
+
+    /// Refuses a compaction that the disk has no room for, before it has begun.
+    fn check_room<'b>(&self, slices: impl Iterator<Item = &'b CompactSlice>) -> Worked {
+        self.check_room_for(slices.map(|slice| slice.needed_bytes).max().unwrap_or(0))
+    }
+
+    fn check_room_for(&self, needed_bytes: u64) -> Worked {
+        let room = self.store.room()?;
+        if room.takes(needed_bytes) {
+            return Ok(());
+        }
+        let left_bytes = room.free_bytes.saturating_sub(room.reserve_bytes);
+        let reason = format!(
+            "Compacting needs {} of free space for a while, and the disk has {} beside its reserve of {}: make {} free, or \
+             discard indexes (load compact DATABASE -D).",
+            megabytes(needed_bytes),
+            megabytes(left_bytes),
+            megabytes(room.reserve_bytes),
+            megabytes(needed_bytes - left_bytes),
+        );
+        Err(Halt::Failed(DatabaseError::Full { reason }))
+    }
+}
+
+/// Waits as long as the task is paused; whether it may go on then.
+fn go_on(task: &Task, until: Option<Instant>) -> Worked {
+    loop {
+        if task.is_cancelled() || until.is_some_and(|until| Instant::now() >= until) {
+            return Err(Halt::Stopped);
+        }
+        if !task.is_paused() {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1 << 20))
+}

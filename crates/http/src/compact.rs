@@ -1,0 +1,75 @@
+//! Compacting on request: accepted at once and done beside, one database after the other.
+
+use http::{Response, StatusCode};
+use scrinium_database::{CompactOrder, CompactStyle, Level};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::response::{self, Body};
+use crate::state::HttpState;
+
+/// CouchDB's default, and how many purged documents are remembered.
+const PURGED_INFOS_LIMIT: u64 = 1000;
+
+/// `POST /{db}/_compact`: files that hold garbage are merged, those of contents too, and old tombstones purged.
+pub(crate) async fn database(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.require_json()?;
+    context.with_database(database, Level::Manager, |_| Ok(())).await?;
+    let order = CompactOrder { style: CompactStyle::Shrink, ..CompactOrder::default() };
+    Ok(accept(context, database, order))
+}
+
+/// `POST /{db}/_compact/{design}`: the indexes of one design document.
+pub(crate) async fn indexes(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {
+    context.require_json()?;
+    let wanted = design.to_owned();
+    // A design document that is not there is answered with 404 at once.
+    context
+        .with_database(database, Level::Manager, move |database| {
+            Ok(database.view_info(&wanted, &database.access).map(drop)?)
+        })
+        .await?;
+    let order = CompactOrder { design: Some(design.to_owned()), ..CompactOrder::default() };
+    Ok(accept(context, database, order))
+}
+
+fn accept(context: &Context, database: &str, order: CompactOrder) -> Response<Body> {
+    let waiting = (database.to_owned(), order.design.clone());
+    if context.state.compactions.waiting.lock().insert(waiting) {
+        tokio::spawn(in_turn(context.state.clone(), database.to_owned(), order));
+    }
+    response::ok(StatusCode::ACCEPTED)
+}
+
+/// One at a time, so that only one thread is taken for all that wait.
+async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
+    let turn = state.compactions.turn.acquire().await;
+    let databases = state.databases.clone();
+    let (wanted, how) = (name.clone(), order.clone());
+    let compacted = tokio::task::spawn_blocking(move || databases.compact(&wanted, &how)).await;
+    drop(turn);
+    state.compactions.waiting.lock().remove(&(name.clone(), order.design));
+    match compacted {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(database = name, %error, "a compaction failed"),
+        Err(error) => tracing::error!(database = name, %error, "a compaction panicked"),
+    }
+}
+
+/// `GET /{db}/_purged_infos_limit`.
+pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
+    context.with_database(database, Level::Reader, |_| Ok(())).await?;
+    Ok(response::json(StatusCode::OK, format!("{PURGED_INFOS_LIMIT}\n")))
+}
+
+/// `GET /{db}/_purged_infos`: the documents that were purged last, the last one first.
+pub(crate) async fn purged_infos(context: &Context, database: &str) -> Result<Response<Body>> {
+    let purged =
+        context.with_database(database, Level::Manager, |database| Ok(database.purged_documents()?)).await?;
+    let infos = purged.iter().map(|document| {
+        let revisions = document.revisions.iter().map(|revision| Value::from(revision.to_string()));
+        json!({"id": document.id, "revs": revisions.collect::<Vec<Value>>()})
+    });
+    Ok(response::json_value(StatusCode::OK, &json!({"purged_infos": infos.collect::<Vec<Value>>()})))
+}
