@@ -169,6 +169,22 @@ impl Databases {
         &self.shared.common.store
     }
 
+    pub(crate) fn common(&self) -> &Common {
+        &self.shared.common
+    }
+
+    /// The number of the database called `name`.
+    pub(crate) fn number_of_name(&self, name: &str) -> Result<u32> {
+        let number = self.shared.common.store.get(Family::Meta, &keys::database_by_name(name))?;
+        let number = number.ok_or_else(DatabaseError::no_database)?;
+        number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))
+    }
+
+    /// As [`Databases::get`].
+    pub(crate) fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
+        self.get(name)
+    }
+
     pub(crate) fn announced(&self) -> &Announced {
         &self.shared.common.announced
     }
@@ -253,10 +269,7 @@ impl Databases {
     }
 
     fn load(&self, name: &str) -> Result<Database> {
-        let store = &self.shared.common.store;
-        let number = store.get(Family::Meta, &keys::database_by_name(name))?;
-        let number = number.ok_or_else(DatabaseError::no_database)?;
-        let number = number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))?;
+        let number = self.number_of_name(name)?;
         Database::load(&self.shared.common, number)
     }
 

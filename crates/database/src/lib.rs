@@ -15,6 +15,7 @@ mod database;
 mod databases;
 mod edit;
 mod error;
+mod fixup;
 mod folder;
 #[cfg(test)]
 mod formats;
@@ -46,6 +47,7 @@ pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
 pub use edit::{Edit, EditMode, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
+pub use fixup::{Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };

@@ -25,6 +25,7 @@ mod progress;
 mod slice;
 mod snapshot;
 mod store;
+mod tolerant;
 mod tree;
 mod tuning;
 
@@ -38,3 +39,4 @@ pub use options::{Direction, KeyRange, MAX_BATCH_BYTES, ScanOptions, StoreOption
 pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use tolerant::{Gap, Step, TolerantScan};

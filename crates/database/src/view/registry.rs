@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
 use scrinium_javascript::ScriptError;
-use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 use super::definition::Definition;
 use super::entries::decode_list;
@@ -338,6 +338,39 @@ pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
             None => return Ok(()),
         }
     }
+}
+
+/// Calls `look` with each document's list of entries in an index, and with `None` for one whose document cannot be told.
+pub(super) fn lists_of(
+    snapshot: &Snapshot,
+    id: u64,
+    mut look: impl FnMut(Option<&str>, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let (database, index) = numbers_of(id);
+    let from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
+    let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();
+    let range = KeyRange { from: &from, to: Some(&to) };
+    let mut cursor =
+        snapshot.cursor_with(Family::DerivedPoint, range, ScanOptions::long(Direction::Forward));
+    while let Some((key, list)) = cursor.next()? {
+        let Some(ended) = key.strip_suffix(&index.to_be_bytes()) else { continue };
+        let id = ended.get(from.len()..).and_then(read_ended);
+        look(id.as_deref(), list)?;
+    }
+    Ok(())
+}
+
+/// The id that [`write_ended`] wrote.
+fn read_ended(ended: &[u8]) -> Option<String> {
+    let mut bytes = ended.strip_suffix(&[0, 0])?.iter();
+    let mut id = Vec::with_capacity(ended.len());
+    while let Some(byte) = bytes.next() {
+        id.push(*byte);
+        if *byte == 0 && bytes.next() != Some(&u8::MAX) {
+            return None;
+        }
+    }
+    String::from_utf8(id).ok()
 }
 
 /// Removes the indexes of a database but those in `used`. Returns how many.
