@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
+use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
+use crate::fixup::{Fixups, show_aside};
 use crate::messages::{self, MessageLevel};
 use crate::{Shutdown, tls};
 
@@ -34,6 +35,7 @@ pub struct Ground {
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
     databases: RwLock<Option<Databases>>,
+    fixups: Fixups,
 }
 
 impl Ground {
@@ -93,6 +95,7 @@ impl Ground {
             running_since,
             ports: RwLock::default(),
             databases: RwLock::default(),
+            fixups: Fixups::default(),
         }
     }
 
@@ -208,6 +211,20 @@ impl ServerParts for Ground {
             .name("updall".to_owned())
             .spawn(move || update_views_of(&databases, &names, &order));
         begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    }
+
+    fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        self.fixups.begin(&databases, order)
+    }
+
+    fn fixup_reports(&self) -> Reply {
+        self.fixups.show()
+    }
+
+    fn set_aside(&self, database: Option<&str>) -> Result<Reply, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        show_aside(&databases, database)
     }
 
     fn report(&self) -> ServerReport {

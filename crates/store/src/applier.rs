@@ -38,6 +38,10 @@ impl Apply for Applier {
                 StoreError::Failed { reason } => reason,
                 other => other.to_string(),
             };
+            if reason.contains("Corruption") {
+                // A compaction came to a damaged block: the next opening goes without what is damaged.
+                crate::damage::note(&self.tree.folder.dir, &reason);
+            }
             self.health.fail(&reason);
             reason
         })

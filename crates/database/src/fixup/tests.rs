@@ -414,6 +414,7 @@ fn entries_of(world: &World) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
 fn an_index_that_differs_from_its_documents_is_built_anew() {
     let world = World::new();
     let before = pages(&world.database);
+    let mut lists_found = 0;
     for place in 0..entries_of(&world).len() {
         // An index that was built anew lies elsewhere.
         let entries = entries_of(&world);
@@ -427,11 +428,15 @@ fn an_index_that_differs_from_its_documents_is_built_anew() {
         world.store.write_derived(batch).unwrap();
         let report = world.fixup(REPAIR);
         let is_index = |kind| matches!(kind, FindingKind::IndexDamaged | FindingKind::IndexDiffers);
-        assert!(report.findings.iter().any(|finding| is_index(finding.kind)), "{family} {key:02x?}: {report:?}");
+        let is_found = report.findings.iter().any(|finding| is_index(finding.kind));
+        // Lists of an index that was built anew may be left where they were.
+        assert!(is_found || *family == Family::DerivedPoint, "{family} {key:02x?}: {report:?}");
+        lists_found += usize::from(is_found && *family == Family::DerivedPoint);
         assert!(report.findings.iter().all(|finding| finding.outcome == Outcome::Repaired));
         assert!(world.fixup(LOOK).is_clean());
         assert_eq!(pages(&world.database), before);
     }
+    assert!(lists_found > 0);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use scrinium_store::{Family, KeyRange, Snapshot, Step};
 
 use super::entries::{Entry, StoredEntry, encode_list};
 use super::evaluate::Evaluator;
-use super::registry::lists_of;
+use super::lists::each_list;
+use super::registry::numbers_of;
 use super::unique::candidate_parts;
 use super::update::environment;
 use super::{Group, View};
@@ -238,17 +239,22 @@ fn stored(
     if let Some(stopped) = stopped {
         return Err(stopped);
     }
-    let mut damaged = None;
-    lists_of(reader.snapshot(), view.index.id, |id, list| {
+    if !is_plain {
+        return Ok(content);
+    }
+    let (_, index) = numbers_of(view.index.id);
+    let is_whole = each_list(reader.snapshot(), view.index.home(), index, |id, list| {
         tick()?;
-        match id {
-            Some(id) if !later.contains(id) => content.lists.add(&[id.as_bytes(), list]),
-            Some(_) => {}
-            None => damaged = Some("a document's list of entries has a key that cannot be read"),
+        if !later.contains(id) {
+            content.lists.add(&[id.as_bytes(), list]);
         }
         Ok(())
     })?;
-    damaged.map_or(Ok(content), |what| Err(Stopped::Damaged(what.to_owned())))
+    if is_whole {
+        Ok(content)
+    } else {
+        Err(Stopped::Damaged("a document's lists of entries cannot be read".to_owned()))
+    }
 }
 
 /// What the documents come to, but for those that changed later.

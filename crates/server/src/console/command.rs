@@ -2,7 +2,7 @@
 //!
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
-use super::{ConsoleError, UpdateViews};
+use super::{ConsoleError, FixupOrder, UpdateViews};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -67,6 +67,24 @@ pub const COMMANDS: &[CommandLine] = &[
         build: update_views,
     },
     CommandLine {
+        words: &["load", "fixup"],
+        arguments: "[DATABASE or *] [-V] [-Q] [-N] [-L]",
+        help: "Checks and repairs databases; -V indexes too, -Q not the bytes of attachments, -N changes nothing, -L tells all",
+        build: |rest| FixupOrder::parse(rest).map(Command::Fixup),
+    },
+    CommandLine {
+        words: &["show", "fixup"],
+        arguments: "",
+        help: "What the last fixups found, repaired and set aside",
+        build: |rest| rest.is_empty().then_some(Command::ShowFixup),
+    },
+    CommandLine {
+        words: &["show", "aside"],
+        arguments: "[DATABASE]",
+        help: "Damaged records that fixups have set aside",
+        build: |rest| Some(Command::ShowAside(optional(rest))),
+    },
+    CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit",
         help: "Stops a task, by its number in show tasks",
@@ -91,6 +109,9 @@ pub enum Command {
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     UpdateViews(UpdateViews),
+    Fixup(FixupOrder),
+    ShowFixup,
+    ShowAside(Option<String>),
     Quit { task: u64 },
     Help,
 }
