@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::collation::Collation;
 use crate::content::Contents;
 use crate::content::collector::Collected;
+use crate::damage::Damage;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
@@ -68,6 +69,7 @@ pub(crate) struct Common {
     pub(crate) engines: Engines,
     pub(crate) collation: Collation,
     pub(crate) announced: Announced,
+    pub(crate) damage: Damage,
 }
 
 impl Common {
@@ -155,6 +157,7 @@ impl Databases {
                 engines: Engines::default(),
                 collation: options.collation,
                 announced: Announced::default(),
+                damage: Damage::of(store),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,
@@ -180,9 +183,9 @@ impl Databases {
         number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))
     }
 
-    /// As [`Databases::get`].
+    /// As [`Databases::get`], also for databases that are refused because of damaged files.
     pub(crate) fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
-        self.get(name)
+        self.get_any(name)
     }
 
     pub(crate) fn announced(&self) -> &Announced {
@@ -247,6 +250,12 @@ impl Databases {
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn get(&self, name: &str) -> Result<Arc<Database>> {
+        let database = self.get_any(name)?;
+        self.shared.common.damage.check(database.number(), name)?;
+        Ok(database)
+    }
+
+    fn get_any(&self, name: &str) -> Result<Arc<Database>> {
         if let Some(database) = self.shared.idle.get(name) {
             return Ok(database);
         }

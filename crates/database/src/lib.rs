@@ -11,6 +11,7 @@ mod attachment;
 mod changes;
 mod collation;
 mod content;
+mod damage;
 mod database;
 mod databases;
 mod edit;
@@ -21,6 +22,7 @@ mod folder;
 mod formats;
 mod head;
 mod header;
+mod inspect;
 mod keys;
 mod leaf;
 mod local;
@@ -52,6 +54,7 @@ pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
+pub use inspect::{Inspection, RawRecord};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};

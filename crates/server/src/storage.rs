@@ -39,6 +39,12 @@ impl Storage {
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        for name in databases.refused().unwrap_or_default() {
+            tracing::error!(
+                database = name,
+                "the database is not served: it has records in damaged files; docs/fixup.md tells the ways out"
+            );
+        }
         Ok(Self { store, databases })
     }
 
@@ -82,7 +88,7 @@ fn budget_bytes(settings: &Settings) -> u64 {
     }
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
     options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
     options.budget_bytes = Some(budget_bytes(settings));

@@ -122,7 +122,7 @@ fn harm(path: &Path, random: &mut StdRng) -> &'static str {
 
 #[test]
 fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
-    let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(40);
+    let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(24);
     let given = std::env::var("SCRINIUM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(|| rand::random::<u32>().into());
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
