@@ -111,7 +111,10 @@ impl Databases {
         report.contents = watch.contents;
         report.content_bytes = watch.content_bytes;
         match (done, watch.task) {
-            (Ok(()), Some(task)) => task.finish(),
+            (Ok(()), Some(task)) => {
+                task.progress(report.records);
+                task.finish();
+            }
             (Err(error), Some(task)) if !task.is_cancelled() => {
                 task.fail(error.to_string());
                 return Err(error);

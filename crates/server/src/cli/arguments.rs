@@ -82,6 +82,7 @@ pub enum CommandLine {
         command: FormulaCommand,
     },
     /// Check and repair the databases of a data folder that no server uses (else: console "load fixup")
+    #[command(disable_version_flag = true)]
     Fixup(FixupArguments),
     /// Show the raw records of a data folder that no server uses; changes nothing
     Inspect(InspectArguments),
@@ -132,7 +133,8 @@ pub struct ImportMailArguments {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Commands: show stat [FACILITY], show trans, show tasks, show server, show config [KEY],
-set config KEY=VALUE, tell NUMBER quit, help. Words may be shortened.
+set config KEY=VALUE, load updall, load fixup, show fixup, tell NUMBER quit, help. Words may be
+shortened; options of a command need quotation marks around it: 'load fixup mail/ada -V'.
 
 The password is taken from --credentials, else from SCRINIUM_ADMIN_PASSWORD, else from
 admin.credentials in the data folder, else it is asked for on the terminal.")]
