@@ -17,12 +17,12 @@ impl Damage {
     pub(crate) fn of(store: &Store) -> Self {
         let number = |key: &[u8], otherwise| key.first_chunk().copied().map_or(otherwise, u32::from_be_bytes);
         // What is derived can be made again, and what databases share is missed only where it is read.
-        let of_databases = |family: &Option<Family>| {
-            matches!(family, Some(Family::Point | Family::Scan | Family::Churn))
-        };
+        let of_databases =
+            |family: &Option<Family>| matches!(family, Some(Family::Point | Family::Scan | Family::Churn));
         let files = store.damaged_files().iter().filter(|file| of_databases(&file.family));
-        let files =
-            files.map(|file| (number(&file.from, 0), number(&file.to, u32::MAX), file.name.clone())).collect();
+        let files = files
+            .map(|file| (number(&file.from, 0), number(&file.to, u32::MAX), file.name.clone()))
+            .collect();
         Self { files }
     }
 
@@ -52,9 +52,8 @@ impl Databases {
             return Ok(Vec::new());
         }
         let names = self.names(&NameRange::default())?;
-        let is_refused = |name: &String| {
-            self.number_of_name(name).is_ok_and(|number| damage.check(number, name).is_err())
-        };
+        let is_refused =
+            |name: &String| self.number_of_name(name).is_ok_and(|number| damage.check(number, name).is_err());
         Ok(names.into_iter().filter(is_refused).collect())
     }
 

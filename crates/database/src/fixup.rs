@@ -100,8 +100,10 @@ impl Databases {
             Some(name) => vec![name.to_owned()],
             None => self.names(&NameRange::default())?,
         };
-        let watch =
-            Watch { task: self.common().tasks().map(|tasks| tasks.start("fixup", database, None)), ..Watch::default() };
+        let watch = Watch {
+            task: self.common().tasks().map(|tasks| tasks.start("fixup", database, None)),
+            ..Watch::default()
+        };
         let report = FixupReport::default();
         let mut fixup = Fixup { databases: self, options, watch, moment: None, report, told: &mut told };
         let done = fixup.run(&names, database.is_none());
@@ -168,7 +170,9 @@ impl Fixup<'_> {
 
     fn database(&mut self, name: &str) -> Result<()> {
         let database = match self.databases.for_fixup(name) {
-            Err(DatabaseError::Internal { .. }) if self.mend_header(name)? => self.databases.for_fixup(name)?,
+            Err(DatabaseError::Internal { .. }) if self.mend_header(name)? => {
+                self.databases.for_fixup(name)?
+            }
             // What could not be repaired was said.
             Err(DatabaseError::Internal { .. }) => return Ok(()),
             opened => opened?,
@@ -220,7 +224,8 @@ impl Fixup<'_> {
 
     /// Makes the record anew of what is known of a database as a whole. Whether it could be.
     fn mend_header(&mut self, name: &str) -> Result<bool> {
-        let detail = "the record of what is known of the database as a whole cannot be read; made anew, and counted";
+        let detail =
+            "the record of what is known of the database as a whole cannot be read; made anew, and counted";
         let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
         let mended = self.options.repair && header::mend(self.databases, name)?;
         let note = Note {
@@ -277,7 +282,14 @@ impl Fixup<'_> {
         Ok(())
     }
 
-    fn tell_index(&mut self, database: &Database, kind: FindingKind, name: &str, detail: String, repaired: bool) {
+    fn tell_index(
+        &mut self,
+        database: &Database,
+        kind: FindingKind,
+        name: &str,
+        detail: String,
+        repaired: bool,
+    ) {
         let outcome = if repaired { Outcome::Repaired } else { Outcome::Left };
         self.tell(database.name(), Note { kind, subject: name.to_owned(), detail, outcome });
     }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions, RowQuery,
+    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
+    RowQuery,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -48,13 +49,17 @@ fn fill(dir: &Path) {
         let mut edits = vec![Edit { json: design.to_string().into(), ..Edit::default() }];
         for number in 0..DOCUMENTS {
             let long = if number % 7 == 0 { "z".repeat(9000) } else { String::new() };
-            let json = json!({"_id": id(number), "n": number, "of": name, "long": format!("{name}{number}{long}")});
+            let json =
+                json!({"_id": id(number), "n": number, "of": name, "long": format!("{name}{number}{long}")});
             let folders = vec![FolderChange::Add { folder: "Inbox".to_owned() }];
             edits.push(Edit { json: json.to_string().into(), folders, ..Edit::default() });
         }
         database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
         database.mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true).unwrap().wait().unwrap();
-        assert_eq!(database.view("v", "all", RowQuery::default()).unwrap().total_rows, Some(DOCUMENTS as u64));
+        assert_eq!(
+            database.view("v", "all", RowQuery::default()).unwrap().total_rows,
+            Some(DOCUMENTS as u64)
+        );
         store.checkpoint().unwrap();
     }
     drop(databases);
@@ -139,7 +144,9 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
             for name in NAMES {
                 match unreadable(&databases, name, &told) {
                     Ok(_) => served += 1,
-                    Err(reason) => assert!(reason.contains("fixup") || reason.contains("damaged"), "{told}: {reason}"),
+                    Err(reason) => {
+                        assert!(reason.contains("fixup") || reason.contains("damaged"), "{told}: {reason}")
+                    }
                 }
             }
         }
@@ -147,7 +154,8 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
         Store::rewrite(&options(&dir), |_| {}).unwrap();
         let store = Store::open(options(&dir), &Registry::new()).unwrap();
         let Ok(databases) = Databases::open(&store, DatabaseOptions::default()) else { continue };
-        let report = databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+        let report =
+            databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
         for name in NAMES {
             let named = |id: &String| {
                 report.findings.iter().any(|finding| finding.database == name && finding.subject == *id)

@@ -48,7 +48,9 @@ impl Fixups {
             databases.check_name(&order.database).map_err(|error| format!("{}: {error}", order.database))?;
         }
         if self.shared.running.swap(true, Ordering::AcqRel) {
-            return Err("a fixup is running; show tasks says how far it is, tell NUMBER quit ends it".to_owned());
+            return Err(
+                "a fixup is running; show tasks says how far it is, tell NUMBER quit ends it".to_owned()
+            );
         }
         let (fixups, databases, order) = (self.clone(), databases.clone(), order.clone());
         let begun = std::thread::Builder::new().name("fixup".to_owned()).spawn(move || {
@@ -89,7 +91,9 @@ impl Fixups {
             }));
         }
         if reports.is_empty() {
-            text.push_str("No fixup has ended since the server was started; load fixup DATABASE begins one.\n");
+            text.push_str(
+                "No fixup has ended since the server was started; load fixup DATABASE begins one.\n",
+            );
         }
         Reply { text, data: json!({"reports": reports}) }
     }
@@ -148,7 +152,9 @@ pub(crate) fn show_aside(databases: &Databases, database: Option<&str>) -> Resul
         text.push_str("Nothing is set aside.\n");
     }
     if more {
-        text.push_str("There is more; scrinium fixup --list-set-aside tells all while the server is stopped.\n");
+        text.push_str(
+            "There is more; scrinium fixup --list-set-aside tells all while the server is stopped.\n",
+        );
     }
     Ok(Reply { text, data: json!({"set_aside": records, "more": more}) })
 }

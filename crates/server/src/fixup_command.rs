@@ -24,7 +24,9 @@ pub(crate) fn run(
     let settings = configuration.settings();
     if !settings.server.data_dir.join("store").exists() {
         let dir = settings.server.data_dir.display();
-        return Err(Failure::Use(format!("there is no store in {dir}; name the data folder with --data-dir")));
+        return Err(Failure::Use(format!(
+            "there is no store in {dir}; name the data folder with --data-dir"
+        )));
     }
     let rewritten = if arguments.engine { Some(rewrite(&store_options(&settings), terminal)?) } else { None };
     let storage = Storage::open(&settings, &Registry::new())?;
@@ -101,7 +103,8 @@ fn fixup(
             }
             work.join()
         });
-        let report = report.map_err(|_| Failure::Work("the fixup ended by a fault of the program".to_owned()))?;
+        let report =
+            report.map_err(|_| Failure::Work("the fixup ended by a fault of the program".to_owned()))?;
         let report = report.map_err(|error| match name {
             Some(name) => Failure::Work(format!("{name}: {error}")),
             None => Failure::work(error),

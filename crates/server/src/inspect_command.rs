@@ -11,7 +11,9 @@ use crate::fixup_command::hex;
 const SHOWN_BYTES: usize = 256;
 
 pub(crate) fn run(arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let dir = [arguments.dir.join("store"), arguments.dir.clone()].into_iter().find(|dir| dir.join("tree").exists());
+    let dir = [arguments.dir.join("store"), arguments.dir.clone()]
+        .into_iter()
+        .find(|dir| dir.join("tree").exists());
     let Some(dir) = dir else {
         let dir = arguments.dir.display();
         return Err(Failure::Use(format!("there is no store in {dir}; name the server's data folder")));

@@ -1,7 +1,8 @@
 //! What the binary's commands do.
 
 use crate::cli::{
-    DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments, LabArguments, Program, Terminal,
+    DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments, LabArguments, Program,
+    Terminal,
 };
 use crate::config::Configuration;
 use crate::ground::Ground;

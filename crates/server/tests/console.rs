@@ -49,7 +49,11 @@ impl ServerParts for Parts {
     fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
         let all = FixupOrder { database: "*".into(), views: false, quick: false, look: false, log: false };
         let one = FixupOrder { database: "mail/ada".into(), views: true, quick: true, look: true, log: true };
-        if [all, one].contains(order) { Ok(()) } else { Err(format!("{}: Database does not exist.", order.database)) }
+        if [all, one].contains(order) {
+            Ok(())
+        } else {
+            Err(format!("{}: Database does not exist.", order.database))
+        }
     }
 
     fn fixup_reports(&self) -> Reply {
@@ -78,7 +82,10 @@ fn databases_are_fixed_up() {
     assert!(said("lo fix mail/ada -v -F -q -n -L").unwrap().starts_with("Fixup has begun"));
     assert_eq!(said("load fixup none").unwrap_err(), "none: Database does not exist.");
     for line in ["load fixup a b", "load fixup -X"] {
-        assert!(said(line).unwrap_err().starts_with("type it like this: load fixup [DATABASE or *]"), "{line}");
+        assert!(
+            said(line).unwrap_err().starts_with("type it like this: load fixup [DATABASE or *]"),
+            "{line}"
+        );
     }
     assert_eq!(said("sh fix").unwrap(), "reports");
     assert_eq!(said("show aside mail/ada").unwrap(), "mail/ada");

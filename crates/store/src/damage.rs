@@ -79,7 +79,8 @@ pub(crate) fn forget(dir: &Path) -> Result<(), StoreError> {
 
 /// The files that are missing, have another length than they should, or whose first or last key cannot be read.
 pub(crate) fn damaged_files(db: &DB, folder: &Folder) -> Result<Vec<DamagedFile>, StoreError> {
-    let files = db.live_files().map_err(|error| StoreError::tree("list the files of", &folder.dir, &error))?;
+    let files =
+        db.live_files().map_err(|error| StoreError::tree("list the files of", &folder.dir, &error))?;
     let mut damaged = Vec::new();
     for file in files {
         let name = file.name.trim_start_matches('/').to_owned();

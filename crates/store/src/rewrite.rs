@@ -158,7 +158,10 @@ fn restore_current(dir: &Path) -> Result<(), StoreError> {
     if current.exists() {
         rename(&current, &tree.join("CURRENT.damaged"))?;
     }
-    tracing::warn!(newest, "the file that names the tree's list of files was damaged; it names the newest again");
+    tracing::warn!(
+        newest,
+        "the file that names the tree's list of files was damaged; it names the newest again"
+    );
     let draft = tree.join("CURRENT.draft");
     let io = |error| StoreError::io("write", &current, error);
     fs::write(&draft, format!("{newest}\n")).and_then(|()| File::open(&draft)?.sync_all()).map_err(io)?;

@@ -9,8 +9,8 @@ use self_cell::self_cell;
 
 use crate::batch::operations_of;
 use crate::budget::Budget;
-use crate::folder::Folder;
 use crate::damage::{self, DamagedFile};
+use crate::folder::Folder;
 use crate::{Family, Operation, StoreError, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.

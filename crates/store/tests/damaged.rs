@@ -33,7 +33,8 @@ fn fill(dir: &Path, random: &mut StdRng) -> Contents {
             let mut batch = Batch::new();
             for family in FAMILIES {
                 let key = [number.to_be_bytes(), (round % 2).to_be_bytes()].concat();
-                let mut value = vec![0; if family == Family::Blob { 5000 } else { random.random_range(20..400) }];
+                let mut value =
+                    vec![0; if family == Family::Blob { 5000 } else { random.random_range(20..400) }];
                 random.fill(value.as_mut_slice());
                 batch.put(family, &key, &value);
                 contents.insert((family, key), value);
@@ -80,7 +81,11 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
         while let Some(step) = scan.next() {
             match step {
                 Step::Entry(key, value) => {
-                    assert_eq!(contents.get(&(family, key.to_vec())).map(Vec::as_slice), Some(value), "{told}");
+                    assert_eq!(
+                        contents.get(&(family, key.to_vec())).map(Vec::as_slice),
+                        Some(value),
+                        "{told}"
+                    );
                     found += 1;
                 }
                 Step::Gap(gap) => gaps.push(gap),

@@ -153,7 +153,8 @@ impl Databases {
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
         while let Some((key, record)) = cursor.next()? {
-            let found = decode(key, record).ok_or_else(|| DatabaseError::damaged("record set aside", &hex(key)))?;
+            let found =
+                decode(key, record).ok_or_else(|| DatabaseError::damaged("record set aside", &hex(key)))?;
             let is_wanted = database.is_none_or(|database| database == found.database);
             if is_wanted && !take(found) {
                 return Ok(());

@@ -219,8 +219,7 @@ impl<'a> Check<'a> {
     /// One record, read past the cache.
     pub(super) fn get(&self, family: Family, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let to = crate::keys::next(key);
-        let options =
-            ScanOptions { direction: Direction::Forward, read_ahead_bytes: 0, fill_cache: false };
+        let options = ScanOptions { direction: Direction::Forward, read_ahead_bytes: 0, fill_cache: false };
         let mut cursor = self.snapshot.cursor_with(family, KeyRange { from: key, to: Some(&to) }, options);
         Ok(cursor.next()?.map(|(_, value)| value.to_vec()))
     }

@@ -187,7 +187,8 @@ pub(super) fn unused(snapshot: &Snapshot, watch: &mut Watch) -> Result<Vec<Diges
     let mut references =
         snapshot.cursor_with(Family::Point, KeyRange { from: &from, to: Some(&to) }, options);
     let range = KeyRange { from: b"c", to: Some(b"d") };
-    let mut contents = snapshot.cursor_with(Family::Blob, range, ScanOptions { read_ahead_bytes: 0, ..options });
+    let mut contents =
+        snapshot.cursor_with(Family::Blob, range, ScanOptions { read_ahead_bytes: 0, ..options });
     let mut unused = Vec::new();
     let mut referred = next_digest(&mut references)?;
     // A part that cannot be read is named where the databases are checked.

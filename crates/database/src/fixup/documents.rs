@@ -232,7 +232,8 @@ fn find_missing_changes(check: &mut Check<'_>) -> Result<()> {
         let is_there =
             change.is_some_and(|change| change.id == id && is_change_of(&change, head.change_number, &head));
         if !is_there && !head.tree.is_empty() {
-            let detail = format!("its change {} is not in the feed, or says something else", head.change_number);
+            let detail =
+                format!("its change {} is not in the feed, or says something else", head.change_number);
             check.mend_document(FindingKind::ChangeMissing, id, &detail, Outcome::Repaired);
         }
         Ok(())
@@ -257,11 +258,14 @@ fn check_leaves(check: &mut Check<'_>, id: &str, head: &Head, winner: Option<&[u
             (None, _) => Some("is missing"),
             (_, None) => Some("cannot be read"),
             (_, Some(summary)) if summary.revision != *leaf.revision => Some("is that of another revision"),
-            (_, Some(summary)) if summary.deleted != leaf.deleted => Some("does not say rightly if it is deleted"),
+            (_, Some(summary)) if summary.deleted != leaf.deleted => {
+                Some("does not say rightly if it is deleted")
+            }
             _ => None,
         };
         if let Some(wrong) = wrong {
-            let detail = format!("the record of revision {} {wrong}; the rest goes on without it", leaf.revision);
+            let detail =
+                format!("the record of revision {} {wrong}; the rest goes on without it", leaf.revision);
             check.mend_document(FindingKind::Revision, id, &detail, Outcome::SetAside);
             return Ok(());
         }
@@ -292,7 +296,8 @@ fn check_losers(check: &mut Check<'_>) -> Result<()> {
             !is_winner && head.tree.leaf(&revision).is_some()
         });
         if !is_loser {
-            let detail = format!("revision {revision} is stored, and is none that the document has beside its winner");
+            let detail =
+                format!("revision {revision} is stored, and is none that the document has beside its winner");
             check.mend_document(FindingKind::StrayRevision, id, &detail, Outcome::SetAside);
         }
         Ok(())

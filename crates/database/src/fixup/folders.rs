@@ -57,9 +57,10 @@ pub(super) fn check(check: &mut Check<'_>) -> Result<Folders> {
     folders.check_documents(check)?;
     folders.check_members(check)?;
     folders.check_mark_changes(check)?;
-    let wrong = folders.known.iter().filter(|(_, folder)| {
-        folder.by_document != folder.by_uid || folder.by_document != folder.by_change
-    });
+    let wrong = folders
+        .known
+        .iter()
+        .filter(|(_, folder)| folder.by_document != folder.by_uid || folder.by_document != folder.by_change);
     let wrong: BTreeSet<u32> = wrong.map(|(number, _)| *number).collect();
     if !wrong.is_empty() {
         super::members::find(check, &wrong)?;
@@ -96,14 +97,21 @@ impl Folders {
         })?;
         check.each(Family::Point, &keys::kind_range(number, b'F'), |check, key, value| {
             let Some(record) = FolderRecord::decode(value) else {
-                check.set_aside(FindingKind::Folder, Family::Point, key, "the record of a folder cannot be read");
+                check.set_aside(
+                    FindingKind::Folder,
+                    Family::Point,
+                    key,
+                    "the record of a folder cannot be read",
+                );
                 return Ok(());
             };
             let is_own_key = keys::folder(number, &folded(&record.name)) == key;
             let before = self.known.insert(record.number, Known { name: record.name, ..Known::default() });
             let name = self.known.get(&record.number).map_or("", |known| &known.name);
             let detail = match before {
-                Some(before) => format!("it has the same number as the folder {}; drop one of them", before.name),
+                Some(before) => {
+                    format!("it has the same number as the folder {}; drop one of them", before.name)
+                }
                 None if !is_own_key => "it is found under another name; rename or drop it".to_owned(),
                 None => return Ok(()),
             };
@@ -139,7 +147,8 @@ impl Folders {
         loop {
             pass_unreadable(check, &mut memberships, FindingKind::Membership)?;
             pass_unreadable(check, &mut marks, FindingKind::Mark)?;
-            let prefix = [&memberships, &marks].into_iter().filter_map(document_part).min().map(<[u8]>::to_vec);
+            let prefix =
+                [&memberships, &marks].into_iter().filter_map(document_part).min().map(<[u8]>::to_vec);
             let Some(prefix) = prefix else { return Ok(()) };
             let mut of = OfDocument::default();
             while document_part(&memberships) == Some(&prefix) {
@@ -165,8 +174,8 @@ impl Folders {
             heads.reach(check, &keys::head(number, id))?;
             let head = heads.entry().filter(|(key, _)| keys::id_of(key) == Some(id));
             let head = head.and_then(|(_, head)| Head::decode(head));
-            let is_alive =
-                head.is_some_and(|head| head.tree.winner().is_some_and(|winner| !winner.deleted)) && !is_design(id);
+            let is_alive = head.is_some_and(|head| head.tree.winner().is_some_and(|winner| !winner.deleted))
+                && !is_design(id);
             self.look(check, id, is_alive, &of);
         }
     }
@@ -181,11 +190,7 @@ impl Folders {
             match membership {
                 Some(Membership { uid, change_number }) if is_alive => {
                     folders.push(*folder);
-                    known.by_document.add(&[
-                        &uid.to_be_bytes(),
-                        &change_number.to_be_bytes(),
-                        id.as_bytes(),
-                    ]);
+                    known.by_document.add(&[&uid.to_be_bytes(), &change_number.to_be_bytes(), id.as_bytes()]);
                 }
                 Some(membership) => {
                     let found = Some((membership.uid, membership.change_number));
@@ -193,7 +198,8 @@ impl Folders {
                     super::members::mend(check, *folder, id, found, detail);
                 }
                 None => {
-                    let detail = "its being in the folder cannot be read; made anew from the folder's records";
+                    let detail =
+                        "its being in the folder cannot be read; made anew from the folder's records";
                     super::members::mend(check, *folder, id, None, detail);
                 }
             }
@@ -205,7 +211,8 @@ impl Folders {
                 super::members::mend_mark(check, id, person, number, detail);
                 continue;
             };
-            self.marks.add(&mark_parts(person, mark.change_number, mark.read, id).each_ref().map(Vec::as_slice));
+            self.marks
+                .add(&mark_parts(person, mark.change_number, mark.read, id).each_ref().map(Vec::as_slice));
             if mark.read {
                 let counts = self.counts.entry(person.clone()).or_default();
                 counts.count(true);
@@ -239,7 +246,11 @@ impl Folders {
                 return Ok(());
             };
             known.last_uid = known.last_uid.max(uid);
-            known.by_uid.add(&[&uid.to_be_bytes(), &member.change_number.to_be_bytes(), member.id.as_bytes()]);
+            known.by_uid.add(&[
+                &uid.to_be_bytes(),
+                &member.change_number.to_be_bytes(),
+                member.id.as_bytes(),
+            ]);
             Ok(())
         })?;
         check.each(Family::Churn, &keys::kind_range(number, b'f'), |check, key, value| {

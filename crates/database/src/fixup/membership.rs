@@ -7,9 +7,7 @@ use scrinium_store::{Direction, Family, KeyRange};
 
 use super::mend::Mending;
 use crate::error::Result;
-use crate::folder::record::{
-    FolderState, Mark, MarkChange, Member, MemberChange, Membership, encode_count,
-};
+use crate::folder::record::{FolderState, Mark, MarkChange, Member, MemberChange, Membership, encode_count};
 use crate::keys::{self, Digest};
 
 /// Writes all records of a document's being in a folder from one of them: its own, else one that the folder has.
@@ -34,7 +32,8 @@ pub(super) fn mend(
             mending.batch.delete(Family::Scan, &member_key);
         }
         let change_key = keys::member_change(number, folder, *change_number);
-        let change = mending.get(Family::Churn, &change_key)?.and_then(|change| MemberChange::decode(&change));
+        let change =
+            mending.get(Family::Churn, &change_key)?.and_then(|change| MemberChange::decode(&change));
         if change.is_some_and(|change| change.id == id && !change.removed) {
             mending.batch.delete(Family::Churn, &change_key);
         }

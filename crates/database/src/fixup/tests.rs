@@ -37,18 +37,27 @@ fn document(json: &Value) -> Edit {
 
 fn fill(database: &Arc<Database>, seed: u32) {
     use EditMode::{Interactive, Replicated};
-    put(database, Interactive, document(&json!({"_id": "_design/v", "language": "formula", "views": {
+    put(
+        database,
+        Interactive,
+        document(&json!({"_id": "_design/v", "language": "formula", "views": {
         "all": {"selection": "SELECT @All", "columns": [{"title": "n", "formula": "n", "sort": "asc"},
-            {"title": "m", "formula": "n", "total": true}]}}})));
+            {"title": "m", "formula": "n", "total": true}]}}})),
+    );
     for (place, id) in ["a", "b", "bb", "c", "gone", "placed"].into_iter().enumerate() {
-        put(database, Interactive, document(&json!({"_id": id, "n": place, "long": format!("{seed}{}", "x".repeat(3000))})));
+        put(
+            database,
+            Interactive,
+            document(&json!({"_id": id, "n": place, "long": format!("{seed}{}", "x".repeat(3000))})),
+        );
     }
     let path = |digest: &str| json!({"start": 2, "ids": [digest, "aa"]});
     for digest in ["cc", "dd"] {
         let json = json!({"_id": "torn", "_rev": format!("2-{digest}"), "_revisions": path(digest), "n": 7});
         put(database, Replicated, document(&json));
     }
-    let large: Vec<u8> = (0..200_000_u32).flat_map(|n| (n + seed).wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let large: Vec<u8> =
+        (0..200_000_u32).flat_map(|n| (n + seed).wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let mut upload = database.upload("application/zip");
     upload.write(&large).unwrap();
     let content = upload.finish().unwrap();

@@ -217,7 +217,8 @@ fn stored(
             return;
         }
         stopped = tick().err().map(Stopped::Failed);
-        let candidate = if view.definition.keys.is_unique { candidate_parts(key, value, totals) } else { None };
+        let candidate =
+            if view.definition.keys.is_unique { candidate_parts(key, value, totals) } else { None };
         let (key, sums, value) = match &candidate {
             Some((key, sums, value)) => (*key, sums.as_slice(), *value),
             None => (key, sums, value),

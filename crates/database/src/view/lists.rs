@@ -97,8 +97,7 @@ pub(super) fn each_list(
     let (database, home) = numbers_of(home);
     let (from, to) = (home_prefix(database, home), home_prefix(database, home.saturating_add(1)));
     let range = KeyRange { from: &from, to: Some(&to) };
-    let mut cursor =
-        snapshot.cursor_with(Family::DerivedPoint, range, ScanOptions::long(Direction::Forward));
+    let mut cursor = snapshot.cursor_with(Family::DerivedPoint, range, ScanOptions::long(Direction::Forward));
     while let Some((key, record)) = cursor.next()? {
         let id = key.get(from.len()..).and_then(|id| std::str::from_utf8(id).ok());
         let Some((id, lists)) = id.zip(Lists::decode(record)) else { return Ok(false) };

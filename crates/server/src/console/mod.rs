@@ -169,7 +169,8 @@ impl Console {
             }
             Command::Fixup(order) => {
                 parts.fixup(&order).map_err(ConsoleError::NotFound)?;
-                let text = "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
+                let text =
+                    "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
                 Ok(Reply { text, data: json!({"database": order.database}) })
             }
             Command::ShowFixup => Ok(parts.fixup_reports()),
