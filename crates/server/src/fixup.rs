@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_database::{Databases, Finding, FixupOptions, FixupReport, Outcome};
+use scrinium_statistics::{Counter, Registry};
 use serde_json::{Value, json};
 
 use crate::console::{FixupOrder, Reply};
+
+/// As of builds of views.
+const NICENESS: i32 = 10;
 
 /// Reports that are kept.
 const REPORTS_KEPT: usize = 10;
@@ -20,13 +24,17 @@ const ASIDE_MAX: usize = 1000;
 const ASIDE_BYTES_MAX: usize = 8 << 20;
 
 /// What the console's fixups have found.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Fixups {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
+    runs: Counter,
+    documents: Counter,
+    repaired: Counter,
+    set_aside: Counter,
+    left: Counter,
     running: AtomicBool,
     /// The newest first.
     ended: Mutex<VecDeque<Ended>>,
@@ -39,6 +47,21 @@ struct Ended {
 }
 
 impl Fixups {
+    /// Counts what they do.
+    pub(crate) fn new(statistics: &Registry) -> Self {
+        let counter = |name: &str| statistics.counter(&format!("Database.Fixup.{name}"));
+        let shared = Shared {
+            runs: counter("Runs"),
+            documents: counter("Documents"),
+            repaired: counter("Repaired"),
+            set_aside: counter("SetAside"),
+            left: counter("Left"),
+            running: AtomicBool::new(false),
+            ended: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// Begins one.
     ///
     /// # Errors
@@ -54,6 +77,8 @@ impl Fixups {
         }
         let (fixups, databases, order) = (self.clone(), databases.clone(), order.clone());
         let begun = std::thread::Builder::new().name("fixup".to_owned()).spawn(move || {
+            // Those who answer somebody come first; where that may not be said, it is as urgent as anything else.
+            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
             let result = run(&databases, &order);
             fixups.end(&order, result);
         });
@@ -64,6 +89,13 @@ impl Fixups {
     }
 
     fn end(&self, order: &FixupOrder, result: Result<FixupReport, String>) {
+        if let Ok(report) = &result {
+            self.shared.runs.add(1);
+            self.shared.documents.add(report.documents);
+            self.shared.repaired.add(report.count(Outcome::Repaired));
+            self.shared.set_aside.add(report.count(Outcome::SetAside));
+            self.shared.left.add(report.count(Outcome::Left));
+        }
         let mut ended = self.shared.ended.lock();
         ended.truncate(REPORTS_KEPT - 1);
         ended.push_front(Ended { database: order.database.clone(), at: jiff::Timestamp::now(), result });

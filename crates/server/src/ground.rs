@@ -82,6 +82,7 @@ impl Ground {
         let workers = WorkerPool::new(&worker_options(&settings), &statistics);
         let configuration = RunningConfiguration::new(configuration);
         follow_changes(&configuration, &workers, level);
+        let fixups = Fixups::new(&statistics);
         let running_since = Instant::now();
         register_process(&statistics, running_since);
         Self {
@@ -95,7 +96,7 @@ impl Ground {
             running_since,
             ports: RwLock::default(),
             databases: RwLock::default(),
-            fixups: Fixups::default(),
+            fixups,
         }
     }
 

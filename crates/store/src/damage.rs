@@ -12,7 +12,7 @@ use std::path::Path;
 use rocksdb::{DB, Error, ErrorKind};
 
 use crate::folder::Folder;
-use crate::tree::read_options;
+use crate::tree::{POSITION_KEY, read_options};
 use crate::{Family, StoreError};
 
 /// Where damage is noted.
@@ -37,13 +37,21 @@ pub struct DamagedFile {
 }
 
 /// Whether an error of opening the tree tells of damaged or missing files, and not of the disk as such.
-pub(crate) fn is_damage(error: &Error) -> bool {
+fn is_damage(error: &Error) -> bool {
     let message = error.to_string();
     let names_file = [".sst", ".blob"].iter().any(|ending| message.contains(ending));
     match error.kind() {
         ErrorKind::Corruption => true,
         ErrorKind::IOError | ErrorKind::NotFound => names_file && !message.contains("No space left"),
         _ => false,
+    }
+}
+
+/// Whether the tree cannot be opened because of damage, or has been and does not tell how far it has come.
+pub(crate) fn is_shown_by(opened: &Result<DB, Error>) -> bool {
+    match opened {
+        Err(error) => is_damage(error),
+        Ok(db) => db.get_pinned(POSITION_KEY).is_err_and(|error| is_damage(&error)),
     }
 }
 

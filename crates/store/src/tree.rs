@@ -102,9 +102,11 @@ impl Tree {
         let mut is_damaged = damage::is_noted(&folder);
         options.set_paranoid_checks(!is_damaged);
         let mut opened = open(&options);
-        if !is_damaged && opened.as_ref().is_err_and(damage::is_damage) {
+        if !is_damaged && damage::is_shown_by(&opened) {
             is_damaged = true;
             options.set_paranoid_checks(false);
+            // Before it is opened again.
+            drop(opened);
             opened = open(&options);
         }
         let db = opened.map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
