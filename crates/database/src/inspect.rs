@@ -33,6 +33,13 @@ pub struct RawRecord {
 }
 
 impl RawRecord {
+    /// BLAKE3 of the value, in hexadecimal; `None` if there is none to read.
+    #[must_use]
+    pub fn checksum(&self) -> Option<String> {
+        let value = self.value.as_ref().ok()?.as_ref()?;
+        Some(blake3::hash(value).to_hex().to_string())
+    }
+
     /// The record for programs; the value in full if `whole`.
     #[must_use]
     pub fn to_json(&self, whole: bool) -> Value {
@@ -42,7 +49,7 @@ impl RawRecord {
             "family": self.family.name(),
             "key": hex(&self.key),
             "bytes": value.map(Vec::len),
-            "blake3": value.map(|value| blake3::hash(value).to_hex().to_string()),
+            "blake3": self.checksum(),
             "error": self.value.as_ref().err(),
             "decoded": self.decoded,
             "files": self.files,

@@ -145,7 +145,7 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
                 match unreadable(&databases, name, &told) {
                     Ok(_) => served += 1,
                     Err(reason) => {
-                        assert!(reason.contains("fixup") || reason.contains("damaged"), "{told}: {reason}")
+                        assert!(reason.contains("fixup") || reason.contains("damaged"), "{told}: {reason}");
                     }
                 }
             }

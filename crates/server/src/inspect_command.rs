@@ -37,7 +37,7 @@ fn told(record: &RawRecord, whole: bool) -> String {
         Err(error) => text.push_str(&format!("  cannot be read: {error}\n  in {files}\n")),
         Ok(None) => text.push_str(&format!("  is not there\n  in {files}\n")),
         Ok(Some(value)) => {
-            let checksum = record.to_json(false)["blake3"].as_str().unwrap_or_default().to_owned();
+            let checksum = record.checksum().unwrap_or_default();
             text.push_str(&format!("  {} bytes, blake3 {checksum}\n  in {files}\n", value.len()));
             match decoded {
                 Some(decoded) => {

@@ -98,20 +98,32 @@ impl<'a> Aside<'a> {
 
     /// Keeps a copy of a record that is about to be written anew.
     pub(super) fn keep(&mut self, batch: &mut Batch, family: Family, key: &[u8], value: &[u8], reason: &str) {
-        let mut record = Vec::with_capacity(value.len() + key.len() + reason.len() + 64);
-        record.push(VERSION);
-        put_number(&mut record, self.at_ms);
-        put_bytes(&mut record, self.name.as_bytes());
-        put_bytes(&mut record, reason.as_bytes());
-        record.push(family.code());
-        put_bytes(&mut record, key);
-        record.extend_from_slice(value);
+        let record = encode(self.at_ms, self.name, reason, (family, key, value));
         batch.put(Family::Scan, &keys::set_aside(self.number, self.next), &record);
         self.next += 1;
     }
 }
 
-fn decode(key: &[u8], record: &[u8]) -> Option<SetAside> {
+/// A record as it is kept.
+pub(crate) fn encode(
+    at_ms: u64,
+    name: &str,
+    reason: &str,
+    (family, key, value): (Family, &[u8], &[u8]),
+) -> Vec<u8> {
+    let mut record = Vec::with_capacity(value.len() + key.len() + reason.len() + 64);
+    record.push(VERSION);
+    put_number(&mut record, at_ms);
+    put_bytes(&mut record, name.as_bytes());
+    put_bytes(&mut record, reason.as_bytes());
+    record.push(family.code());
+    put_bytes(&mut record, key);
+    record.extend_from_slice(value);
+    record
+}
+
+/// `None`: damaged.
+pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<SetAside> {
     let (number, order) = keys::set_aside_of(key)?;
     let mut input = Input::new(record);
     if input.byte()? != VERSION {

@@ -35,11 +35,11 @@ pub(super) fn mend(mending: &mut Mending<'_>, id: &str) -> Result<()> {
     let stored = read(mending, id)?;
     let old_tree = stored.head.as_ref().map(|head| head.tree.clone()).unwrap_or_default();
     let tree = whole_tree(&stored, &old_tree);
-    if stored.head.is_none() || tree != old_tree {
-        if let Some(head) = &stored.head_bytes {
-            let key = keys::head(mending.number(), id);
-            mending.aside.keep(&mut mending.batch, Family::Point, &key, head, OLD_HEAD);
-        }
+    if let Some(head) = &stored.head_bytes
+        && (stored.head.is_none() || tree != old_tree)
+    {
+        let key = keys::head(mending.number(), id);
+        mending.aside.keep(&mut mending.batch, Family::Point, &key, head, OLD_HEAD);
     }
     place_records(mending, id, &stored, &tree);
     let before = stored.head.as_ref().map(|head| head.contents.clone()).unwrap_or_default();

@@ -114,7 +114,7 @@ pub(super) fn mend(
     in_steps(database, mends.changes.iter(), tick, |mending, number| mend_change(mending, *number))?;
     in_steps(database, mends.references.iter(), tick, |mending, (digest, id)| {
         let head = mending.head(id)?;
-        if !head.is_some_and(|head| head.contents.binary_search(digest).is_ok()) {
+        if head.is_none_or(|head| head.contents.binary_search(digest).is_err()) {
             mending.batch.delete(Family::Point, &keys::reference(digest, mending.number(), id));
             mending.batch.put(Family::Point, &keys::collectable(digest), &[]);
         }
