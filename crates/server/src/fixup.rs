@@ -77,9 +77,8 @@ impl Fixups {
         }
         let (fixups, databases, order) = (self.clone(), databases.clone(), order.clone());
         let begun = std::thread::Builder::new().name("fixup".to_owned()).spawn(move || {
-            // Those who answer somebody come first; where that may not be said, it is as urgent as anything else.
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
-            let result = run(&databases, &order);
+            let result = std::thread::scope(|scope| scope.spawn(|| run(&databases, &order)).join());
+            let result = result.unwrap_or_else(|_| Err("it ended by a fault of the program".to_owned()));
             fixups.end(&order, result);
         });
         begun.map(drop).map_err(|error| {
@@ -132,6 +131,8 @@ impl Fixups {
 }
 
 fn run(databases: &Databases, order: &FixupOrder) -> Result<FixupReport, String> {
+    // Those who answer somebody come first; where that may not be said, it is as urgent as anything else.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
     let name = Some(order.database.as_str()).filter(|name| *name != "*");
     let options = FixupOptions { views: order.views, contents: !order.quick, repair: !order.look };
     let report = databases.fixup(name, options, |finding| tell(finding, order.log));
