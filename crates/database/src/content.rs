@@ -93,7 +93,12 @@ impl Contents {
             tracing::info!("removing uploads that an earlier run left unfinished");
             store.commit(batch)?;
         }
-        let next_upload = next_upload.max(Self::last_upload(&store)? + 1);
+        // Where the last one lies in a damaged file, numbers go on far behind any that was ever given.
+        let last = Self::last_upload(&store).unwrap_or_else(|error| {
+            tracing::error!(%error, "the last upload cannot be read");
+            crate::databases::now_ms() << 16
+        });
+        let next_upload = next_upload.max(last + 1);
         Ok(Self {
             store,
             shared: Arc::new(Shared { pins: Pins::new(), next_upload: AtomicU64::new(next_upload) }),

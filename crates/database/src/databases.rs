@@ -14,6 +14,7 @@ use crate::collation::Collation;
 use crate::compact::Compactions;
 use crate::content::Contents;
 use crate::content::collector::Collected;
+use crate::damage::Damage;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
@@ -70,6 +71,7 @@ pub(crate) struct Common {
     pub(crate) collation: Collation,
     pub(crate) announced: Announced,
     pub(crate) compactions: Compactions,
+    pub(crate) damage: Damage,
 }
 
 impl Common {
@@ -158,6 +160,7 @@ impl Databases {
                 collation: options.collation,
                 announced: Announced::default(),
                 compactions: Compactions::default(),
+                damage: Damage::of(store),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
             }),
             server_uuid: server_uuid(store)?,
@@ -174,6 +177,18 @@ impl Databases {
 
     pub(crate) fn common(&self) -> &Arc<Common> {
         &self.shared.common
+    }
+
+    /// The number of the database called `name`.
+    pub(crate) fn number_of_name(&self, name: &str) -> Result<u32> {
+        let number = self.shared.common.store.get(Family::Meta, &keys::database_by_name(name))?;
+        let number = number.ok_or_else(DatabaseError::no_database)?;
+        number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))
+    }
+
+    /// As [`Databases::get`], also for databases that are refused because of damaged files.
+    pub(crate) fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
+        self.get_any(name)
     }
 
     pub(crate) fn announced(&self) -> &Announced {
@@ -238,6 +253,12 @@ impl Databases {
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn get(&self, name: &str) -> Result<Arc<Database>> {
+        let database = self.get_any(name)?;
+        self.shared.common.damage.check(database.number(), name)?;
+        Ok(database)
+    }
+
+    fn get_any(&self, name: &str) -> Result<Arc<Database>> {
         if let Some(database) = self.shared.idle.get(name) {
             return Ok(database);
         }
@@ -260,10 +281,7 @@ impl Databases {
     }
 
     fn load(&self, name: &str) -> Result<Database> {
-        let store = &self.shared.common.store;
-        let number = store.get(Family::Meta, &keys::database_by_name(name))?;
-        let number = number.ok_or_else(DatabaseError::no_database)?;
-        let number = number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))?;
+        let number = self.number_of_name(name)?;
         Database::load(&self.shared.common, number)
     }
 

@@ -2,9 +2,11 @@
 //! one reads. `UPDATE=1` rewrites the file, which only a new format version may do.
 
 use scrinium_document::{FieldsBuf, Revision, RevisionTree};
+use scrinium_store::Family;
 
 use crate::content::hex;
 use crate::content::record::{Placement, Record};
+use crate::fixup::aside;
 use crate::folder::record::{
     FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
     encode_count,
@@ -47,6 +49,7 @@ fn folder() -> FolderRecord {
 }
 
 const FOLDER_STATE: FolderState = FolderState { next_uid: 300, total: 200, change_number: 301 };
+const SET_ASIDE: (Family, &[u8], &[u8]) = (Family::Scan, b"key", b"value");
 const MEMBERSHIP: Membership = Membership { uid: 299, change_number: 301 };
 const MARK: Mark = Mark { read: true, change_number: 302 };
 
@@ -134,6 +137,8 @@ fn lines() -> Vec<(&'static str, Vec<u8>)> {
         ("key of a mark", keys::mark(258, "memo", "ada")),
         ("key of a change of a mark", keys::mark_change(258, "ada", 302)),
         ("key of a count of what was read", keys::read_counts(258, "ada")),
+        ("record set aside", aside::encode(1_793_000_000_000, "mail/ada", "a reason", SET_ASIDE)),
+        ("key of a record set aside", keys::set_aside(258, 7)),
     ]
 }
 
@@ -158,6 +163,10 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(MarkChange::decode(&mark_change().encode()), Some(mark_change()));
     assert_eq!(ReadCounts::decode(&counts().encode()), Some(counts()));
     assert_eq!(decode_count(&encode_count(300)), Some(300));
+    let read = aside::decode(&keys::set_aside(258, 7), &aside::encode(5, "mail/ada", "a reason", SET_ASIDE));
+    let read = read.unwrap();
+    assert_eq!((read.number, read.at_ms, read.database), ("258-7".to_owned(), 5, "mail/ada".to_owned()));
+    assert_eq!((read.family, read.key.as_slice(), read.value.as_slice()), SET_ASIDE);
     let read = Head::decode(&head().encode()).unwrap();
     assert_eq!((read.change_number, read.created_ms, read.external_bytes), (9, 5, 700));
     assert_eq!((read.stored_bytes, Head::decode_change_number(&head().encode())), (66_000, Some(9)));
@@ -222,6 +231,7 @@ fn cut_records_never_panic() {
             let cut = &bytes[..end];
             drop((Header::decode(cut), ChangeRecord::decode(cut), Record::decode(cut)));
             drop((Head::decode(cut), FolderRecord::decode(cut), ReadCounts::decode(cut)));
+            drop(aside::decode(&keys::set_aside(258, 7), cut));
             drop((Member::decode(cut), MemberChange::decode(cut), MarkChange::decode(cut)));
             let _ = (FolderState::decode(cut), Membership::decode(cut), Mark::decode(cut), decode_count(cut));
             if let Ok(leaf) = Leaf::decode("cut", cut) {

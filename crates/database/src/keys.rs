@@ -27,6 +27,7 @@
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
+//! | Scan | `u32::MAX` `x` number order | [`crate::fixup::aside`]: a record that was set aside |
 //! | Churn | number `s` change number | [`crate::head::ChangeRecord`] |
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
 //! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |
@@ -160,6 +161,11 @@ fn with_length(text: &str, follows: &[u8]) -> Vec<u8> {
 
 pub(crate) fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
+}
+
+/// What the losing leaves of a document begin with.
+pub(crate) fn losers(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'c', &with_length(id, &[]))
 }
 
 pub(crate) fn change(number: u32, change_number: u64) -> Vec<u8> {
@@ -308,6 +314,54 @@ pub(crate) fn chunk(upload: u64, number: u32) -> Vec<u8> {
 /// All pieces of one upload.
 pub(crate) fn chunk_range(upload: u64) -> (Vec<u8>, Vec<u8>) {
     (meta(b'u', &upload.to_be_bytes()), meta(b'u', &upload.saturating_add(1).to_be_bytes()))
+}
+
+/// A record of a database that was set aside, in the order of setting aside.
+pub(crate) fn set_aside(number: u32, order: u64) -> Vec<u8> {
+    let mut rest = [0; 12];
+    let (first, last) = rest.split_at_mut(4);
+    first.copy_from_slice(&number.to_be_bytes());
+    last.copy_from_slice(&order.to_be_bytes());
+    with_number(SHARED, b'x', &rest)
+}
+
+/// All records that were set aside, or those of one database.
+pub(crate) fn set_aside_range(number: Option<u32>) -> (Vec<u8>, Vec<u8>) {
+    let number = number.map(u32::to_be_bytes);
+    let from = with_number(SHARED, b'x', number.as_ref().map_or(&[], |number| number.as_slice()));
+    let to = successor(&from);
+    (from, to)
+}
+
+/// The number and the order in a key of [`set_aside`].
+pub(crate) fn set_aside_of(key: &[u8]) -> Option<(u32, u64)> {
+    let number = key.get(5..9)?.try_into().ok()?;
+    Some((u32::from_be_bytes(number), change_number_of(key)?))
+}
+
+/// The text before what follows it, in a key of [`loser`], [`membership`], [`mark`] or [`mark_change`], and that.
+pub(crate) fn text_and_rest(key: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = key.get(5..)?.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let (text, rest) = rest.split_at_checked(length)?;
+    Some((std::str::from_utf8(text).ok()?, rest))
+}
+
+/// All keys of a database of one kind, of those whose keys begin with its number.
+pub(crate) fn kind_range(number: u32, kind: u8) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, kind, &[]), with_number(number, kind + 1, &[]))
+}
+
+/// All references of all databases.
+pub(crate) fn all_references() -> (Vec<u8>, Vec<u8>) {
+    (with_number(SHARED, b'r', &[]), with_number(SHARED, b'r' + 1, &[]))
+}
+
+/// The digest, the number of the database and the id in a key of [`reference`].
+pub(crate) fn reference_of(key: &[u8]) -> Option<(Digest, u32, &str)> {
+    let number = key.get(37..41)?.try_into().ok()?;
+    let id = std::str::from_utf8(key.get(41..)?).ok()?;
+    Some((digest_of(key)?, u32::from_be_bytes(number), id))
 }
 
 /// The first key behind `key`.

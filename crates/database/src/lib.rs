@@ -12,15 +12,18 @@ mod changes;
 mod collation;
 mod compact;
 mod content;
+mod damage;
 mod database;
 mod databases;
 mod edit;
 mod error;
+mod fixup;
 mod folder;
 #[cfg(test)]
 mod formats;
 mod head;
 mod header;
+mod inspect;
 mod keys;
 mod leaf;
 mod local;
@@ -50,10 +53,12 @@ pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
 pub use edit::{Edit, EditMode, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
+pub use fixup::{Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside};
 pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
+pub use inspect::{Inspection, RawRecord};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};

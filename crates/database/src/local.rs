@@ -22,7 +22,7 @@ fn encode(generation: u64, fields: &FieldsBuf) -> Vec<u8> {
     out
 }
 
-fn decode(stored: &[u8]) -> Option<(u64, &[u8])> {
+pub(crate) fn decode(stored: &[u8]) -> Option<(u64, &[u8])> {
     let mut input = Input::new(stored);
     if input.byte()? != VERSION {
         return None;

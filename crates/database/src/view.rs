@@ -4,6 +4,7 @@
 //! same share one, and a changed design document builds anew only what it changed. Indexes are derived:
 //! they are not logged, know which change they have reached, and catch up from the change feed.
 
+pub(crate) mod audit;
 mod behind;
 pub(crate) mod collection;
 pub(crate) mod definition;

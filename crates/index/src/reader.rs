@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scrinium_store::{Direction, Snapshot};
+use scrinium_store::{Direction, ScanOptions, Snapshot};
 
 use crate::format::{ENTRIES, Layout, STATE, key_range, read_sums};
 use crate::node::Row;
@@ -53,6 +53,12 @@ impl Reader {
     #[must_use]
     pub fn reached(&self) -> u64 {
         self.reached
+    }
+
+    /// The store as it stood when the index did so.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.contents.snapshot
     }
 
     /// Number of entries. O(1).
@@ -198,6 +204,15 @@ impl Reader {
     /// # Errors
     /// [`IndexError::Damaged`] for what does not fit, [`IndexError::Store`].
     pub fn check(&self) -> Result<Checked, IndexError> {
+        self.check_each(|_, _, _| {})
+    }
+
+    /// As [`check`](Self::check); calls `each` with the key, the sums and the value of each entry on the way. Blocks that
+    /// are read do not stay in memory.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_each(&self, mut each: impl FnMut(&[u8], &[f64], &[u8])) -> Result<Checked, IndexError> {
         let Contents { layout, snapshot, tree, .. } = self.contents.as_ref();
         let all = layout.whole_range();
         let state = snapshot.get(STATE, &layout.id.to_be_bytes())?;
@@ -209,12 +224,13 @@ impl Reader {
             if record != chunk {
                 return Err(layout.damaged("a chunk record differs from what is in memory"));
             }
-            self.check_chunk(&chunk)?;
+            self.check_chunk(&chunk, &mut each)?;
             checked.entries += chunk.count;
             checked.chunks += 1;
             checked.debris += u64::from(chunk.place.debris);
         }
-        let mut entries = snapshot.cursor(ENTRIES, key_range(&all), Direction::Forward);
+        let mut entries =
+            snapshot.cursor_with(ENTRIES, key_range(&all), ScanOptions::long(Direction::Forward));
         let mut found = 0;
         while entries.next()?.is_some() {
             found += 1;
@@ -225,11 +241,16 @@ impl Reader {
         Ok(checked)
     }
 
-    fn check_chunk(&self, chunk: &Row) -> Result<(), IndexError> {
+    fn check_chunk(
+        &self,
+        chunk: &Row,
+        each: &mut impl FnMut(&[u8], &[f64], &[u8]),
+    ) -> Result<(), IndexError> {
         let layout = self.contents.layout;
         let range = layout.entry_range(chunk.place.number, &[], None);
         let next = self.contents.tree.chunk_of(&chunk.fence).and_then(|chunk| chunk.next);
-        let mut entries = self.contents.snapshot.cursor(ENTRIES, key_range(&range), Direction::Forward);
+        let options = ScanOptions { fill_cache: false, ..ScanOptions::default() };
+        let mut entries = self.contents.snapshot.cursor_with(ENTRIES, key_range(&range), options);
         let mut sums = vec![Sum::default(); layout.columns];
         let mut sizes = vec![0.0; layout.columns];
         let mut count = 0;
@@ -239,7 +260,10 @@ impl Reader {
                 return Err(layout.damaged("an entry lies in another chunk's place"));
             }
             count += 1;
-            let of_entry: Vec<Sum> = read_sums(layout.split_entry(value)?.0).map(Sum::of).collect();
+            let (of_entry, value) = layout.split_entry(value)?;
+            let of_entry: Vec<f64> = read_sums(of_entry).collect();
+            each(key, &of_entry, value);
+            let of_entry: Vec<Sum> = of_entry.into_iter().map(Sum::of).collect();
             add_all(&mut sums, &of_entry);
             sizes.iter_mut().zip(&of_entry).for_each(|(size, sum)| *size += sum.value().abs());
         }

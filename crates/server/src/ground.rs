@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
+use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
+use crate::fixup::{Fixups, show_aside};
 use crate::messages::{self, MessageLevel};
 use crate::{Shutdown, compaction, tls};
 
@@ -34,6 +35,7 @@ pub struct Ground {
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
     databases: RwLock<Option<Databases>>,
+    fixups: Fixups,
 }
 
 impl Ground {
@@ -80,6 +82,7 @@ impl Ground {
         let workers = WorkerPool::new(&worker_options(&settings), &statistics);
         let configuration = RunningConfiguration::new(configuration);
         follow_changes(&configuration, &workers, level);
+        let fixups = Fixups::new(&statistics);
         let running_since = Instant::now();
         register_process(&statistics, running_since);
         Self {
@@ -93,6 +96,7 @@ impl Ground {
             running_since,
             ports: RwLock::default(),
             databases: RwLock::default(),
+            fixups,
         }
     }
 
@@ -213,6 +217,20 @@ impl ServerParts for Ground {
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
         let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
         compaction::begin(databases, database, order)
+    }
+
+    fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        self.fixups.begin(&databases, order)
+    }
+
+    fn fixup_reports(&self) -> Reply {
+        self.fixups.show()
+    }
+
+    fn set_aside(&self, database: Option<&str>) -> Result<Reply, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        show_aside(&databases, database)
     }
 
     fn report(&self) -> ServerReport {

@@ -1,10 +1,13 @@
 //! What the binary's commands do.
 
-use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, Program, Terminal};
+use crate::cli::{
+    DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments, LabArguments, Program,
+    Terminal,
+};
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, lab_command, mail_import};
+use crate::{demo, fixup_command, inspect_command, lab_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,19 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn fixup(
+        &self,
+        configuration: Configuration,
+        arguments: &FixupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        fixup_command::run(&configuration, arguments, terminal)
+    }
+
+    fn inspect(&self, arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure> {
+        inspect_command::run(arguments, terminal)
     }
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {

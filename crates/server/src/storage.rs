@@ -41,6 +41,12 @@ impl Storage {
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.set_compact_options(compact_options(settings));
         databases.register_statistics(statistics);
+        for name in databases.refused().unwrap_or_default() {
+            tracing::error!(
+                database = name,
+                "the database is not served: it has records in damaged files; docs/fixup.md tells the ways out"
+            );
+        }
         Ok(Self { store, databases })
     }
 
@@ -95,7 +101,7 @@ fn budget_bytes(settings: &Settings) -> u64 {
     }
 }
 
-fn store_options(settings: &Settings) -> StoreOptions {
+pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
     options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
     options.budget_bytes = Some(budget_bytes(settings));

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use scrinium_database::{CompactOrder, CompactStyle};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
-    COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
+    COMMANDS, Command, Console, ConsoleError, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews,
 };
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use serde_json::json;
@@ -53,6 +53,24 @@ impl ServerParts for Parts {
         if database == "full" { Err("there is no room".to_owned()) } else { Ok(1) }
     }
 
+    fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
+        let all = FixupOrder { database: "*".into(), views: false, quick: false, look: false, log: false };
+        let one = FixupOrder { database: "mail/ada".into(), views: true, quick: true, look: true, log: true };
+        if [all, one].contains(order) {
+            Ok(())
+        } else {
+            Err(format!("{}: Database does not exist.", order.database))
+        }
+    }
+
+    fn fixup_reports(&self) -> Reply {
+        Reply { text: "reports".to_owned(), data: json!({}) }
+    }
+
+    fn set_aside(&self, database: Option<&str>) -> Result<Reply, String> {
+        Ok(Reply { text: database.unwrap_or_default().to_owned(), data: json!({}) })
+    }
+
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
         let UpdateViews { database, view, rebuild } = order;
         match database.as_str() {
@@ -61,6 +79,23 @@ impl ServerParts for Parts {
             _ => Err(format!("{database}: Database does not exist.")),
         }
     }
+}
+
+#[test]
+fn databases_are_fixed_up() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert!(said("load fixup").unwrap().starts_with("Fixup has begun"));
+    assert!(said("lo fix mail/ada -v -F -q -n -L").unwrap().starts_with("Fixup has begun"));
+    assert_eq!(said("load fixup none").unwrap_err(), "none: Database does not exist.");
+    for line in ["load fixup a b", "load fixup -X"] {
+        assert!(
+            said(line).unwrap_err().starts_with("type it like this: load fixup [DATABASE or *]"),
+            "{line}"
+        );
+    }
+    assert_eq!(said("sh fix").unwrap(), "reports");
+    assert_eq!(said("show aside mail/ada").unwrap(), "mail/ada");
 }
 
 #[test]

@@ -38,6 +38,10 @@ impl Apply for Applier {
                 StoreError::Failed { reason } => reason,
                 other => other.to_string(),
             };
+            if reason.contains("Corruption") {
+                // A compaction came to a damaged block: the next opening goes without what is damaged.
+                crate::damage::note(&self.tree.folder.dir, &reason);
+            }
             self.health.fail(&reason);
             reason
         })
@@ -91,7 +95,7 @@ pub(crate) fn replay(
     recovery: &Recovery,
     progress: &Progress,
 ) -> Result<(), StoreError> {
-    let position = tree.position()?;
+    let position = reached(tree, recovery)?;
     progress.flushed(position);
     let next = Sequence(position.0.saturating_add(1));
     if next.0 > recovery.next.0 || (next.0 < recovery.first.0 && recovery.first.0 < recovery.next.0) {
@@ -127,6 +131,23 @@ pub(crate) fn replay(
     }
     tracing::info!(records, elapsed = ?started.elapsed(), "the log was read");
     Ok(())
+}
+
+/// How far the tree has come. Where the file that tells it is damaged, the log is read again from its beginning: it
+/// holds what the tree may lack, and applying a record twice does no harm.
+fn reached(tree: &Tree, recovery: &Recovery) -> Result<Sequence, StoreError> {
+    let own_is_damaged = tree.damaged.iter().any(|file| file.family.is_none());
+    match tree.position() {
+        Err(error) if own_is_damaged => {
+            tracing::error!(%error, "how far the store has come cannot be read; reading all of the log again");
+            let position = Sequence(recovery.first.0.saturating_sub(1));
+            let mut write = tree.start_write();
+            write.reach(position);
+            write.finish()?;
+            Ok(position)
+        }
+        position => position,
+    }
 }
 
 fn finish(

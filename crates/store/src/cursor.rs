@@ -81,6 +81,13 @@ impl<'snapshot> Cursor<'snapshot> {
     }
 }
 
+impl Cursor<'_> {
+    /// The key that was given out last, and its value.
+    pub(crate) fn current(&self) -> Option<Entry<'_>> {
+        if matches!(self.place, Place::At) { self.iterator.item() } else { None }
+    }
+}
+
 impl std::fmt::Debug for Cursor<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Cursor").field("direction", &self.direction).finish_non_exhaustive()

@@ -31,7 +31,7 @@ pub enum StoreError {
     },
 
     /// Files of the store contradict each other or their checksums.
-    #[error("the store in {} is damaged: {what}; restore it from a backup or another server", path.display())]
+    #[error("the store in {} is damaged: {what}; see docs/fixup.md for the ways out", path.display())]
     Corrupt {
         /// The store's folder.
         path: PathBuf,

@@ -42,6 +42,7 @@ impl Folder {
             dir,
             _lock: lock,
         };
+        folder.finish_rewrite()?;
         let identity = folder.identity()?;
         make_folder(&folder.log)?;
         folder.claim_log(&identity)?;

@@ -10,6 +10,7 @@ use scrinium_statistics::Registry;
 
 use crate::applier::{Applier, replay};
 use crate::budget::Budget;
+use crate::damage::DamagedFile;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::ingest::{SortedFiles, Together};
@@ -224,6 +225,20 @@ impl Store {
         }
         tree.flush()?;
         together.bring_in(tree)
+    }
+
+    /// Files of the store that were missing or damaged when it was opened: what lies in them cannot be read.
+    #[must_use]
+    pub fn damaged_files(&self) -> &[DamagedFile] {
+        &self.inner.core.tree.damaged
+    }
+
+    pub(crate) fn position(&self) -> Result<scrinium_log::Sequence, StoreError> {
+        self.inner.core.tree.position()
+    }
+
+    pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
+        self.inner.core.tree.folder.free_bytes()
     }
 
     /// The newest value of `key`, if it is there.

@@ -9,14 +9,15 @@ use self_cell::self_cell;
 
 use crate::batch::operations_of;
 use crate::budget::Budget;
+use crate::damage::{self, DamagedFile};
 use crate::folder::Folder;
 use crate::{Family, Operation, StoreError, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
-const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
+pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
 
 /// Holds the number of the last log record applied, eight bytes, big-endian.
-const POSITION_KEY: &[u8] = b"log-position";
+pub(crate) const POSITION_KEY: &[u8] = b"log-position";
 
 self_cell!(
     struct OpenedCell {
@@ -82,21 +83,39 @@ pub(crate) struct Tree {
     writes: WriteOptions,
     pub(crate) budget: Budget,
     pub(crate) folder: Folder,
+    /// Files that are missing or cannot be read, as found when it was opened.
+    pub(crate) damaged: Vec<DamagedFile>,
 }
 
 impl Tree {
     pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
-        let options = tuning::tree_options(&budget, direct_io);
-        let families = std::iter::once((OWN_FAMILY, None))
-            .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
-            .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
-        let db = DB::open_cf_descriptors(&options, &folder.tree, families)
-            .map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
+        let mut options = tuning::tree_options(&budget, direct_io);
+        let open = |options: &Options| {
+            let families = std::iter::once((OWN_FAMILY, None))
+                .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
+                .map(|(name, family)| {
+                    ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget))
+                });
+            DB::open_cf_descriptors(options, &folder.tree, families)
+        };
+        let mut is_damaged = damage::is_noted(&folder);
+        options.set_paranoid_checks(!is_damaged);
+        let mut opened = open(&options);
+        if !is_damaged && damage::is_shown_by(&opened) {
+            is_damaged = true;
+            options.set_paranoid_checks(false);
+            // Before it is opened again.
+            drop(opened);
+            opened = open(&options);
+        }
+        let db = opened.map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
+        let damaged = if is_damaged { damage::damaged_files(&db, &folder)? } else { Vec::new() };
+        damage::report(&folder.dir, &damaged);
         let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
-        Ok(Self { opened, options, reads: read_options(), writes, budget, folder })
+        Ok(Self { opened, options, reads: read_options(), writes, budget, folder, damaged })
     }
 
     pub(crate) fn db(&self) -> &DB {

@@ -80,6 +80,11 @@ impl Database {
     }
 
     /// The collection of a folder with the columns that it has now.
+    /// The collection of the folder of this name.
+    pub(super) fn group_of_folder(self: &Arc<Self>, name: &str) -> Result<Arc<Group>> {
+        self.folder_group(&record_at(&self.store().snapshot(), self.number(), name)?)
+    }
+
     fn folder_group(self: &Arc<Self>, record: &FolderRecord) -> Result<Arc<Group>> {
         if let Some((columns, group)) = self.views.folders.lock().get(&record.number)
             && *columns == record.columns

@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 
 use parking_lot::{Mutex, MutexGuard};
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 use super::registry::numbers_of;
 use crate::error::Result;
@@ -85,6 +85,27 @@ pub(super) fn size_bytes(store: &Store, home: u64) -> u64 {
     let (database, home) = numbers_of(home);
     let (from, to) = (home_prefix(database, home), home_prefix(database, home.saturating_add(1)));
     store.size_of(Family::DerivedPoint, &from, &to)
+}
+
+/// Calls `look` with each document's list in an index; false: the lists of a document cannot be read.
+pub(super) fn each_list(
+    snapshot: &Snapshot,
+    home: u64,
+    index: u32,
+    mut look: impl FnMut(&str, &[u8]) -> Result<()>,
+) -> Result<bool> {
+    let (database, home) = numbers_of(home);
+    let (from, to) = (home_prefix(database, home), home_prefix(database, home.saturating_add(1)));
+    let range = KeyRange { from: &from, to: Some(&to) };
+    let mut cursor = snapshot.cursor_with(Family::DerivedPoint, range, ScanOptions::long(Direction::Forward));
+    while let Some((key, record)) = cursor.next()? {
+        let id = key.get(from.len()..).and_then(|id| std::str::from_utf8(id).ok());
+        let Some((id, lists)) = id.zip(Lists::decode(record)) else { return Ok(false) };
+        if let Some(list) = lists.of(index) {
+            look(id, list)?;
+        }
+    }
+    Ok(true)
 }
 
 /// Removes all lists of a database whose home is not in `used`, but for homes from `next` on, which may be new. Looks

@@ -36,6 +36,18 @@ fn candidate_key(key: &[u8]) -> Vec<u8> {
     [&CANDIDATES, key].concat()
 }
 
+/// The key, the totals and the value that a candidate has where it is shown; `None`: it is no candidate, or damaged.
+pub(super) fn candidate_parts<'a>(
+    key: &'a [u8],
+    value: &'a [u8],
+    totals: usize,
+) -> Option<(&'a [u8], Vec<f64>, &'a [u8])> {
+    let key = key.strip_prefix(&CANDIDATES)?;
+    let mut input = Input::new(value);
+    let totals = (0..totals).map(|_| input.array().map(f64::from_be_bytes)).collect::<Option<_>>()?;
+    Some((key, totals, input.rest()))
+}
+
 /// What all entries of an entry's key begin with. `None`: damaged.
 pub(super) fn group_of(entry: &Entry) -> Option<&[u8]> {
     entry.key.get(..=stream_of(&entry.key).len() + sort_keys_end(&entry.value)?)

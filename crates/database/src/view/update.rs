@@ -68,6 +68,11 @@ impl Database {
         self.update_together(new)
     }
 
+    /// Brings one view up to date, whatever its policy.
+    pub(super) fn update_chosen_view(self: &Arc<Self>, view: &View) -> Result<()> {
+        self.update_together(vec![view])
+    }
+
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
         let (begun, wanted) = (Instant::now(), self.visible_change_number());
         let all = views.clone();
@@ -244,7 +249,7 @@ fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
     views.iter().copied().partition(|view| view.definition.responses.is_some())
 }
 
-fn environment(database: &Database) -> Environment {
+pub(super) fn environment(database: &Database) -> Environment {
     let mut environment = Environment::new(jiff::Timestamp::now(), jiff::tz::TimeZone::UTC);
     environment.database_name = Some(database.name().to_owned());
     environment

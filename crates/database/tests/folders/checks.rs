@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scrinium_database::{Access, ChangesQuery, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use scrinium_database::{Access, ChangesQuery, FixupOptions, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
 use serde_json::{Value, json};
 
 use crate::model::Folder;
@@ -22,6 +22,9 @@ impl World {
         }
         self.check_feed();
         self.check_pages();
+        let look = FixupOptions { views: true, contents: true, repair: false };
+        let report = self.server.databases.fixup(Some(self.database.name()), look, |_| {}).unwrap();
+        assert!(report.is_clean(), "{}", report.to_text());
     }
 
     fn check_members(&self, folder: &Folder) {

@@ -16,7 +16,7 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 it could not be done; 2 the command line or the configuration is wrong;
-99 an objective of a laboratory run was missed.
+3 damage was found that could not be repaired; 99 an objective of a laboratory run was missed.
 
 Begin with:  scrinium demo                       everything at once, on this machine
              scrinium config default             the configuration file, commented
@@ -81,6 +81,11 @@ pub enum CommandLine {
         #[command(subcommand)]
         command: FormulaCommand,
     },
+    /// Check and repair the databases of a data folder that no server uses (else: console "load fixup")
+    #[command(disable_version_flag = true)]
+    Fixup(FixupArguments),
+    /// Show the raw records of a data folder that no server uses; changes nothing
+    Inspect(InspectArguments),
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),
 }
@@ -128,7 +133,8 @@ pub struct ImportMailArguments {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Commands: show stat [FACILITY], show trans, show tasks, show server, show config [KEY],
-set config KEY=VALUE, tell NUMBER quit, help. Words may be shortened.
+set config KEY=VALUE, load updall, load fixup, show fixup, tell NUMBER quit, help. Words may be
+shortened; options of a command need quotation marks around it: 'load fixup mail/ada -V'.
 
 The password is taken from --credentials, else from SCRINIUM_ADMIN_PASSWORD, else from
 admin.credentials in the data folder, else it is asked for on the terminal.")]
@@ -169,6 +175,55 @@ pub enum ConfigCommand {
     },
     /// A configuration file with every key, commented out
     Default,
+}
+
+/// Arguments of `fixup`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Everything is looked at; what is derived from something sound is repaired, and what is damaged is set aside,
+where it stays until it is discarded. docs/fixup.md tells what each finding means.")]
+pub struct FixupArguments {
+    /// Databases; without any, all of them
+    #[arg(value_name = "DATABASE")]
+    pub databases: Vec<String>,
+    /// Also hold each index of views and folders against its documents
+    #[arg(short = 'V', long)]
+    pub views: bool,
+    /// Do not read the bytes of attachments
+    #[arg(short = 'Q', long)]
+    pub quick: bool,
+    /// Change nothing, only tell
+    #[arg(short = 'N', long)]
+    pub dry_run: bool,
+    /// First write the store's files anew from what can be read of them; those before are kept beside them
+    #[arg(long, conflicts_with = "dry_run")]
+    pub engine: bool,
+    /// Only list what was set aside
+    #[arg(long, conflicts_with_all = ["views", "quick", "dry_run", "engine"])]
+    pub list_set_aside: bool,
+    /// Only write what was set aside into a file, one JSON object a line, keys and values in hexadecimal
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["views", "quick", "dry_run", "engine"])]
+    pub export: Option<PathBuf>,
+    /// Only discard for good what was set aside: one record by its number, or `all`
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["views", "quick", "dry_run", "engine", "export"])]
+    pub discard: Option<String>,
+}
+
+/// Arguments of `inspect`.
+#[derive(Clone, Debug, Args)]
+pub struct InspectArguments {
+    /// The data folder
+    #[arg(value_name = "DATA_DIR")]
+    pub dir: PathBuf,
+    /// A database; without one, all databases are listed
+    #[arg(value_name = "DATABASE")]
+    pub database: Option<String>,
+    /// A document; without one, the records of the database as a whole are shown and its documents counted
+    #[arg(value_name = "ID", requires = "database")]
+    pub id: Option<String>,
+    /// Show values in full, in hexadecimal
+    #[arg(long)]
+    pub hex: bool,
 }
 
 /// Arguments of `lab`, which the laboratory reads itself.

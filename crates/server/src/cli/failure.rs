@@ -6,6 +6,7 @@ use super::Terminal;
 use crate::config::ConfigError;
 
 const WRONG_USE: u8 = 2;
+const DAMAGE_FOUND: u8 = 3;
 const OBJECTIVE_MISSED: u8 = 99;
 
 /// Why a command was not done.
@@ -15,6 +16,8 @@ pub enum Failure {
     Work(String),
     /// The command line or the configuration is wrong. Exit code 2.
     Use(String),
+    /// It was done, and something damaged was found that could not be repaired. Exit code 3.
+    Damage(String),
     /// An objective of a laboratory run was missed. Exit code 99.
     Objective(String),
     /// The command line is wrong, and that has been said. Exit code 2.
@@ -43,6 +46,10 @@ impl Failure {
             Self::Use(reason) => {
                 terminal.complain(reason);
                 ExitCode::from(WRONG_USE)
+            }
+            Self::Damage(reason) => {
+                terminal.complain(reason);
+                ExitCode::from(DAMAGE_FOUND)
             }
             Self::Objective(reason) => {
                 terminal.complain(reason);

@@ -1,7 +1,8 @@
 //! The command line: what can be typed, and its way to what does it.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 it could not be
-//! done, 2 the command line or the configuration is wrong, 99 an objective of a laboratory run was missed.
+//! done, 2 the command line or the configuration is wrong, 3 damage was found that could not be repaired, 99 an
+//! objective of a laboratory run was missed.
 
 mod arguments;
 mod config;
@@ -19,8 +20,8 @@ use clap::Parser;
 use crate::config::{Configuration, Sources};
 
 pub use arguments::{
-    Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, LabArguments,
+    Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
+    ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -58,6 +59,23 @@ pub trait Program {
         arguments: &ImportMailArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
+
+    /// Checks and repairs databases that no server uses.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not; [`Failure::Damage`] that something could not be repaired.
+    fn fixup(
+        &self,
+        configuration: Configuration,
+        arguments: &FixupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Shows raw records.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn inspect(&self, arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure>;
 
     /// Runs the laboratory.
     ///
@@ -102,6 +120,8 @@ fn dispatch(
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),
+        CommandLine::Fixup(fixup) => program.fixup(load()?, &fixup, terminal),
+        CommandLine::Inspect(inspect) => program.inspect(&inspect, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
     }
 }

@@ -4,7 +4,7 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, UpdateViews, compact};
+use super::{ConsoleError, FixupOrder, UpdateViews, compact};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -75,6 +75,24 @@ pub const COMMANDS: &[CommandLine] = &[
         build: compact::parse,
     },
     CommandLine {
+        words: &["load", "fixup"],
+        arguments: "[DATABASE or *] [-V] [-Q] [-N] [-L]",
+        help: "Checks and repairs databases; -V indexes too, -Q not the bytes of attachments, -N changes nothing, -L tells all",
+        build: |rest| FixupOrder::parse(rest).map(Command::Fixup),
+    },
+    CommandLine {
+        words: &["show", "fixup"],
+        arguments: "",
+        help: "What the last fixups found, repaired and set aside",
+        build: |rest| rest.is_empty().then_some(Command::ShowFixup),
+    },
+    CommandLine {
+        words: &["show", "aside"],
+        arguments: "[DATABASE]",
+        help: "Damaged records that fixups have set aside",
+        build: |rest| Some(Command::ShowAside(optional(rest))),
+    },
+    CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit|pause|resume",
         help: "Stops a task, by its number in show tasks; has it wait (a compaction), and go on",
@@ -101,6 +119,9 @@ pub enum Command {
     UpdateViews(UpdateViews),
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
+    Fixup(FixupOrder),
+    ShowFixup,
+    ShowAside(Option<String>),
     Quit { task: u64 },
     Pause { task: u64, paused: bool },
     Help,

@@ -7,6 +7,7 @@
 
 mod command;
 mod compact;
+mod fixup;
 mod pattern;
 mod server;
 mod settings;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 use crate::config::{RunningConfiguration, SetError};
 
 pub use command::{COMMANDS, Command, CommandLine};
+pub use fixup::FixupOrder;
 pub use server::ServerReport;
 
 /// What the console sees of the server.
@@ -45,6 +47,18 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String>;
+    /// Begins to check and repair databases, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn fixup(&self, order: &FixupOrder) -> Result<(), String>;
+    /// What the last fixups found.
+    fn fixup_reports(&self) -> Reply;
+    /// What fixups have set aside, of one database or of all.
+    ///
+    /// # Errors
+    /// Why it cannot be told, in words.
+    fn set_aside(&self, database: Option<&str>) -> Result<Reply, String>;
 }
 
 /// `load updall`: which views, and how.
@@ -163,6 +177,16 @@ impl Console {
                     ),
                     data: json!({"databases": databases}),
                 })
+            }
+            Command::Fixup(order) => {
+                parts.fixup(&order).map_err(ConsoleError::NotFound)?;
+                let text =
+                    "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
+                Ok(Reply { text, data: json!({"database": order.database}) })
+            }
+            Command::ShowFixup => Ok(parts.fixup_reports()),
+            Command::ShowAside(database) => {
+                parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)
             }
             Command::Help => Ok(help()),
         }

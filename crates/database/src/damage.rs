@@ -1,0 +1,65 @@
+//! Databases of which the store has damaged files: they are refused as a whole, rather than served with holes, until
+//! the store's tree is written anew or restored.
+
+use scrinium_store::{Family, Store};
+
+use crate::databases::{Databases, NameRange};
+use crate::error::{DatabaseError, Result};
+
+/// Which databases have keys in damaged files.
+#[derive(Default)]
+pub(crate) struct Damage {
+    /// The first and the last number of a database in each file, and the file's name.
+    files: Vec<(u32, u32, String)>,
+}
+
+impl Damage {
+    pub(crate) fn of(store: &Store) -> Self {
+        let number = |key: &[u8], otherwise| key.first_chunk().copied().map_or(otherwise, u32::from_be_bytes);
+        // What is derived can be made again, and what databases share is missed only where it is read.
+        let of_databases =
+            |family: &Option<Family>| matches!(family, Some(Family::Point | Family::Scan | Family::Churn));
+        let files = store.damaged_files().iter().filter(|file| of_databases(&file.family));
+        let files = files
+            .map(|file| (number(&file.from, 0), number(&file.to, u32::MAX), file.name.clone()))
+            .collect();
+        Self { files }
+    }
+
+    /// # Errors
+    /// [`DatabaseError::Unavailable`] for a database that may have keys in a damaged file.
+    pub(crate) fn check(&self, number: u32, name: &str) -> Result<()> {
+        let found = self.files.iter().find(|(first, last, _)| (*first..=*last).contains(&number));
+        let Some((_, _, file)) = found else { return Ok(()) };
+        Err(DatabaseError::Unavailable {
+            reason: format!(
+                "The database `{name}` is set aside: the file tree/{file} of the store, in which it has records, is \
+                 damaged. Restore it from a backup, or stop the server and run `scrinium fixup --engine`, which keeps \
+                 what can be read; docs/fixup.md tells more."
+            ),
+        })
+    }
+}
+
+impl Databases {
+    /// The databases that are refused, because they have records in damaged files of the store.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn refused(&self) -> Result<Vec<String>> {
+        let damage = &self.common().damage;
+        if damage.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = self.names(&NameRange::default())?;
+        let is_refused =
+            |name: &String| self.number_of_name(name).is_ok_and(|number| damage.check(number, name).is_err());
+        Ok(names.into_iter().filter(is_refused).collect())
+    }
+
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if there is no database of this name.
+    pub fn check_name(&self, name: &str) -> Result<()> {
+        self.number_of_name(name).map(drop)
+    }
+}
