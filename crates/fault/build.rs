@@ -12,7 +12,10 @@ fn main() -> ExitCode {
     let library = Path::new(&folder).join("libscrinium_fault.so");
     let compiler = cc::Build::new().pic(true).warnings(true).extra_warnings(true).get_compiler();
     let mut command = compiler.to_command();
-    command.args(["-shared", "-O1", "-Werror", "src/interpose.c", "-o"]).arg(library).args(["-ldl", "-lpthread"]);
+    command
+        .args(["-shared", "-O1", "-Werror", "src/interpose.c", "-o"])
+        .arg(library)
+        .args(["-ldl", "-lpthread"]);
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         outcome => {

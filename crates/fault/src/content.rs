@@ -10,7 +10,10 @@ const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Copy, Debug)]
 enum Change<'journal> {
-    Write { offset: usize, data: &'journal [u8] },
+    Write {
+        offset: usize,
+        data: &'journal [u8],
+    },
     /// The file has this length.
     Cut(usize),
     /// The file has at least this length.
@@ -146,7 +149,11 @@ impl Change<'_> {
             }
             Survival::Prefix(_) => return,
             Survival::Some(probability) if random.random_bool(probability) => {
-                if random.random_bool(0.5) { 1.0 } else { 0.5 }
+                if random.random_bool(0.5) {
+                    1.0
+                } else {
+                    0.5
+                }
             }
             Survival::Some(_) => return,
         };

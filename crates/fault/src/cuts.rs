@@ -132,7 +132,9 @@ impl Cuts<'_> {
     fn places(&self, events: &[Event<'_>]) -> Vec<(usize, u64)> {
         let turns: Vec<usize> = (1..)
             .zip(events)
-            .filter(|(_, event)| !matches!(event, Event::Write { .. } | Event::Mark(_) | Event::SyncBegun { .. }))
+            .filter(|(_, event)| {
+                !matches!(event, Event::Write { .. } | Event::Mark(_) | Event::SyncBegun { .. })
+            })
             .map(|(after, _)| after)
             .collect();
         let mut places: Vec<(usize, u64)> = (0..self.images)
@@ -158,7 +160,11 @@ fn describe(event: &Event<'_>) -> String {
     }
 }
 
-fn work(waiting: &Mutex<Receiver<Order>>, broken: &Mutex<Option<Box<Broken>>>, check: &(impl Fn(&Cut) + Sync)) {
+fn work(
+    waiting: &Mutex<Receiver<Order>>,
+    broken: &Mutex<Option<Box<Broken>>>,
+    check: &(impl Fn(&Cut) + Sync),
+) {
     loop {
         let order = match waiting.lock() {
             Ok(waiting) => waiting.recv(),

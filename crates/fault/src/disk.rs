@@ -81,8 +81,11 @@ impl<'journal> Disk<'journal> {
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
             let is_folder = entry.file_type()?.is_dir();
-            let kind =
-                if is_folder { Kind::Folder } else { Kind::File(Content::holding(std::fs::read(entry.path())?)) };
+            let kind = if is_folder {
+                Kind::Folder
+            } else {
+                Kind::File(Content::holding(std::fs::read(entry.path())?))
+            };
             let node = self.add(kind);
             self.names.add_durable((folder, entry.file_name().to_string_lossy().into_owned()), node);
             if is_folder {

@@ -1,7 +1,10 @@
 //! A program with the library before its C library.
 
+use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 const LIBRARY: &str = concat!(env!("OUT_DIR"), "/libscrinium_fault.so");
 
@@ -93,4 +96,25 @@ impl Faults {
             command.env("LD_PRELOAD", LIBRARY).env("SCRINIUM_FAULT_CLOCK", seed.to_string());
         }
     }
+}
+
+/// Runs a program to its end; after `limit` it is killed, and its output tells.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn run_bounded(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    let child = command.spawn()?;
+    let id = child.id();
+    let (ended, waiting) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Its number is not another's: it is waited for only below.
+            if waiting.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+            }
+        });
+        let output = child.wait_with_output();
+        drop(ended);
+        output
+    })
 }

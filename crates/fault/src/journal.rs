@@ -146,9 +146,7 @@ fn event<'a>(
     let text = || std::str::from_utf8(data).ok();
     Some(match operation {
         1 => Event::Process,
-        2 => {
-            Event::Open { file, flags: i32::try_from(first).ok()?, is_folder: second & 1 != 0, path }
-        }
+        2 => Event::Open { file, flags: i32::try_from(first).ok()?, is_folder: second & 1 != 0, path },
         3 => Event::Duplicate { file, copy: i32::try_from(first).ok()? },
         4 => Event::Write { file, offset: first, data },
         5 => Event::Truncate { file, bytes: first },

@@ -13,8 +13,10 @@ mod disk;
 mod interposed;
 mod journal;
 mod names;
+mod plan;
 
 pub use cuts::{Broken, Cut, Cuts};
 pub use disk::{Disk, Image};
-pub use interposed::{Calls, Failure, Faults, Slowness};
+pub use interposed::{Calls, Failure, Faults, Slowness, run_bounded};
 pub use journal::{Event, Journal};
+pub use plan::Plan;

@@ -167,9 +167,7 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
 /// Makes the names in a folder durable.
 fn sync_folder(path: &Path) -> Result<(), StoreError> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    File::open(path)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|error| StoreError::io("sync", path, error))
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| StoreError::io("sync", path, error))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {

@@ -87,7 +87,8 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
-        let options = tuning::tree_options(&budget, direct_io);
+        let options = tuning::tree_options(&budget, direct_io)
+            .map_err(|error| StoreError::tree("set up", &folder.dir, &error))?;
         let families = std::iter::once((OWN_FAMILY, None))
             .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
             .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
@@ -157,6 +158,14 @@ impl Tree {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db().flush_cfs_opt(&handles, &options).map_err(|error| self.error("flush", &error))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // Before RocksDB closes it waits until it has recovered from its last error. While the disk is full it does not,
+        // unless it knows that it is about to end.
+        self.db().cancel_all_background_work(false);
     }
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::small_options;
-use common::writers::{WRITERS, check_derived, derive, update, version_of};
+use common::writers::{WRITERS, check_derived, derived, update, version_of};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 
@@ -52,7 +52,7 @@ fn child() {
             let versions: Vec<_> = (0..WRITERS).map(|writer| version_of(&start, writer)).collect();
             let first = check_derived(&start, &versions) + 1;
             for round in first.. {
-                derive(&store, round);
+                store.write_derived(derived(&store, round)).unwrap();
             }
         });
     });

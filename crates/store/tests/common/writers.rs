@@ -55,7 +55,7 @@ pub(crate) fn version_of(snapshot: &Snapshot, writer: u64) -> u64 {
 }
 
 /// One derived batch: the same round everywhere, and the versions that it was derived from.
-pub(crate) fn derive(store: &Store, round: u64) {
+pub(crate) fn derived(store: &Store, round: u64) -> Batch {
     let snapshot = store.snapshot();
     let mut batch = Batch::new();
     batch.put(Family::DerivedPoint, b"round", &key(&[round]));
@@ -65,7 +65,7 @@ pub(crate) fn derive(store: &Store, round: u64) {
         batch.delete(Family::DerivedChurn, &key(&[round - 1, writer]));
         batch.put(Family::DerivedChurn, &key(&[round, writer]), b"");
     }
-    store.write_derived(batch).unwrap();
+    batch
 }
 
 /// Checks that the derived families hold one whole round, derived from what is there. Tells which.
