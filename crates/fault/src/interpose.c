@@ -12,7 +12,7 @@
  *                           contain PART, those numbered FIRST up to FIRST+COUNT-1 fail
  *   SCRINIUM_FAULT_SLOW     "SEED ONE_IN MAX_US": one in so many writes and syncs takes up to so long
  *   SCRINIUM_FAULT_LIE      syncs of paths that contain this succeed without being done
- *   SCRINIUM_FAULT_CLOCK    a seed: every 50 ms the clock of the day is another, by up to 40 days
+ *   SCRINIUM_FAULT_CLOCK    "SEED EVERY_MS": so often the clock of the day is another, by up to 40 days
  *
  * The file "marks" in the folder takes what the program wants to say: what is written to it stands in the journal as
  * it is. Failures begin with the line "@fail" in it and end with "@mend".
@@ -66,8 +66,7 @@ static uint64_t syncs;
 static struct { int error; uint64_t first, count; unsigned calls; char part[256]; uint64_t seen; int active; } failing;
 static struct { uint64_t state, one_in, max_us; } slow;
 static const char *lie;
-static int clock_jumps;
-static uint64_t clock_seed;
+static struct { uint64_t seed, every_ms; } jumps;
 
 static void give_up(const char *why) {
     ssize_t ignored = syscall(SYS_write, 2, why, strlen(why));
@@ -95,10 +94,8 @@ static void record(enum operation operation, int file, uint64_t first, uint64_t 
 __attribute__((constructor)) static void begin(void) {
     const char *folder = getenv("SCRINIUM_FAULT_ROOT"), *file = getenv("SCRINIUM_FAULT_JOURNAL");
     const char *text;
-    if ((text = getenv("SCRINIUM_FAULT_CLOCK"))) {
-        clock_seed = strtoull(text, NULL, 10);
-        clock_jumps = 1;
-    }
+    if ((text = getenv("SCRINIUM_FAULT_CLOCK")) && sscanf(text, "%lu %lu", &jumps.seed, &jumps.every_ms) != 2)
+        give_up("scrinium-fault: SCRINIUM_FAULT_CLOCK is not as it should be\n");
     if (!folder || !file || strlen(folder) >= sizeof root)
         return;
     if ((text = getenv("SCRINIUM_FAULT_FAIL")) &&
@@ -553,11 +550,11 @@ int remove(const char *path) {
 /* --- the clock --- */
 
 static int64_t clock_offset_s(void) {
-    if (!clock_jumps)
+    if (!jumps.every_ms)
         return 0;
     struct timespec now;
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-    uint64_t random = mix(clock_seed ^ mix(now.tv_sec * 20 + now.tv_nsec / 50000000));
+    uint64_t random = mix(jumps.seed ^ mix((now.tv_sec * 1000 + now.tv_nsec / 1000000) / jumps.every_ms));
     const int64_t reach[] = {0, 2, 3600, 40 * 86400};
     int64_t limit = reach[random % 4];
     return (int64_t)((random >> 8) % (2 * limit + 1)) - limit;

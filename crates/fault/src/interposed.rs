@@ -59,6 +59,16 @@ pub struct Slowness {
     pub max_us: u64,
 }
 
+/// A clock of the day that is set to another time, by up to 40 days in both directions. Clocks that only measure how much
+/// time passes go on as they should.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockJumps {
+    /// The times depend on it.
+    pub seed: u64,
+    /// How often; at least a millisecond.
+    pub every: Duration,
+}
+
 /// What is wrong with the devices and the clock of a program; by default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
@@ -68,8 +78,8 @@ pub struct Faults {
     pub slowness: Option<Slowness>,
     /// Syncs of files whose path contains this do nothing, and say that they did.
     pub lying_syncs: Option<String>,
-    /// With a seed, the clock of the day jumps every 50 ms, by up to 40 days in both directions.
-    pub clock_seed: Option<u64>,
+    /// A clock that jumps.
+    pub clock: Option<ClockJumps>,
 }
 
 impl Faults {
@@ -92,8 +102,9 @@ impl Faults {
 
     /// Sets up the clock alone: nothing is recorded, and no call fails.
     pub fn interpose_clock(&self, command: &mut Command) {
-        if let Some(seed) = self.clock_seed {
-            command.env("LD_PRELOAD", LIBRARY).env("SCRINIUM_FAULT_CLOCK", seed.to_string());
+        if let Some(ClockJumps { seed, every }) = self.clock {
+            command.env("LD_PRELOAD", LIBRARY);
+            command.env("SCRINIUM_FAULT_CLOCK", format!("{seed} {}", every.as_millis().max(1)));
         }
     }
 }

@@ -17,6 +17,6 @@ mod plan;
 
 pub use cuts::{Broken, Cut, Cuts};
 pub use disk::{Disk, Image};
-pub use interposed::{Calls, Failure, Faults, Slowness, run_bounded};
+pub use interposed::{Calls, ClockJumps, Failure, Faults, Slowness, run_bounded};
 pub use journal::{Event, Journal};
 pub use plan::Plan;

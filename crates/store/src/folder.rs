@@ -174,6 +174,9 @@ fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(StoreError::Corrupt { path: path.to_path_buf(), what: "it is not text".to_owned() })
+        }
         Err(error) => Err(StoreError::io("read", path, error)),
     }
 }

@@ -19,6 +19,7 @@ mod folder;
 mod health;
 mod ingest;
 mod keeper;
+mod manifest;
 mod memory;
 mod options;
 mod progress;

@@ -10,7 +10,7 @@ use self_cell::self_cell;
 use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::folder::Folder;
-use crate::{Family, Operation, StoreError, tuning};
+use crate::{Family, Operation, StoreError, manifest, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
 const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
@@ -87,6 +87,7 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
+        manifest::check(&folder.tree)?;
         let options = tuning::tree_options(&budget, direct_io)
             .map_err(|error| StoreError::tree("set up", &folder.dir, &error))?;
         let families = std::iter::once((OWN_FAMILY, None))

@@ -100,7 +100,10 @@ fn live(
 ) -> [u64; CLIENTS] {
     let mut taken = promised;
     for (client, taken) in taken.iter_mut().enumerate() {
-        *taken = steps_taken(world, seed, client, *taken);
+        // Folders cannot be read to the end while what is derived of them cannot be written.
+        if !may_fail {
+            *taken = steps_taken(world, seed, client, *taken);
+        }
         // What an opening has shown stays.
         marks.say(&format!("ack {client} {taken}"));
     }
