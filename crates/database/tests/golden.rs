@@ -248,7 +248,7 @@ fn make_the_folder_of_this_format() {
     for lock in ["store.lock", "log/log.lock"] {
         std::fs::remove_file(golden.join("store").join(lock)).unwrap();
     }
-    std::fs::write(golden.join("seen.json"), text).unwrap();
+    std::fs::write(golden.join("seen.json"), text + "\n").unwrap();
 }
 
 #[test]

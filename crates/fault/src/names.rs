@@ -28,7 +28,7 @@ impl Change {
 
     /// The folder whose other changes it is in one order with.
     fn folder(&self) -> Option<Node> {
-        self.added.as_ref().map(|(place, _)| place.0).or(self.removed.as_ref().map(|place| place.0))
+        self.added.as_ref().map(|(place, _)| place.0).or_else(|| self.removed.as_ref().map(|place| place.0))
     }
 
     fn apply(&self, names: &mut BTreeMap<Place, Node>) {

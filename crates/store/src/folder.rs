@@ -154,7 +154,7 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
     }
-    let parent = path.parent().unwrap_or(Path::new(""));
+    let parent = path.parent().unwrap_or_else(|| Path::new(""));
     make_folder(parent)?;
     match fs::create_dir(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {

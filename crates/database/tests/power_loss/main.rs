@@ -107,7 +107,7 @@ fn check_disks(plan: &Plan, path: &Path, scratch: tempfile::TempDir, images: u64
 
 #[test]
 fn what_clients_were_told_survives_a_power_loss() {
-    let all = Plan::from_environment(60);
+    let all = Plan::from_environment(40);
     println!("{all}");
     for run in 0..all.images.div_ceil(IMAGES_OF_ONE) {
         let plan = Plan { seed: all.seed.wrapping_add(run << 32), ..all.clone() };
@@ -150,7 +150,7 @@ fn some_failure(random: &mut StdRng) -> Failure {
 /// As of a store alone, with views, contents and folders on it.
 #[test]
 fn what_clients_were_told_survives_a_failing_device() {
-    let all = Plan::from_environment(24);
+    let all = Plan::from_environment(16);
     println!("{all}");
     for run in 0..all.images.div_ceil(8) {
         let plan = Plan { seed: all.seed.wrapping_add(run), ..all.clone() };
