@@ -44,8 +44,9 @@ enum Survival {
     Everything,
     /// So many changes, and of the next a part.
     Prefix(usize),
-    /// Each change with this probability, whole or in a part of its sectors.
-    Some(f64),
+    /// The first changes of the length, and what they added; of what was there before, each sector as it was at a moment
+    /// of its own.
+    Mixed(usize),
 }
 
 impl<'journal> Content<'journal> {
@@ -101,7 +102,12 @@ impl<'journal> Content<'journal> {
             0 => Survival::Nothing,
             1 => Survival::Everything,
             2 | 3 => Survival::Prefix(random.random_range(0..=open)),
-            _ => Survival::Some([0.1, 0.5, 0.9].get(random.random_range(0..3)).copied().unwrap_or(0.5)),
+            _ => Survival::Mixed(random.random_range(0..=open)),
+        };
+        let before = self.durable.len() / SECTOR_BYTES;
+        let moments: Vec<usize> = match survival {
+            Survival::Mixed(_) => (0..before).map(|_| random.random_range(0..=open)).collect(),
+            _ => Vec::new(),
         };
         let (mut content, mut longest, mut number) = (self.durable.clone(), self.durable.len(), 0);
         for (change, fate) in &self.changes {
@@ -109,7 +115,7 @@ impl<'journal> Content<'journal> {
                 change.apply(&mut content, |_| true);
             } else if *fate == Fate::Open {
                 longest = longest.max(change.end());
-                change.survive(&mut content, survival, number, random);
+                change.survive(&mut content, (survival, &moments), number, random);
                 number += 1;
             }
         }
@@ -137,27 +143,27 @@ impl Change<'_> {
         }
     }
 
-    fn survive(self, content: &mut Vec<u8>, survival: Survival, number: usize, random: &mut StdRng) {
-        let sectors = match survival {
-            Survival::Nothing => return,
-            Survival::Everything => 1.0,
-            Survival::Prefix(count) if number < count => 1.0,
-            Survival::Prefix(count) if number == count && random.random_bool(0.5) => {
+    fn survive(
+        self,
+        content: &mut Vec<u8>,
+        (survival, moments): (Survival, &[usize]),
+        number: usize,
+        random: &mut StdRng,
+    ) {
+        match (survival, self) {
+            (Survival::Everything, _) => self.apply(content, |_| true),
+            (Survival::Prefix(count), _) if number < count => self.apply(content, |_| true),
+            (Survival::Prefix(count), _) if number == count && random.random_bool(0.5) => {
                 // The beginning of it, up to some sector.
                 let until = random.random_range(0..=self.end().div_ceil(SECTOR_BYTES));
-                return self.apply(content, |sector| sector < until);
+                self.apply(content, |sector| sector < until);
             }
-            Survival::Prefix(_) => return,
-            Survival::Some(probability) if random.random_bool(probability) => {
-                if random.random_bool(0.5) {
-                    1.0
-                } else {
-                    0.5
-                }
+            (Survival::Mixed(count), Self::Write { .. }) => {
+                self.apply(content, |sector| number < moments.get(sector).copied().unwrap_or(count));
             }
-            Survival::Some(_) => return,
-        };
-        self.apply(content, |_| random.random_bool(sectors));
+            (Survival::Mixed(count), _) if number < count => self.apply(content, |_| true),
+            _ => {}
+        }
     }
 
     /// Of a write, the sectors that `takes` names, by their numbers in the file.

@@ -3,8 +3,9 @@
 //! What may survive a power loss, by the promises of POSIX and what ext4, XFS and btrfs keep of them:
 //!
 //! - Data that a sync of its file covers is there: what was written before the sync began, once it was answered.
-//! - Of other data each sector of 512 bytes is there or is as before, in any order; a length can be there without
-//!   the data, which is then zeros. What was never written is never anybody else's old data.
+//! - Of other data, a sector of 512 bytes that was there before is as it was at some moment since its last sync, each at
+//!   its own. What makes a file longer comes in order, up to some sector; a length can be there without it, as zeros.
+//!   What was never written is never anybody else's old data.
 //! - A name is there once its folder was synced after it came; a sync of the file alone does not do that.
 //!   Changes of one folder that were not synced survive up to some moment, a rename as a whole. Between folders there is no
 //!   order, or that of the calls; each image has one or the other.

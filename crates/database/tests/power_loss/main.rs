@@ -17,7 +17,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use lives::{promised, steps_taken};
-use model::CLIENTS;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_fault::{Calls, Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, run_bounded};
@@ -79,8 +78,8 @@ fn check_disk(cut: &Cut, seed: u64) {
     let world = World::open(&cut.folder).unwrap();
     if cut.marks.iter().any(|mark| mark == "prepared") {
         let promised = promised(cut.marks.iter().map(String::as_str));
-        for client in 0..CLIENTS {
-            steps_taken(&world, seed, client, promised[client]);
+        for (client, promised) in promised.into_iter().enumerate() {
+            steps_taken(&world, seed, client, promised);
         }
     } else {
         world.prepare();

@@ -1,8 +1,10 @@
 //! Whether a store holds what was promised.
 
+use std::time::Duration;
+
 use scrinium_fault::Cut;
 use scrinium_statistics::Registry;
-use scrinium_store::{Direction, Family, KeyRange, Store};
+use scrinium_store::{Direction, Family, KeyRange, Store, StoreError};
 
 use crate::common::writers::{WRITERS, check_derived, key, number, update, version_of};
 use crate::lives::options;
@@ -58,9 +60,20 @@ pub(crate) fn check(store: &Store, marks: &[String]) -> Vec<u64> {
     versions
 }
 
+/// A process that another check starts has this one's locks for a moment, until it becomes another program.
+fn open(cut: &Cut) -> Store {
+    for _ in 0..1000 {
+        match Store::open(options(&cut.folder), &Registry::new()) {
+            Err(StoreError::Locked { .. }) => std::thread::sleep(Duration::from_millis(5)),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("the store stays locked");
+}
+
 /// What is on the disk opens, holds what was promised, takes more, and holds that when it is opened again.
 pub(crate) fn check_disk(cut: &Cut) {
-    let store = Store::open(options(&cut.folder), &Registry::new()).unwrap();
+    let store = open(cut);
     let versions = check(&store, &cut.marks);
     if !cut.number.is_multiple_of(4) {
         return;
@@ -73,7 +86,7 @@ pub(crate) fn check_disk(cut: &Cut) {
     } else {
         drop(store);
     }
-    let store = Store::open(options(&cut.folder), &Registry::new()).unwrap();
+    let store = open(cut);
     let snapshot = store.snapshot();
     for (writer, version) in (0..).zip(versions) {
         assert_eq!(version_of(&snapshot, writer), version + 1);
