@@ -3,7 +3,7 @@
 //!
 //! `SCRINIUM_SEED` repeats the times that the clock jumps to.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 
