@@ -51,6 +51,11 @@ impl Folder {
                 .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
         }
         make_folder(&folder.ingest)?;
+        // Made here and not by RocksDB, which leaves it to others to make the name durable. It comes after the log has
+        // been claimed, since a tree tells that there was a log. The names of both are durable from here on,
+        // also where an earlier process made them and came no further.
+        make_folder(&folder.tree)?;
+        sync_folder(&folder.dir)?;
         Ok(folder)
     }
 
@@ -145,14 +150,34 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// Makes a folder and those above it, with names that survive a loss of power.
 fn make_folder(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(path).map_err(|error| StoreError::io("make", path, error))
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or_else(|| Path::new(""));
+    make_folder(parent)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreError::io("make", path, error))
+        }
+        _ => sync_folder(parent),
+    }
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| StoreError::io("sync", path, error))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(StoreError::Corrupt { path: path.to_path_buf(), what: "it is not text".to_owned() })
+        }
         Err(error) => Err(StoreError::io("read", path, error)),
     }
 }
@@ -170,8 +195,5 @@ fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
     file.write_all(text.as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)?;
     fs::rename(&draft, path).map_err(io)?;
-    match path.parent() {
-        Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),
-        None => Ok(()),
-    }
+    path.parent().map_or(Ok(()), sync_folder)
 }

@@ -21,6 +21,7 @@ mod folder;
 mod health;
 mod ingest;
 mod keeper;
+mod manifest;
 mod memory;
 mod options;
 mod progress;

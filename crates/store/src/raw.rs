@@ -24,15 +24,16 @@ impl RawStore {
     /// [`StoreError::Corrupt`] or [`StoreError::Tree`] if the tree's list of files cannot be read.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let budget = Budget::new(Some(BUDGET_BYTES));
-        let mut options = tuning::tree_options(&budget, false);
+        let failed = |error| StoreError::tree("look into", dir, &error);
+        let mut options = tuning::tree_options(&budget, false).map_err(failed)?;
         options.create_if_missing(false);
         options.create_missing_column_families(false);
         options.set_paranoid_checks(false);
         let families = std::iter::once((OWN_FAMILY, None))
             .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
             .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
-        let db = DB::open_cf_descriptors_read_only(&options, dir.join("tree"), families, false)
-            .map_err(|error| StoreError::tree("look into", dir, &error))?;
+        let db =
+            DB::open_cf_descriptors_read_only(&options, dir.join("tree"), families, false).map_err(failed)?;
         Ok(Self { db })
     }
 

@@ -12,7 +12,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, Options, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, WriteBatch, WriteOptions};
 use scrinium_statistics::Registry;
 
 use crate::budget::Budget;
@@ -100,7 +100,7 @@ fn copy(
 ) -> Result<(), StoreError> {
     let error = |error: &rocksdb::Error| StoreError::tree("write anew", &options.dir, error);
     let budget = Budget::new(options.budget_bytes);
-    let tree_options: Options = tuning::tree_options(&budget, false);
+    let tree_options = tuning::tree_options(&budget, false).map_err(|found| error(&found))?;
     let families = std::iter::once((OWN_FAMILY, None))
         .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
         .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));

@@ -11,7 +11,7 @@ use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::damage::{self, DamagedFile};
 use crate::folder::Folder;
-use crate::{Family, Operation, StoreError, tuning};
+use crate::{Family, Operation, StoreError, manifest, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
 pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
@@ -90,7 +90,9 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
-        let mut options = tuning::tree_options(&budget, direct_io);
+        manifest::check(&folder.tree)?;
+        let mut options = tuning::tree_options(&budget, direct_io)
+            .map_err(|error| StoreError::tree("set up", &folder.dir, &error))?;
         let open = |options: &Options| {
             let families = std::iter::once((OWN_FAMILY, None))
                 .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
@@ -176,6 +178,14 @@ impl Tree {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db().flush_cfs_opt(&handles, &options).map_err(|error| self.error("flush", &error))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // Before RocksDB closes it waits until it has recovered from its last error. While the disk is full it does not,
+        // unless it knows that it is about to end.
+        self.db().cancel_all_background_work(false);
     }
 }
 

@@ -33,9 +33,11 @@ pub(crate) const COMPACTION_BYTES: u64 = 192 << 20;
 const MIN_BLOB_BYTES: u64 = 4096;
 
 /// The options of the tree as a whole.
-pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Options {
+pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Result<Options, rocksdb::Error> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let mut options = Options::default();
+    // Who wants what is in memory to be in files makes a checkpoint before. Otherwise it is in the log, and on a full disk
+    // RocksDB would wait for space before it closes, however long.
+    let mut options = Options::default().get_options_from_string("avoid_flush_during_shutdown=true")?;
     options.create_if_missing(true);
     options.create_missing_column_families(true);
     // Every family is flushed up to the same batch, which is what the recorded log position means.
@@ -63,7 +65,7 @@ pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Options {
     options.enable_statistics();
     options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
     options.set_write_buffer_manager(budget.memtables());
-    options
+    Ok(options)
 }
 
 /// Half of the files that the process may open, since sockets need the rest.

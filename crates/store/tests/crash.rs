@@ -11,13 +11,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{all, small_options};
+use common::small_options;
+use common::writers::{WRITERS, check_derived, derived, update, version_of};
 use scrinium_statistics::Registry;
-use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store, StoreOptions};
-
-const WRITERS: u64 = 8;
-const SLOTS: u64 = 16;
-const ENTRIES: u64 = 4;
+use scrinium_store::{Store, StoreOptions};
 
 /// Small memtables and frequent checkpoints in every other life, none of either in the others.
 fn options(dir: &Path, life: u64) -> StoreOptions {
@@ -30,79 +27,6 @@ fn options(dir: &Path, life: u64) -> StoreOptions {
         options.checkpoint_log_bytes = u64::MAX;
     }
     options
-}
-
-fn key(parts: &[u64]) -> Vec<u8> {
-    parts.iter().flat_map(|part| part.to_be_bytes()).collect()
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    u64::from_be_bytes(bytes[..8].try_into().unwrap())
-}
-
-/// Everything that version `version` of `writer` changes.
-fn update(writer: u64, version: u64) -> Batch {
-    let mut batch = Batch::new();
-    batch.put(Family::Point, &key(&[writer]), &key(&[version]));
-    let document = key(&[version]).repeat(128);
-    batch.put(Family::Scan, &key(&[writer, version % SLOTS]), &document);
-    batch.put(Family::Blob, &key(&[writer]), &document.repeat(6));
-    if version.is_multiple_of(3) {
-        batch.delete_range(Family::Churn, &key(&[writer, 0]), &key(&[writer, version]));
-    } else {
-        (0..ENTRIES).for_each(|entry| batch.delete(Family::Churn, &key(&[writer, version - 1, entry])));
-    }
-    (0..ENTRIES).for_each(|entry| batch.put(Family::Churn, &key(&[writer, version, entry]), b""));
-    batch
-}
-
-/// Checks that exactly the changes up to some version of `writer` are there, and tells which.
-fn version_of(snapshot: &Snapshot, writer: u64) -> u64 {
-    let version = snapshot.get(Family::Point, &key(&[writer])).unwrap().map_or(0, |value| number(&value));
-    for slot in 0..SLOTS {
-        let found = snapshot.get(Family::Scan, &key(&[writer, slot])).unwrap().map(|value| number(&value));
-        let age = (version + SLOTS - slot) % SLOTS;
-        let wanted = version.checked_sub(age).filter(|wanted| *wanted > 0);
-        assert_eq!(found, wanted, "writer {writer}, slot {slot} of version {version}");
-    }
-    let (from, to) = (key(&[writer]), key(&[writer + 1]));
-    let mut cursor = snapshot.cursor(Family::Churn, KeyRange::new(&from, &to), Direction::Forward);
-    for entry in 0..if version == 0 { 0 } else { ENTRIES } {
-        let (found, _) = cursor.next().unwrap().unwrap();
-        assert_eq!(found, key(&[writer, version, entry]));
-    }
-    assert_eq!(cursor.next().unwrap(), None);
-    let blob = snapshot.get(Family::Blob, &key(&[writer])).unwrap();
-    assert_eq!(blob.map_or(0, |value| number(&value)), version);
-    version
-}
-
-/// One derived batch: the same round everywhere, and the versions that it was derived from.
-fn derive(store: &Store, round: u64) {
-    let snapshot = store.snapshot();
-    let mut batch = Batch::new();
-    batch.put(Family::DerivedPoint, b"round", &key(&[round]));
-    for writer in 0..WRITERS {
-        let version = snapshot.get(Family::Point, &key(&[writer])).unwrap().map_or(0, |value| number(&value));
-        batch.put(Family::DerivedScan, &key(&[writer]), &key(&[round, version]));
-        batch.delete(Family::DerivedChurn, &key(&[round - 1, writer]));
-        batch.put(Family::DerivedChurn, &key(&[round, writer]), b"");
-    }
-    store.write_derived(batch).unwrap();
-}
-
-/// Checks that the derived families hold one whole round, derived from what is there. Tells which.
-fn check_derived(snapshot: &Snapshot, versions: &[u64]) -> u64 {
-    let round = snapshot.get(Family::DerivedPoint, b"round").unwrap().map_or(0, |value| number(&value));
-    let scan = all(snapshot, Family::DerivedScan);
-    let churn = all(snapshot, Family::DerivedChurn);
-    let expected = if round == 0 { 0 } else { versions.len() };
-    assert_eq!((scan.len(), churn.len()), (expected, expected));
-    for (writer, ((_, value), (churn, _))) in scan.iter().zip(&churn).enumerate() {
-        assert_eq!((number(value), number(churn)), (round, round));
-        assert!(number(&value[8..]) <= versions[writer], "derived from what was lost");
-    }
-    round
 }
 
 /// The process that is killed. Prints a line for every commit that it was promised.
@@ -128,7 +52,7 @@ fn child() {
             let versions: Vec<_> = (0..WRITERS).map(|writer| version_of(&start, writer)).collect();
             let first = check_derived(&start, &versions) + 1;
             for round in first.. {
-                derive(&store, round);
+                store.write_derived(derived(&store, round)).unwrap();
             }
         });
     });

@@ -8,7 +8,7 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "statistics",
     "worker",
     "log",
@@ -30,12 +30,13 @@ const ORDER: [&str; 23] = [
     "lab",
     "server",
     "bench",
+    "fault",
     "tidy",
     "fuzz",
 ];
 
 /// Crates that use no other.
-const ALONE: [&str; 2] = ["lab", "tidy"];
+const ALONE: [&str; 3] = ["lab", "fault", "tidy"];
 
 /// The crate that may bind what is not Rust.
 const MAY_BE_UNSAFE: &str = "store";

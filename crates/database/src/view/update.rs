@@ -133,7 +133,10 @@ impl Database {
 
     /// Whether entries may hold no more because time has passed.
     fn is_out_of_date(&self, view: &View) -> bool {
-        let age_s = || jiff::Timestamp::now().as_second() - view.index.evaluated_s.load(Ordering::Relaxed);
+        let now_s = || jiff::Timestamp::now().as_second();
+        // A time to come is wrong too: the clock was set back since.
+        let age_s =
+            || now_s().saturating_sub(view.index.evaluated_s.load(Ordering::Relaxed)).saturating_abs();
         view.definition.is_time_variant && age_s() >= self.common.options().time_variant_seconds
     }
 

@@ -99,7 +99,7 @@ fn listing(dir: &Path) -> BTreeMap<PathBuf, u64> {
     found
 }
 
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

@@ -73,6 +73,11 @@ impl Server {
                 .find_map(|(_, address)| address.trim().parse().ok());
             std::thread::sleep(Duration::from_millis(5));
         }
+        self.log_in();
+    }
+
+    /// Begins a session for the clients to come.
+    pub fn log_in(&mut self) {
         let login = json!({"name": "admin", "password": PASSWORD});
         let answer = self.client().json("POST", "/_session", &login).unwrap().expect(200);
         let cookie = answer.header("set-cookie").unwrap();

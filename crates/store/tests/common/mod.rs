@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod writers;
+
 use std::fs;
 use std::path::Path;
 

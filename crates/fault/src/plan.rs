@@ -1,0 +1,54 @@
+//! What the environment asks of a test.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use rand::Rng;
+
+use crate::Broken;
+
+/// How long a test runs, and what it repeats: from `SCRINIUM_SEED`, `SCRINIUM_IMAGES`, `SCRINIUM_IMAGE` and
+/// `SCRINIUM_JOURNAL`.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What all choices come from.
+    pub seed: u64,
+    /// How many disks are checked.
+    pub images: u64,
+    /// Only this one of them.
+    pub only: Option<u64>,
+    /// A recorded run, instead of a new one. Threads take other turns in a new one, whatever the seed.
+    pub journal: Option<PathBuf>,
+}
+
+impl Plan {
+    /// With so many disks unless the environment names another number, and a seed of its own likewise.
+    #[must_use]
+    pub fn from_environment(images: u64) -> Self {
+        let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+        Self {
+            seed: number("SCRINIUM_SEED").unwrap_or_else(|| rand::rng().random()),
+            images: number("SCRINIUM_IMAGES").unwrap_or(images),
+            only: number("SCRINIUM_IMAGE"),
+            journal: std::env::var_os("SCRINIUM_JOURNAL").map(PathBuf::from),
+        }
+    }
+
+    /// Keeps the journal of a run in which a disk did not pass in `folder`, and tells how it is repeated.
+    #[must_use]
+    pub fn keep(&self, journal: &Path, folder: &Path, broken: &Broken) -> String {
+        let kept = folder.join(format!("{}.journal", self.seed));
+        let place = match std::fs::copy(journal, &kept) {
+            Ok(_) => kept.display().to_string(),
+            Err(error) => format!("(it could not be kept in {}: {error})", kept.display()),
+        };
+        let number = broken.number;
+        format!("{broken}\nrepeat with {self} SCRINIUM_IMAGE={number} SCRINIUM_JOURNAL={place}")
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SCRINIUM_SEED={} SCRINIUM_IMAGES={}", self.seed, self.images)
+    }
+}
