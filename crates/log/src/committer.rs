@@ -12,7 +12,7 @@ use scrinium_statistics::Registry;
 use crate::frame::RECORD_OVERHEAD;
 use crate::group::Outcome;
 use crate::measures::Measures;
-use crate::{Commit, Log, LogError, Sequence};
+use crate::{Archive, Commit, Log, LogError, Sequence};
 
 /// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
 /// large write. A larger record makes a group of its own.
@@ -42,6 +42,8 @@ pub struct Committer {
     /// `None` once it was stopped.
     engine: Arc<Mutex<Option<Engine>>>,
     thread: Option<JoinHandle<()>>,
+    archive: Option<Archive>,
+    log_key: u64,
 }
 
 #[derive(Debug)]
@@ -101,6 +103,7 @@ impl Committer {
             max_record_bytes: log.options().max_record_bytes,
         });
         let measures = Measures::register(statistics, log.extents());
+        let (archive, log_key) = (log.archive(), log.key());
         let engine = Engine { shared: shared.clone(), log, apply: Box::new(apply), measures };
         let engine = Arc::new(Mutex::new(Some(engine)));
         let run = {
@@ -111,7 +114,7 @@ impl Committer {
         if let Err(error) = &thread {
             shared.fail(format!("no thread for its commits: {error}").into());
         }
-        Self { shared, engine, thread: thread.ok() }
+        Self { shared, engine, thread: thread.ok(), archive, log_key }
     }
 
     /// Hands a record over. The order of calls is the order in the log and of application. Blocks the thread
@@ -196,6 +199,25 @@ impl Committer {
         let mut queue = self.shared.queue.lock();
         queue.release_before = queue.release_before.max(Some(sequence));
         self.shared.work.notify_one();
+    }
+
+    /// Has what is written of the last extent copied into the archive; see [`Log::archive_tail`]. Waits while a
+    /// group is written.
+    #[must_use]
+    pub fn archive_tail(&self) -> Option<Sequence> {
+        self.engine.lock().as_mut()?.log.archive_tail()
+    }
+
+    /// The archive, if there is one.
+    #[must_use]
+    pub fn archive(&self) -> Option<Archive> {
+        self.archive.clone()
+    }
+
+    /// See [`Log::key`].
+    #[must_use]
+    pub fn log_key(&self) -> u64 {
+        self.log_key
     }
 
     /// The last record that is durable, whether or not it is applied yet.

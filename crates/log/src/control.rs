@@ -20,7 +20,10 @@ pub(crate) const NAME: &str = "log.control";
 const UNFINISHED: &str = "log.control.new";
 
 /// The format of a whole log that this release writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
+
+/// Its frames tell no time. Opening makes such a log one of the newest format, since frames that do follow.
+const FIRST_FORMAT: u32 = 1;
 
 /// Magic, format and checksum keep their places in every later format, so that a newer one can be told
 /// from a damaged one.
@@ -80,7 +83,7 @@ impl Control {
             return None;
         }
         let format = fields.get_u32_le();
-        if format != FORMAT {
+        if !(FIRST_FORMAT..=FORMAT).contains(&format) {
             return Some((format, None));
         }
         fields.advance(4);
@@ -130,6 +133,7 @@ impl ControlFile {
         };
         let mut block = AlignedBuffer::new(BLOCK);
         let mut copies = Vec::with_capacity(2);
+        let mut older = false;
         for offset in [0, BLOCK_BYTES] {
             block.bytes_mut().fill(0);
             read_full(&*file, block.bytes_mut(), offset)
@@ -138,9 +142,10 @@ impl ControlFile {
             if let Some((found, None)) = copy {
                 return Err(LogError::NewerFormat { file: path, found, supported: FORMAT });
             }
+            older |= copy.as_ref().is_some_and(|(format, _)| *format != FORMAT);
             copies.push(copy.and_then(|(_, content)| content));
         }
-        let agree = copies.iter().all(|copy| Some(copy) == copies.first());
+        let agree = !older && copies.iter().all(|copy| Some(copy) == copies.first());
         let Some(content) = copies.into_iter().flatten().max_by_key(|copy| copy.generation) else {
             return Err(LogError::Damaged {
                 file: path,

@@ -94,6 +94,14 @@ pub enum LogError {
         /// The number that the next record will get.
         next: Sequence,
     },
+    /// The archive of the log takes nothing, or lacks something. The log keeps what is not archived.
+    #[error("the archive of the transaction log in {}: {reason}", dir.display())]
+    Archive {
+        /// The archive's folder.
+        dir: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The committer was stopped.
     #[error("the transaction log was closed")]
     Stopped,

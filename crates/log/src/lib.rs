@@ -19,6 +19,7 @@
 //!
 //! `FORMAT.md` beside this crate's sources describes every byte on disk.
 
+mod archive;
 mod buffer;
 mod committer;
 mod control;
@@ -36,6 +37,8 @@ pub mod system;
 mod walk;
 mod writer;
 
+pub use archive::folder::{ArchivedGroup, ArchivedGroups, ArchivedLog, Segment};
+pub use archive::{Archive, ArchiveStatus};
 pub use committer::{Apply, Committer};
 pub use error::LogError;
 pub use group::Commit;

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+use crate::archive::segment::{Job, Source};
+use crate::archive::{Archive, Archiver};
 use crate::frame;
 use crate::keeper::{Keeper, Release};
 use crate::recovery::{self, Live, Opened};
@@ -57,6 +59,9 @@ pub struct Log {
     writer: Writer,
     next: u64,
     keeper: Keeper,
+    archiver: Option<Archiver>,
+    /// What was to be let go of, whether or not the archive had it.
+    released: u64,
     /// The last attempt to go on in a new extent found no space.
     full: bool,
     failure: Option<Arc<str>>,
@@ -99,9 +104,12 @@ impl Log {
         if stock.control.content().closed_at != 0 {
             stock.control.change(|control| control.closed_at = 0)?;
         }
+        let archiver = start_archiver(&system, &options, (key, extent_bytes), &live)?;
         let log = Self {
             options,
             system,
+            archiver,
+            released: 0,
             key,
             extent_bytes,
             extents: Arc::new(AtomicU64::new(live.len() as u64)),
@@ -151,7 +159,7 @@ impl Log {
             return Ok(self.last());
         }
         let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
-        let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records));
+        let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
         self.full = matches!(written, Err(LogError::Full { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,
@@ -166,7 +174,7 @@ impl Log {
     }
 
     /// Lets go of extents that hold only records before `sequence`; they are reused or deleted in the
-    /// background. The extent being written always stays.
+    /// background. The extent being written always stays, and so do those that are not archived yet.
     ///
     /// # Errors
     /// [`LogError::Failed`] after a failed write.
@@ -174,8 +182,41 @@ impl Log {
         if let Some(reason) = &self.failure {
             return Err(LogError::Failed { reason: reason.clone() });
         }
+        self.released = self.released.max(sequence.0);
+        self.release();
+        Ok(())
+    }
+
+    /// Has what is written of the last extent copied into the archive. Returns the record before which all
+    /// will then be in it; `None` without an archive.
+    pub fn archive_tail(&mut self) -> Option<Sequence> {
+        // The archive may have caught up since something was to be let go of.
+        self.release();
+        let archiver = self.archiver.as_ref()?;
+        let live = self.live.back().copied().filter(|live| live.first < self.next);
+        if let Some(live) = live {
+            archiver.copy(Job { live, next: self.next });
+        }
+        Some(Sequence(self.next))
+    }
+
+    /// The archive, if there is one.
+    #[must_use]
+    pub fn archive(&self) -> Option<Archive> {
+        self.archiver.as_ref().map(Archiver::archive)
+    }
+
+    /// What tells this log from every other one, also from those of the same store before it was restored.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    fn release(&mut self) {
+        let archived = self.archiver.as_ref().map_or(u64::MAX, Archiver::next);
+        let before = self.released.min(archived);
         let former = self.live.len();
-        while self.live.get(1).is_some_and(|second| second.first <= sequence.0) {
+        while self.live.get(1).is_some_and(|second| second.first <= before) {
             self.live.pop_front();
         }
         let first = self.live.front().filter(|_| self.live.len() < former);
@@ -183,7 +224,6 @@ impl Log {
             self.keeper.release(Release { first_extent: first.number, base: first.first });
             self.extents.store(self.live.len() as u64, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Closes the log in order, so that the next opening can tell if its end was lost since.
@@ -227,7 +267,11 @@ impl Log {
         if self.writer.takes(frame_bytes) {
             return if self.full { self.keeper.ensure() } else { Ok(()) };
         }
+        self.release();
         let prepared = self.keeper.take()?;
+        if let (Some(archiver), Some(complete)) = (&self.archiver, self.live.back()) {
+            archiver.copy(Job { live: *complete, next: self.next });
+        }
         self.live.push_back(Live { number: prepared.number, first: self.next });
         self.extents.store(self.live.len() as u64, Ordering::Relaxed);
         self.writer.go_on_in(prepared);
@@ -238,8 +282,25 @@ impl Log {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
+        if let Some(archiver) = &mut self.archiver {
+            archiver.stop();
+        }
         self.keeper.close(self.failure.is_none().then_some(self.next))
     }
+}
+
+fn start_archiver(
+    system: &Arc<dyn System>,
+    options: &LogOptions,
+    (key, extent_bytes): (u64, u64),
+    live: &VecDeque<Live>,
+) -> Result<Option<Archiver>, LogError> {
+    let Some(archive_dir) = options.archive_dir.clone() else { return Ok(None) };
+    let source = Source { dir: options.dir.clone(), key, extent_bytes };
+    let complete = live.iter().zip(live.iter().skip(1));
+    let complete = complete.map(|(live, after)| Job { live: *live, next: after.first }).collect();
+    let active = live.back().map_or(1, |live| live.first);
+    Archiver::start(system.clone(), source, archive_dir, complete, active).map(Some)
 }
 
 impl Drop for Log {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::LogError;
 use crate::buffer::BLOCK_BYTES;
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES, RECORD_OVERHEAD};
+use crate::{LogError, Sequence};
 
 /// Small enough for tests, large enough for some frames.
 const SMALLEST_EXTENT: u64 = 4 * BLOCK_BYTES;
@@ -38,6 +38,11 @@ pub struct LogOptions {
     pub max_record_bytes: usize,
     /// Bytes that may wait for the committer before `submit` blocks.
     pub queue_bytes: usize,
+    /// The number of the first record of a log that is made new, at least 1: one more than that of the last
+    /// record of the log that it continues. A log that exists keeps its numbers.
+    pub first: Sequence,
+    /// Where extents are copied before they are used again, if anywhere.
+    pub archive_dir: Option<PathBuf>,
 }
 
 impl LogOptions {
@@ -50,6 +55,8 @@ impl LogOptions {
             direct_io: DirectIo::Auto,
             max_record_bytes: 32 << 20,
             queue_bytes: 64 << 20,
+            first: Sequence(1),
+            archive_dir: None,
         }
     }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -63,6 +64,12 @@ pub trait System: Send + Sync + 'static {
     /// # Errors
     /// Those of the operating system.
     fn random(&self) -> io::Result<u64>;
+
+    /// Milliseconds since 1970. It may jump either way.
+    fn unix_ms(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    }
 
     /// Starts a thread; `None` if this system runs none, and its work is then done where it is needed.
     ///

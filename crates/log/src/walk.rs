@@ -91,7 +91,7 @@ impl Walk {
         if frame.len() < length {
             return Ok(Found::BrokenPayload(header));
         }
-        let mut payload = frame.split_off(HEADER_BYTES);
+        let mut payload = frame.split_off(header.header_bytes());
         payload.truncate(usize::try_from(header.payload_bytes).unwrap_or(0));
         if header.matches(&payload, seed) {
             return Ok(Found::Frame(header, payload));

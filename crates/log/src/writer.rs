@@ -53,9 +53,9 @@ impl Writer {
     }
 
     /// Writes and syncs one frame; after an error nothing more may be written.
-    pub(crate) fn append(&mut self, first: u64, records: &[Bytes]) -> Result<(), LogError> {
+    pub(crate) fn append(&mut self, first: u64, records: &[Bytes], time_ms: u64) -> Result<(), LogError> {
         let seed = Seed::new(self.key, self.number, self.offset);
-        let Some(header) = FrameHeader::of(first, records, seed) else {
+        let Some(header) = FrameHeader::of(first, records, time_ms, seed) else {
             return Err(LogError::TooLarge { bytes: usize::MAX, limit_bytes: u32::MAX as usize });
         };
         let mut stream = BlockStream::new(&*self.file, &mut self.buffer, self.offset);
@@ -65,7 +65,7 @@ impl Writer {
                 stream.put(&length_of(record))?;
                 stream.put(record)?;
             }
-            let unpadded = crate::frame::HEADER_BYTES as u64 + u64::from(header.payload_bytes);
+            let unpadded = header.header_bytes() as u64 + u64::from(header.payload_bytes);
             let padding = usize::try_from(header.frame_bytes() - unpadded).unwrap_or(0);
             stream.put([0; 8].get(..padding).unwrap_or_default())
         };

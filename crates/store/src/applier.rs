@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::tree::Tree;
 
 /// Records read again after a crash are applied so many bytes at a time.
-const REPLAY_BYTES: usize = 4 << 20;
+pub(crate) const REPLAY_BYTES: usize = 4 << 20;
 
 /// A replay that takes longer says how far it is, this often.
 const REPORT_EVERY: Duration = Duration::from_secs(5);

@@ -169,7 +169,10 @@ impl From<LogError> for StoreError {
             LogError::Failed { reason } => Self::Failed { reason: reason.as_ref().to_owned() },
             LogError::TooLarge { bytes, limit_bytes } => Self::TooLarge { bytes, limit_bytes },
             LogError::Stopped => Self::Closed,
-            LogError::Io { .. } | LogError::NotHeld { .. } | LogError::Options { .. } => Self::Log(error),
+            LogError::Io { .. }
+            | LogError::NotHeld { .. }
+            | LogError::Options { .. }
+            | LogError::Archive { .. } => Self::Log(error),
         }
     }
 }

@@ -39,6 +39,7 @@ pub(crate) fn register(core: &Arc<Core>, statistics: &Registry) {
     gauge("Database.BackgroundErrors", |tree| property(tree, properties::BACKGROUND_ERRORS));
     gauge("Database.Snapshots", |tree| property(tree, properties::NUM_SNAPSHOTS));
 
+    core.archiving.register(statistics);
     let core = Arc::downgrade(core);
     statistics.gauge("Log.BytesSinceCheckpoint", move || {
         core.upgrade().map_or(0.0, |core| float(core.progress.unflushed_bytes()))

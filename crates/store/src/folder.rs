@@ -5,6 +5,7 @@
 //! store.format   "format 1" and "identity <32 hex digits>", one a line
 //! tree/          RocksDB's files
 //! ingest/        sorted files being written; emptied when the store is opened
+//! backup/        checkpoints that a backup is made of; emptied when the store is opened
 //! log/           the transaction log, unless another folder is named for it
 //!   store.id     "identity ..." of the store that the log belongs to
 //! ```
@@ -25,7 +26,9 @@ pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
     pub(crate) tree: PathBuf,
     pub(crate) ingest: PathBuf,
+    pub(crate) backup: PathBuf,
     pub(crate) log: PathBuf,
+    pub(crate) identity: String,
     _lock: File,
 }
 
@@ -35,22 +38,41 @@ impl Folder {
         let dir = options.dir.clone();
         make_folder(&dir)?;
         let lock = lock(&dir)?;
-        let folder = Self {
+        let mut folder = Self {
             tree: dir.join("tree"),
             ingest: dir.join("ingest"),
+            backup: dir.join("backup"),
+            identity: String::new(),
             log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
             dir,
             _lock: lock,
         };
-        let identity = folder.identity()?;
-        make_folder(&folder.log)?;
-        folder.claim_log(&identity)?;
-        if folder.ingest.exists() {
-            fs::remove_dir_all(&folder.ingest)
-                .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
+        folder.identity = folder.find_identity()?;
+        for temporary in [&folder.ingest, &folder.backup] {
+            if temporary.exists() {
+                fs::remove_dir_all(temporary).map_err(|error| StoreError::io("empty", temporary, error))?;
+            }
+            make_folder(temporary)?;
         }
-        make_folder(&folder.ingest)?;
         Ok(folder)
+    }
+
+    /// Takes the folder of the log for this store's, or refuses it.
+    pub(crate) fn claim_log(&self) -> Result<(), StoreError> {
+        make_folder(&self.log)?;
+        self.claim(&self.identity)
+    }
+
+    /// Marks a folder that is empty, or not there, as that of this store's log, though the store has had another.
+    pub(crate) fn begin_log_anew(&self) -> Result<(), StoreError> {
+        make_folder(&self.log)?;
+        let mut entries = fs::read_dir(&self.log).map_err(|error| StoreError::io("list", &self.log, error))?;
+        if entries.next().is_some() {
+            let (log_dir, dir) = (self.log.clone(), self.dir.clone());
+            let what = "it is not empty; move away what lies there, or name another folder".to_owned();
+            return Err(StoreError::ForeignLog { log_dir, dir, what });
+        }
+        write_whole(&self.log.join("store.id"), &format!("identity {}\n", self.identity))
     }
 
     /// Whether files in this folder can be written past the page cache.
@@ -71,7 +93,7 @@ impl Folder {
     }
 
     /// The identity in the format file, which is made for a new store.
-    fn identity(&self) -> Result<String, StoreError> {
+    fn find_identity(&self) -> Result<String, StoreError> {
         let path = self.dir.join("store.format");
         let Some(text) = read_if_there(&path)? else {
             if self.tree.exists() {
@@ -93,7 +115,7 @@ impl Folder {
     }
 
     /// Marks a new log as this store's, or refuses the log of another one.
-    fn claim_log(&self, identity: &str) -> Result<(), StoreError> {
+    fn claim(&self, identity: &str) -> Result<(), StoreError> {
         let path = self.log.join("store.id");
         let foreign = |what: &str| StoreError::ForeignLog {
             log_dir: self.log.clone(),

@@ -9,6 +9,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use scrinium_log::{Committer, Sequence};
 
 use crate::StoreError;
+use crate::archiving::Archiving;
 use crate::health::Health;
 use crate::progress::Progress;
 use crate::tree::Tree;
@@ -23,6 +24,7 @@ pub(crate) struct Core {
     pub(crate) progress: Arc<Progress>,
     /// `None` once the store is closed.
     pub(crate) committer: RwLock<Option<Committer>>,
+    pub(crate) archiving: Archiving,
     pub(crate) checkpoint_log_bytes: u64,
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
@@ -37,6 +39,7 @@ impl Core {
         health: Arc<Health>,
         progress: Arc<Progress>,
         committer: Committer,
+        archiving: Archiving,
         checkpoint_log_bytes: u64,
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {
@@ -45,6 +48,7 @@ impl Core {
             health,
             progress,
             committer: RwLock::new(Some(committer)),
+            archiving,
             checkpoint_log_bytes,
             checkpoints,
             checkpoint: Mutex::new(()),
@@ -72,6 +76,7 @@ impl Core {
     }
 
     fn look(&self) {
+        self.look_at_archive();
         self.health.measure(&self.tree);
         self.tree.budget.used_bytes();
         let checkpointed = self.release_flushed().and_then(|()| {

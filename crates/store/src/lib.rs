@@ -8,6 +8,8 @@
 //! It knows nothing of documents, and no other crate knows that there is a RocksDB.
 
 mod applier;
+mod archiving;
+mod backup;
 mod batch;
 mod budget;
 mod commit;
@@ -22,19 +24,23 @@ mod keeper;
 mod memory;
 mod options;
 mod progress;
+mod roll_forward;
 mod slice;
 mod snapshot;
 mod store;
 mod tree;
 mod tuning;
 
+pub use backup::BackupPoint;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
 pub use cursor::{Cursor, Entry};
 pub use error::StoreError;
 pub use family::Family;
 pub use memory::available_bytes;
-pub use options::{Direction, KeyRange, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
+pub use options::{Direction, KeyRange, LogArchive, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
+pub use roll_forward::{Reached, roll_forward};
+pub use scrinium_log::{ArchiveStatus, ArchivedGroup, ArchivedLog, LogError, Segment, Sequence};
 pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;

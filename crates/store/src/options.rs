@@ -1,6 +1,7 @@
 //! How a store is opened and scanned.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -27,6 +28,18 @@ pub struct StoreOptions {
     pub queue_bytes: usize,
     /// Whether files are written past the page cache where the file system takes it.
     pub direct_io: bool,
+    /// Where files of the log are copied before they are used again, if anywhere.
+    pub log_archive: Option<LogArchive>,
+}
+
+/// Where and how often the log is archived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogArchive {
+    /// The archive's folder, which must be there; best on another device.
+    pub dir: PathBuf,
+    /// What is written of the last file is copied this often, where something was written. Zero: only whole files
+    /// are, and what a backup asks for.
+    pub every: Duration,
 }
 
 impl StoreOptions {
@@ -43,6 +56,7 @@ impl StoreOptions {
             log_spare_extents: 2,
             queue_bytes: 64 << 20,
             direct_io: true,
+            log_archive: None,
         }
     }
 }

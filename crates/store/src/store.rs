@@ -2,13 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use scrinium_log::{Committer, DirectIo, Log, LogError, LogOptions};
+use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
 use crate::applier::{Applier, replay};
+use crate::archiving::Archiving;
+use crate::backup::BackupPoint;
 use crate::budget::Budget;
 use crate::folder::Folder;
 use crate::health::Health;
@@ -43,12 +46,8 @@ impl Store {
     #[allow(clippy::needless_pass_by_value, reason = "callers make options for this call only")]
     pub fn open(options: StoreOptions, statistics: &Registry) -> Result<Self, StoreError> {
         let folder = Folder::open(&options)?;
-        let mut log_options = LogOptions::new(&folder.log);
-        log_options.extent_bytes = options.log_extent_bytes;
-        log_options.spare_extents = options.log_spare_extents;
-        log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
-        log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
-        log_options.queue_bytes = options.queue_bytes;
+        folder.claim_log()?;
+        let log_options = log_options(&options, &folder);
 
         let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
         let (log, recovery) = Log::open(log_options)?;
@@ -67,7 +66,10 @@ impl Store {
             Applier { tree: Arc::clone(&tree), health: Arc::clone(&health), progress: Arc::clone(&progress) };
         let committer = Committer::start(log, applier, statistics);
         let checkpoints = statistics.counter("Log.Checkpoints");
-        let core = Core::new(tree, health, progress, committer, options.checkpoint_log_bytes, checkpoints);
+        let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
+        let archiving = Archiving::new(&committer, archive_every.unwrap_or_default());
+        let core =
+            Core::new(tree, health, progress, committer, archiving, options.checkpoint_log_bytes, checkpoints);
         let core = Arc::new(core);
         figures::register(&core, statistics);
         let keeper = Keeper::start(Arc::clone(&core))?;
@@ -243,6 +245,31 @@ impl Store {
         self.inner.core.checkpoint()
     }
 
+    /// Makes a checkpoint of the tree's files beside them, for a backup: everything that was answered before this
+    /// call, and what is derived from it. It costs hard links, and disk only for what changes while it is kept.
+    /// With an archive, the log up to there is archived when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Closed`], [`StoreError::Log`] if the archive takes nothing, or an error
+    /// of the file system.
+    pub fn backup_point(&self) -> Result<BackupPoint, StoreError> {
+        BackupPoint::take(&self.inner.core)
+    }
+
+    /// How the log's archive stands; `None` if the log is not archived.
+    #[must_use]
+    pub fn archive_status(&self) -> Option<ArchiveStatus> {
+        Some(self.inner.core.archiving.archive()?.status())
+    }
+
+    /// Has everything that was answered before this call copied into the log's archive, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Log`] if it is not there after the time that is given.
+    pub fn archive_log(&self, limit: Duration) -> Result<(), StoreError> {
+        self.inner.core.archive_log(limit)
+    }
+
     /// Whether writes are taken now.
     ///
     /// # Errors
@@ -306,6 +333,18 @@ impl Store {
             self.inner.core.health.fail(&error.to_string());
         }
     }
+}
+
+/// How the log of a store in `folder` is opened.
+pub(crate) fn log_options(options: &StoreOptions, folder: &Folder) -> LogOptions {
+    let mut log_options = LogOptions::new(&folder.log);
+    log_options.extent_bytes = options.log_extent_bytes;
+    log_options.spare_extents = options.log_spare_extents;
+    log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
+    log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
+    log_options.queue_bytes = options.queue_bytes;
+    log_options.archive_dir = options.log_archive.as_ref().map(|archive| archive.dir.clone());
+    log_options
 }
 
 impl Inner {

@@ -13,10 +13,10 @@ use crate::folder::Folder;
 use crate::{Family, Operation, StoreError, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
-const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
+pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
 
 /// Holds the number of the last log record applied, eight bytes, big-endian.
-const POSITION_KEY: &[u8] = b"log-position";
+pub(crate) const POSITION_KEY: &[u8] = b"log-position";
 
 self_cell!(
     struct OpenedCell {
