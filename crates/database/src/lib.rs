@@ -7,6 +7,7 @@
 //! It knows nothing of protocols and nothing of mail.
 
 mod access;
+mod adopt;
 mod attachment;
 mod changes;
 mod collation;

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::RwLock;
 use scrinium_database::{Databases, NameRange};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
+use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use tokio::runtime::Runtime;
 
+use crate::backup::{BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
@@ -33,7 +35,7 @@ pub struct Ground {
     running_since: Instant,
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
-    databases: RwLock<Option<Databases>>,
+    databases: RwLock<Option<(Store, Databases)>>,
 }
 
 impl Ground {
@@ -115,8 +117,12 @@ impl Ground {
     }
 
     /// Lets the console work on databases, until it is told that they are about to be closed.
-    pub fn set_databases(&self, databases: Option<Databases>) {
+    pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
+    }
+
+    fn open_databases(&self) -> Result<(Store, Databases), String> {
+        self.databases.read().clone().ok_or_else(|| "the server is about to stop".to_owned())
     }
 
     /// The table of long tasks.
@@ -201,13 +207,22 @@ impl ServerParts for Ground {
     }
 
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         let names = databases_for(&databases, order)?;
         let (count, order) = (names.len(), order.clone());
         let begun = std::thread::Builder::new()
             .name("updall".to_owned())
             .spawn(move || update_views_of(&databases, &names, &order));
         begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    }
+
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
+        let (store, _) = self.open_databases()?;
+        back_up_as_task(&self.tasks, store, &self.configuration, &self.name, order)
+    }
+
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
+        restore_as_task(&self.tasks, self.open_databases()?, &self.configuration, order)
     }
 
     fn report(&self) -> ServerReport {

@@ -4,6 +4,7 @@
 //! opened on it.
 
 mod administration;
+mod backup;
 pub mod cli;
 pub mod client;
 pub mod config;
@@ -24,6 +25,7 @@ mod storage;
 pub mod tls;
 mod upkeep;
 
+pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;
 pub use program::Scrinium;
 pub use shutdown::Shutdown;

@@ -1,6 +1,9 @@
 //! What the binary's commands do.
 
-use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, Program, Terminal};
+use crate::backup::command;
+use crate::cli::{
+    BackupArguments, DemoArguments, Failure, ImportMailArguments, LabArguments, Program, RestoreArguments, Terminal,
+};
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
@@ -36,6 +39,24 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn backup(
+        &self,
+        configuration: Configuration,
+        arguments: &BackupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        command::backup(&configuration, arguments, terminal)
+    }
+
+    fn restore(
+        &self,
+        configuration: Configuration,
+        arguments: &RestoreArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        command::restore_command(&configuration, arguments, terminal)
     }
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {

@@ -9,6 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
+use scrinium_backup::Target;
+use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
 };
@@ -54,6 +56,27 @@ impl ServerParts for Parts {
             _ => Err(format!("{database}: Database does not exist.")),
         }
     }
+
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
+        order.bytes_per_second.ok_or_else(|| format!("no room in {}", order.repository.display()))
+    }
+
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
+        match order.target {
+            Target::Sequence(sequence) => Ok(sequence),
+            target => Err(format!("{target} cannot be reached")),
+        }
+    }
+}
+
+#[test]
+fn backups_and_restores_are_begun() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.data).map_err(|error| error.to_string());
+    assert_eq!(said("load backup /backups -r 50MB").unwrap(), json!({"task": 50 << 20}));
+    assert_eq!(said("lo b \"/two words\"").unwrap_err(), "no room in /two words");
+    assert_eq!(said("load restore /backups mail/ada mail/ada-1 -t 17").unwrap(), json!({"task": 17}));
+    assert!(said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore"));
 }
 
 #[test]

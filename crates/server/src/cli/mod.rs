@@ -19,8 +19,8 @@ use clap::Parser;
 use crate::config::{Configuration, Sources};
 
 pub use arguments::{
-    Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, LabArguments,
+    Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
+    ImportMailArguments, LabArguments, RestoreArguments, VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -56,6 +56,28 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &ImportMailArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Makes a backup, or looks after those that there are.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not, or what is damaged.
+    fn backup(
+        &self,
+        configuration: Configuration,
+        arguments: &BackupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Restores a server, or a database.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn restore(
+        &self,
+        configuration: Configuration,
+        arguments: &RestoreArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -99,6 +121,8 @@ fn dispatch(
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
         }
+        CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
+        CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),

@@ -50,6 +50,15 @@ configuration! {
     log as LogSettings {
         /// The folder of the log. On a device of its own, writing the log does not wait for anything else.
         dir: Path = "log", Restart, domino "TRANSLOG_Path";
+        /// What becomes of the log once its changes are in the databases' own files. `circular`: it is used again.
+        /// `archive`: it is copied to log.archive_dir first, so that a backup can be brought forward to any moment.
+        style: Choice { options: &["circular", "archive"] } = "circular", Restart, domino "TRANSLOG_Style";
+        /// Where the log is copied with `log.style = archive`, best on another device, as all backups. A folder
+        /// outside the data folder must be there: it is not made, since its device may be missing.
+        archive_dir: Path = "archive", Restart;
+        /// How often what was written to the log last is archived, beside whole files. It is what can be lost with
+        /// the devices of data and log. 0: whole files only.
+        archive_every: Duration { min: Duration::ZERO, max: DAY } = "1 min", Restart;
         /// The size of one file (extent) of the log. Extents are filled in order and used again.
         extent_bytes: Bytes { min: MB, max: GB } = "64 MB", Restart;
         /// Emptied extents that are kept to be used again, since writing over an old extent is faster

@@ -3,6 +3,7 @@
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
 use super::{ConsoleError, UpdateViews};
+use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -67,6 +68,18 @@ pub const COMMANDS: &[CommandLine] = &[
         build: update_views,
     },
     CommandLine {
+        words: &["load", "backup"],
+        arguments: "DIR [-r RATE]",
+        help: "Backs the server up into a folder; -r at most so much a second (50MB)",
+        build: |rest| BackupOrder::parse(rest).map(Command::BackUp),
+    },
+    CommandLine {
+        words: &["load", "restore"],
+        arguments: "REPOSITORY DATABASE NEW [-b BACKUP] [-t MOMENT] [-a ARCHIVE]",
+        help: "Restores a database from a backup under a new name, beside the live one",
+        build: |rest| RestoreOrder::parse(rest).map(Command::RestoreDatabase),
+    },
+    CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit",
         help: "Stops a task, by its number in show tasks",
@@ -91,6 +104,8 @@ pub enum Command {
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     UpdateViews(UpdateViews),
+    BackUp(BackupOrder),
+    RestoreDatabase(RestoreOrder),
     Quit { task: u64 },
     Help,
 }

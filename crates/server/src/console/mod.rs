@@ -17,6 +17,7 @@ use std::sync::Arc;
 use scrinium_statistics::{Snapshot, Tasks};
 use serde_json::{Value, json};
 
+use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::{RunningConfiguration, SetError};
 
 pub use command::{COMMANDS, Command, CommandLine};
@@ -37,6 +38,16 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String>;
+    /// Begins a backup, in the background; returns the task's number.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String>;
+    /// Begins to restore a database, in the background; returns the task's number.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String>;
 }
 
 /// `load updall`: which views, and how.
@@ -153,9 +164,24 @@ impl Console {
                     data: json!({"databases": databases}),
                 })
             }
+            Command::BackUp(order) => {
+                let task = parts.back_up(order).map_err(ConsoleError::NotFound)?;
+                Ok(begun("Backup", task))
+            }
+            Command::RestoreDatabase(order) => {
+                let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
+                Ok(begun("Restore", task))
+            }
             Command::Help => Ok(help()),
         }
     }
+}
+
+fn begun(what: &str, task: u64) -> Reply {
+    let text = format!(
+        "{what} has begun as task {task}; show tasks says how far it is, tell {task} quit cancels it.\n"
+    );
+    Reply { text, data: json!({"task": task}) }
 }
 
 fn help() -> Reply {
