@@ -100,6 +100,7 @@ fn copy(
     // Two files of the same content are copied once.
     let wanted: Vec<&Planned> = wanted.filter(|file| taken.insert(file.print.as_str())).collect();
     let new_bytes = wanted.iter().map(|file| file.bytes).sum();
+    BackupError::check_space(repository.name(), new_bytes, repository.place.free_bytes())?;
     pace.total(new_bytes);
     let mut digests = HashMap::new();
     let number = |number: usize| wanted.get(number).copied().ok_or(BackupError::Cancelled);
@@ -126,8 +127,7 @@ fn copy(
 
 /// What was copied must be what the print was taken of.
 fn check_unchanged(file: &Planned, copied: u64) -> Result<(), BackupError> {
-    let changed =
-        |problem: String| BackupError::Changed { path: file.from.clone(), problem };
+    let changed = |problem: String| BackupError::Changed { path: file.from.clone(), problem };
     if copied != file.bytes {
         return Err(changed(format!("it had {} bytes, then {copied}", file.bytes)));
     }

@@ -19,7 +19,9 @@ pub enum BackupError {
         source: io::Error,
     },
     /// The folder holds something else.
-    #[error("{place} is not empty and no repository of backups; name an empty folder, or one that backups were made in")]
+    #[error(
+        "{place} is not empty and no repository of backups; name an empty folder, or one that backups were made in"
+    )]
     NoRepository {
         /// The repository's place.
         place: String,
@@ -70,6 +72,18 @@ pub enum BackupError {
         /// The folder.
         dir: PathBuf,
     },
+    /// There is not enough space.
+    #[error(
+        "{place} has {free_bytes} bytes free and {needed_bytes} are needed; make room, or name another folder"
+    )]
+    NoSpace {
+        /// Where.
+        place: String,
+        /// What is to be written.
+        needed_bytes: u64,
+        /// What there is.
+        free_bytes: u64,
+    },
     /// What was asked for cannot be reached with what there is.
     #[error("{0}")]
     OutOfReach(String),
@@ -88,6 +102,14 @@ impl BackupError {
     pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io { action, path: path.clone(), source }
+    }
+
+    /// An error if there is not enough space, as far as that is known.
+    pub(crate) fn check_space(place: String, needed_bytes: u64, free_bytes: Option<u64>) -> Result<(), Self> {
+        match free_bytes.filter(|free_bytes| *free_bytes < needed_bytes) {
+            Some(free_bytes) => Err(Self::NoSpace { place, needed_bytes, free_bytes }),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, problem: impl Into<String>) -> Self {

@@ -33,7 +33,7 @@ pub use error::BackupError;
 pub use manifest::{FileEntry, Manifest};
 pub use pace::{Progress, Quiet};
 pub use prune::{Pruned, prune, prune_archive};
-pub use repository::Repository;
+pub use repository::{Listed, Repository};
 pub use restore::{Order, RESTORING, Restored, restore};
 pub use target::Target;
 pub use verify::{Verified, verify, verify_archive};

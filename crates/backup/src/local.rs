@@ -128,13 +128,23 @@ impl Place for Local {
         Ok(())
     }
 
+    fn free_bytes(&self) -> Option<u64> {
+        free_bytes(&self.dir)
+    }
+
     fn lock(&self, alone: bool) -> Result<Box<dyn Any + Send>, BackupError> {
         let path = self.path(LOCK);
         let mut options = OpenOptions::new();
         options.read(true).mode(FILE_MODE);
         let opened = match options.clone().write(true).create(true).truncate(false).open(&path) {
             // From a medium that is not written to one can still restore.
-            Err(error) if !alone && matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) => {
+            Err(error)
+                if !alone
+                    && matches!(
+                        error.kind(),
+                        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied
+                    ) =>
+            {
                 return Ok(Box::new(()));
             }
             opened => opened,
@@ -161,6 +171,12 @@ pub(crate) fn make_folder(dir: &Path) -> Result<(), BackupError> {
 
 pub(crate) fn sync_folder(dir: &Path) -> Result<(), BackupError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(BackupError::io("sync", dir))
+}
+
+/// How much may still be written to the file system of a folder, where it tells.
+pub(crate) fn free_bytes(dir: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(dir).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Opens past the page cache, where the file system takes it.

@@ -31,6 +31,9 @@ pub(crate) trait Place: Send + Sync {
     /// Makes removals durable, and takes away what an interrupted writer left.
     fn settle(&self) -> Result<(), BackupError>;
 
+    /// How much may still be written, where that is known.
+    fn free_bytes(&self) -> Option<u64>;
+
     /// Keeps others out, or those only who change it.
     fn lock(&self, alone: bool) -> Result<Box<dyn Any + Send>, BackupError>;
 }

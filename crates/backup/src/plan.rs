@@ -46,8 +46,12 @@ pub(crate) fn plan(
         planned.push(plan_tree_file(from, format!("store/tree/{name}"), point.log_key())?);
     }
     planned.push(plan_file(store_dir.join("store.format"), "store/store.format".to_owned())?);
-    let leave_out: HashSet<PathBuf> =
-        leave_out.iter().map(PathBuf::as_path).chain([store_dir]).filter_map(|path| path.canonicalize().ok()).collect();
+    let leave_out: HashSet<PathBuf> = leave_out
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([store_dir])
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
     for from in files_below(data_dir, &leave_out)? {
         let path = relative(&from, data_dir)?;
         let temporary = [".lock", ".part", ".draft", ".new"].iter().any(|end| path.ends_with(end));

@@ -18,6 +18,9 @@ const FORMAT: u64 = 1;
 const BACKUPS: &str = "backups";
 pub(crate) const FILES: &str = "files";
 
+/// A backup's name, and what it consists of if that can be read.
+pub type Listed = (String, Result<Manifest, BackupError>);
+
 /// Backups in one place.
 #[derive(Clone)]
 pub struct Repository {
@@ -88,7 +91,7 @@ impl Repository {
     ///
     /// # Errors
     /// If the repository cannot be read.
-    pub fn backups(&self) -> Result<Vec<(String, Result<Manifest, BackupError>)>, BackupError> {
+    pub fn backups(&self) -> Result<Vec<Listed>, BackupError> {
         let mut found = Vec::new();
         for (name, bytes) in self.place.list(BACKUPS)? {
             let Some(id) = id_of(&name) else { continue };

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use scrinium_store::{ArchivedGroup, ArchivedLog, LogError, Reached, Sequence, StoreOptions, roll_forward};
 
-use crate::local::{FileWriter, make_folder, sync_folder};
+use crate::local::{FileWriter, free_bytes, make_folder, sync_folder};
 use crate::pace::Pace;
 use crate::place::Sink;
 use crate::repository::file_name;
@@ -186,7 +186,9 @@ fn copy(
     for (_, file) in &wanted {
         check_path(&file.path)?;
     }
-    progress.total(wanted.iter().map(|(_, file)| file.bytes).sum());
+    let bytes = wanted.iter().map(|(_, file)| file.bytes).sum();
+    BackupError::check_space(part.display().to_string(), bytes, free_bytes(part))?;
+    progress.total(bytes);
     let number = |number: usize| wanted.get(number).ok_or(BackupError::Cancelled);
     pass(
         wanted.len(),
@@ -262,7 +264,8 @@ impl End {
         let group = group?;
         let Target::Time(time_ms) = target else { return Ok(Some(group)) };
         let Some(written_ms) = group.time_ms else {
-            let reason = format!("record {} was written before the log told times; give a record", group.first.0);
+            let reason =
+                format!("record {} was written before the log told times; give a record", group.first.0);
             return Err(LogError::Archive { dir: self.dir.clone(), reason });
         };
         self.passed = written_ms > time_ms;

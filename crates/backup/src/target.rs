@@ -34,10 +34,14 @@ impl FromStr for Target {
             return Ok(Self::Sequence(sequence));
         }
         let time = text.parse::<Timestamp>().or_else(|_| {
-            text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC)).map(|time| time.timestamp())
+            text.parse::<DateTime>()
+                .and_then(|time| time.to_zoned(TimeZone::UTC))
+                .map(|time| time.timestamp())
         });
         let time = time.map_err(|_| {
-            format!("{text:?} is neither a record's number nor a time such as 2026-11-22T06:00:00Z nor latest")
+            format!(
+                "{text:?} is neither a record's number nor a time such as 2026-11-22T06:00:00Z nor latest"
+            )
         })?;
         u64::try_from(time.as_millisecond()).map(Self::Time).map_err(|_| format!("{text} is before 1970"))
     }

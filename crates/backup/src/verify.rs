@@ -66,7 +66,8 @@ pub fn verify(
     }
     for manifest in &manifests {
         let problems = manifest.all_files().filter_map(|file| Some((file, broken.get(file.print.as_str())?)));
-        let problems: Vec<String> = problems.map(|(file, problem)| format!("{}: {problem}", file.path)).collect();
+        let problems: Vec<String> =
+            problems.map(|(file, problem)| format!("{}: {problem}", file.path)).collect();
         if problems.is_empty() {
             verified.whole.push(manifest.id.clone());
         } else {

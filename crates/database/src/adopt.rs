@@ -64,8 +64,7 @@ impl Databases {
         // Until it has its name it counts as one that was dropped, so that a crash leaves nothing.
         let (new, _adopting) = self.reserve_number(&header)?;
         let (batch, held) = (Batch::new(), Vec::new());
-        let mut copy =
-            Copy { to: self, from: others, snapshot, old, new, batch, held, advance, keys: 0 };
+        let mut copy = Copy { to: self, from: others, snapshot, old, new, batch, held, advance, keys: 0 };
         copy.heads()?;
         for family in [Family::Point, Family::Scan, Family::Churn] {
             copy.family(family)?;
@@ -81,7 +80,7 @@ impl Copy<'_> {
     fn heads(&mut self) -> Result<()> {
         let (from, to) = keys::head_range(self.old);
         self.each(Family::Point, &from, &to, |this, key, value| {
-            let damaged = || DatabaseError::damaged("head", &keys::id_of(key).unwrap_or_default().to_owned());
+            let damaged = || DatabaseError::damaged("head", keys::id_of(key).unwrap_or_default());
             let head = Head::decode(value).ok_or_else(damaged)?;
             let id = keys::id_of(key).ok_or_else(damaged)?;
             for digest in &head.contents {

@@ -150,7 +150,8 @@ impl Contents {
     pub(crate) fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
         let pin = self.pin(digest);
         let Some(stored) = self.store.get(Family::Blob, &keys::content(digest))? else { return Ok(None) };
-        let record = Record::decode(&stored).ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        let record =
+            Record::decode(&stored).ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
         let inner = Inner {
             pin,
             digest: *digest,

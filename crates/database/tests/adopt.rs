@@ -60,7 +60,8 @@ fn dump(store: &Store, number: u32) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
 fn sample(databases: &Databases) -> Arc<Database> {
     let database = databases.create("mail/ada").unwrap();
     for number in 0..50 {
-        put(&database, &json!({"_id": format!("memo-{number}"), "Subject": "x".repeat(number * 100)})).unwrap();
+        put(&database, &json!({"_id": format!("memo-{number}"), "Subject": "x".repeat(number * 100)}))
+            .unwrap();
     }
     let rev = get(&database, "memo-1").unwrap()["_rev"].clone();
     put(&database, &json!({"_id": "memo-1", "_rev": rev, "Subject": "second"})).unwrap();

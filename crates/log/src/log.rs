@@ -159,7 +159,9 @@ impl Log {
             return Ok(self.last());
         }
         let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
-        let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
+        let written = self
+            .make_room(frame_bytes)
+            .and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
         self.full = matches!(written, Err(LogError::Full { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,

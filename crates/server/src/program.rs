@@ -2,7 +2,8 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, Failure, ImportMailArguments, LabArguments, Program, RestoreArguments, Terminal,
+    BackupArguments, DemoArguments, Failure, ImportMailArguments, LabArguments, Program, RestoreArguments,
+    Terminal,
 };
 use crate::config::Configuration;
 use crate::ground::Ground;

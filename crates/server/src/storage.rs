@@ -95,7 +95,8 @@ fn check_restored(settings: &Settings) -> Result<(), String> {
 fn make_own_archive(settings: &Settings) -> Result<(), String> {
     let Some(dir) = archive_dir(settings) else { return Ok(()) };
     if settings.log.archive_dir.is_relative() {
-        return std::fs::create_dir_all(&dir).map_err(|error| format!("cannot make {}: {error}", dir.display()));
+        return std::fs::create_dir_all(&dir)
+            .map_err(|error| format!("cannot make {}: {error}", dir.display()));
     }
     if dir.is_dir() {
         return Ok(());

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
-use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_backup::Target;
-use scrinium_server::{BackupOrder, RestoreOrder};
+use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
 };
+use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use serde_json::json;
 
@@ -76,7 +76,9 @@ fn backups_and_restores_are_begun() {
     assert_eq!(said("load backup /backups -r 50MB").unwrap(), json!({"task": 50 << 20}));
     assert_eq!(said("lo b \"/two words\"").unwrap_err(), "no room in /two words");
     assert_eq!(said("load restore /backups mail/ada mail/ada-1 -t 17").unwrap(), json!({"task": 17}));
-    assert!(said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore"));
+    assert!(
+        said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore")
+    );
 }
 
 #[test]

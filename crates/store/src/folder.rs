@@ -66,7 +66,8 @@ impl Folder {
     /// Marks a folder that is empty, or not there, as that of this store's log, though the store has had another.
     pub(crate) fn begin_log_anew(&self) -> Result<(), StoreError> {
         make_folder(&self.log)?;
-        let mut entries = fs::read_dir(&self.log).map_err(|error| StoreError::io("list", &self.log, error))?;
+        let mut entries =
+            fs::read_dir(&self.log).map_err(|error| StoreError::io("list", &self.log, error))?;
         if entries.next().is_some() {
             let (log_dir, dir) = (self.log.clone(), self.dir.clone());
             let what = "it is not empty; move away what lies there, or name another folder".to_owned();

@@ -68,8 +68,15 @@ impl Store {
         let checkpoints = statistics.counter("Log.Checkpoints");
         let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
         let archiving = Archiving::new(&committer, archive_every.unwrap_or_default());
-        let core =
-            Core::new(tree, health, progress, committer, archiving, options.checkpoint_log_bytes, checkpoints);
+        let core = Core::new(
+            tree,
+            health,
+            progress,
+            committer,
+            archiving,
+            options.checkpoint_log_bytes,
+            checkpoints,
+        );
         let core = Arc::new(core);
         figures::register(&core, statistics);
         let keeper = Keeper::start(Arc::clone(&core))?;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use scrinium_backup::{BackupError, Created, Order, Quiet, Repository, Restored, Source, Target, create, restore};
+use scrinium_backup::{
+    BackupError, Created, Order, Quiet, Repository, Restored, Source, Target, create, restore,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, LogArchive, Store, StoreOptions};
 

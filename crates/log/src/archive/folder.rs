@@ -141,8 +141,7 @@ impl ArchivedGroups {
                     let reason = format!("records {} to {} are missing", self.expected, header.first - 1);
                     return Err(LogError::Archive { dir: self.dir.clone(), reason });
                 }
-                let walk =
-                    Walk::open(&*self.system, &segment.path, header.key, header.extent, header.end)?;
+                let walk = Walk::open(&*self.system, &segment.path, header.key, header.extent, header.end)?;
                 self.walk = Some((walk, header, FIRST_FRAME, header.first));
                 continue;
             };

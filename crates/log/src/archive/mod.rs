@@ -130,7 +130,8 @@ impl Archiver {
         complete: Vec<Job>,
         active: u64,
     ) -> Result<Self, LogError> {
-        let mut state = State { next: complete.first().map_or(active, |job| job.live.first), ..State::default() };
+        let mut state =
+            State { next: complete.first().map_or(active, |job| job.live.first), ..State::default() };
         let folder = segment::folder(&dir, source.key);
         for job in complete {
             let path = segment::path(&folder, job.live.first);

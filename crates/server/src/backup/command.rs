@@ -48,7 +48,8 @@ pub(crate) fn backup(
         (Some(BackupCommand::List { repository }), _) => list(repository, terminal),
         (Some(BackupCommand::Verify(arguments)), _) => check(configuration, arguments, terminal),
         (Some(BackupCommand::Prune { repository, keep, archive }), _) => {
-            let archive = archive.then(|| configuration.settings().in_data_dir(&configuration.settings().log.archive_dir));
+            let archive = archive
+                .then(|| configuration.settings().in_data_dir(&configuration.settings().log.archive_dir));
             let keep = usize::try_from(*keep).unwrap_or(usize::MAX);
             let_go(repository, keep, archive.as_deref(), terminal)
         }
@@ -143,10 +144,18 @@ fn tell_verified(verified: &Verified, terminal: &Terminal) -> Result<(), Failure
     let damaged: Vec<Value> =
         verified.damaged.iter().map(|(name, problem)| json!({"name": name, "problem": problem})).collect();
     let (ok, files, bytes) = (damaged.is_empty(), verified.files, verified.bytes);
-    terminal.data(&text, &json!({"ok": ok, "files": files, "bytes": bytes, "whole": verified.whole, "damaged": damaged}))
+    terminal.data(
+        &text,
+        &json!({"ok": ok, "files": files, "bytes": bytes, "whole": verified.whole, "damaged": damaged}),
+    )
 }
 
-fn let_go(repository: &Path, keep: usize, archive: Option<&Path>, terminal: &Terminal) -> Result<(), Failure> {
+fn let_go(
+    repository: &Path,
+    keep: usize,
+    archive: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let repository = Repository::open(repository).map_err(Failure::work)?;
     let pruned = prune(&repository, keep).map_err(Failure::work)?;
     let segments = archive.map_or(Ok(0), |dir| prune_archive(&repository, dir)).map_err(Failure::work)?;
@@ -183,7 +192,8 @@ pub(crate) fn restore_command(
             restore_one(configuration, &order, terminal)
         }
         _ => {
-            let usage = "say --into DATA_DIR for the whole server, or --database NAME --as NEW for one database";
+            let usage =
+                "say --into DATA_DIR for the whole server, or --database NAME --as NEW for one database";
             Err(Failure::Use(usage.to_owned()))
         }
     }
@@ -217,7 +227,11 @@ fn restore_server(
     terminal.data(&next, &result)
 }
 
-fn restore_one(configuration: &Configuration, order: &RestoreOrder, terminal: &Terminal) -> Result<(), Failure> {
+fn restore_one(
+    configuration: &Configuration,
+    order: &RestoreOrder,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let settings = configuration.settings();
     let result = match Storage::open(&settings, &Registry::new()) {
         Ok(storage) => {

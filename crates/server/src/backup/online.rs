@@ -101,7 +101,9 @@ fn look(tasks: &Value, task: u64, bar: &ProgressBar) -> Result<Option<Value>, Fa
         return Ok(None);
     }
     let Some(ended) = find("ended") else {
-        return Err(Failure::Work("the server does not know of it any more; was it started anew?".to_owned()));
+        return Err(Failure::Work(
+            "the server does not know of it any more; was it started anew?".to_owned(),
+        ));
     };
     match ended.get("state").and_then(Value::as_str) {
         Some("finished") => Ok(Some(ended.pointer("/details/result").cloned().unwrap_or_default())),

@@ -53,11 +53,10 @@ pub(crate) fn restore_database(
     };
     let restored = restore(&repository, &whole, progress).map_err(|error| error.to_string())?;
     progress.step("bring in");
-    let store = Store::open(options(settings, &scratch.0), &Registry::new()).map_err(|error| error.to_string())?;
-    let others =
-        Databases::open(&store, DatabaseOptions::default()).map_err(|error| error.to_string())?;
-    let adopted =
-        databases.adopt(&others, &order.database, &order.name, &mut |_| !progress.is_cancelled());
+    let store =
+        Store::open(options(settings, &scratch.0), &Registry::new()).map_err(|error| error.to_string())?;
+    let others = Databases::open(&store, DatabaseOptions::default()).map_err(|error| error.to_string())?;
+    let adopted = databases.adopt(&others, &order.database, &order.name, &mut |_| !progress.is_cancelled());
     let adopted = adopted.map_err(|error| format!("{}: {error}", order.database));
     drop(others);
     // It is thrown away.

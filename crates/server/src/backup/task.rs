@@ -45,8 +45,11 @@ pub(crate) fn back_up_as_task(
     run("backup", tasks, &repository, move |task| {
         let created = back_up(&store, &source, &order, &TaskProgress(task))?;
         tracing::info!(
-            backup = created.manifest.id, bytes = created.manifest.bytes, new_bytes = created.manifest.new_bytes,
-            sequence = created.manifest.sequence, "a backup was made"
+            backup = created.manifest.id,
+            bytes = created.manifest.bytes,
+            new_bytes = created.manifest.new_bytes,
+            sequence = created.manifest.sequence,
+            "a backup was made"
         );
         Ok(created_json(&created))
     })

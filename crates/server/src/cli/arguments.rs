@@ -131,9 +131,12 @@ pub struct ImportMailArguments {
 
 /// Arguments of `backup`.
 #[derive(Clone, Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 A backup is whole and costs what changed since the last one in the same folder. A running server goes on meanwhile,
-and is asked through its console; ^C cancels. One that is interrupted leaves no backup.")]
+and is asked through its console; ^C cancels. One that is interrupted leaves no backup."
+)]
 pub struct BackupArguments {
     /// What to do with the backups that there are.
     #[command(subcommand)]

@@ -19,8 +19,8 @@ use clap::Parser;
 use crate::config::{Configuration, Sources};
 
 pub use arguments::{
-    Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, LabArguments, RestoreArguments, VerifyArguments,
+    Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments,
+    GlobalArguments, ImportCommand, ImportMailArguments, LabArguments, RestoreArguments, VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
