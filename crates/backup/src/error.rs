@@ -72,6 +72,14 @@ pub enum BackupError {
         /// The folder.
         dir: PathBuf,
     },
+    /// The store of objects refused, or did not answer.
+    #[error("{name}: {reason}")]
+    Remote {
+        /// The object.
+        name: String,
+        /// What was said.
+        reason: String,
+    },
     /// There is not enough space.
     #[error(
         "{place} has {free_bytes} bytes free and {needed_bytes} are needed; make room, or name another folder"

@@ -22,6 +22,7 @@ mod pace;
 mod place;
 mod plan;
 mod prune;
+mod remote;
 mod repository;
 mod restore;
 mod stream;

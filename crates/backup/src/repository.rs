@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::local::Local;
 use crate::manifest::MAX_BYTES;
 use crate::place::Place;
+use crate::remote::{Remote, is_remote};
 use crate::{BackupError, FileEntry, Manifest};
 
 const IDENTITY: &str = "repository.json";
@@ -28,20 +29,32 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens the repository in a folder, or makes one where the folder is empty or missing.
+    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`, or makes one where it is empty or missing.
     ///
     /// # Errors
-    /// [`BackupError::NoRepository`] if something else lies there, and errors of the file system.
-    pub fn create(dir: &Path) -> Result<Self, BackupError> {
-        Self::create_at(Arc::new(Local::create(dir)?))
+    /// [`BackupError::NoRepository`] if something else lies there, and errors of the file system or the network.
+    pub fn create(address: &Path) -> Result<Self, BackupError> {
+        if is_remote(address) {
+            return Self::create_at(Arc::new(Remote::open(address)?));
+        }
+        Self::create_at(Arc::new(Local::create(address)?))
     }
 
-    /// Opens the repository in a folder.
+    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`.
     ///
     /// # Errors
-    /// [`BackupError::NoRepository`] if there is none, and errors of the file system.
-    pub fn open(dir: &Path) -> Result<Self, BackupError> {
-        Self::open_at(Arc::new(Local::open(dir)?))
+    /// [`BackupError::NoRepository`] if there is none, and errors of the file system or the network.
+    pub fn open(address: &Path) -> Result<Self, BackupError> {
+        if is_remote(address) {
+            return Self::open_at(Arc::new(Remote::open(address)?));
+        }
+        Self::open_at(Arc::new(Local::open(address)?))
+    }
+
+    /// Whether an address is no folder's, so that it means the same wherever it is used.
+    #[must_use]
+    pub fn is_remote(address: &Path) -> bool {
+        is_remote(address)
     }
 
     fn create_at(place: Arc<dyn Place>) -> Result<Self, BackupError> {

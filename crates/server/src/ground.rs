@@ -13,7 +13,7 @@ use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use tokio::runtime::Runtime;
 
-use crate::backup::{BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
+use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
@@ -36,6 +36,7 @@ pub struct Ground {
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
     databases: RwLock<Option<(Store, Databases)>>,
+    backups: BackupFigures,
 }
 
 impl Ground {
@@ -84,7 +85,9 @@ impl Ground {
         follow_changes(&configuration, &workers, level);
         let running_since = Instant::now();
         register_process(&statistics, running_since);
+        let backups = BackupFigures::register(&statistics);
         Self {
+            backups,
             configuration,
             statistics,
             tasks: Tasks::new(),
@@ -218,7 +221,8 @@ impl ServerParts for Ground {
 
     fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
         let (store, _) = self.open_databases()?;
-        back_up_as_task(&self.tasks, store, &self.configuration, &self.name, order)
+        let told = (self.name.as_str(), self.backups.clone());
+        back_up_as_task(&self.tasks, store, &self.configuration, told, order)
     }
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {

@@ -249,5 +249,8 @@ fn restore_one(
 
 /// The server may run in another folder than the command.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    if Repository::is_remote(path) {
+        return Ok(path.to_owned());
+    }
     std::path::absolute(path).map_err(|error| Failure::Use(format!("{}: {error}", path.display())))
 }

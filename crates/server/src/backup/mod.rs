@@ -19,7 +19,7 @@ use crate::config::Settings;
 
 pub use order::{BackupOrder, RestoreOrder};
 pub(crate) use restore_database::restore_database;
-pub(crate) use task::{back_up_as_task, restore_as_task};
+pub(crate) use task::{BackupFigures, back_up_as_task, restore_as_task};
 
 /// What a backup of the server with these settings is made of.
 pub(crate) fn source(settings: &Settings, server: &str, configuration: Option<&Path>) -> Source {

@@ -1,8 +1,12 @@
 //! Backups and restores as tasks of a running server.
 
-use scrinium_backup::Progress;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use scrinium_backup::{Created, Progress};
 use scrinium_database::Databases;
-use scrinium_statistics::{Task, Tasks};
+use scrinium_statistics::{Counter, Registry, Task, Tasks};
 use scrinium_store::Store;
 use serde_json::json;
 
@@ -31,19 +35,57 @@ impl Progress for TaskProgress<'_> {
     }
 }
 
+/// `Backup.Made`, `Backup.Failed` (cancelled ones included), `Backup.Bytes` (copied) and `Backup.LastTime` (when the
+/// last one was there, in seconds since 1970), all since the start.
+#[derive(Clone)]
+pub(crate) struct BackupFigures {
+    made: Counter,
+    failed: Counter,
+    bytes: Counter,
+    last: Arc<AtomicU64>,
+}
+
+impl BackupFigures {
+    #[allow(clippy::cast_precision_loss, reason = "a statistic needs no more than 53 bits")]
+    pub(crate) fn register(statistics: &Registry) -> Self {
+        let last = Arc::new(AtomicU64::new(0));
+        let read = Arc::clone(&last);
+        statistics.gauge("Backup.LastTime", move || read.load(Ordering::Relaxed) as f64);
+        Self {
+            made: statistics.counter("Backup.Made"),
+            failed: statistics.counter("Backup.Failed"),
+            bytes: statistics.counter("Backup.Bytes"),
+            last,
+        }
+    }
+
+    fn note(&self, created: &Result<Created, String>) {
+        let Ok(created) = created else {
+            self.failed.add(1);
+            return;
+        };
+        self.made.add(1);
+        self.bytes.add(created.manifest.new_bytes);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.last.store(now.as_secs(), Ordering::Relaxed);
+    }
+}
+
 /// Begins a backup; returns the task's number.
 pub(crate) fn back_up_as_task(
     tasks: &Tasks,
     store: Store,
     configuration: &RunningConfiguration,
-    server: &str,
+    (server, figures): (&str, BackupFigures),
     order: BackupOrder,
 ) -> Result<u64, String> {
     let settings = configuration.settings();
     let source = source(&settings, server, configuration.configuration().file());
     let repository = order.repository.display().to_string();
     run("backup", tasks, &repository, move |task| {
-        let created = back_up(&store, &source, &order, &TaskProgress(task))?;
+        let created = back_up(&store, &source, &order, &TaskProgress(task));
+        figures.note(&created);
+        let created = created?;
         tracing::info!(
             backup = created.manifest.id,
             bytes = created.manifest.bytes,
