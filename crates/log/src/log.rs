@@ -16,7 +16,7 @@ use crate::writer::Writer;
 use crate::{LogError, LogOptions, Reader};
 
 /// Its lock keeps a second process out of the directory.
-const LOCK: &str = "log.lock";
+pub(crate) const LOCK: &str = "log.lock";
 
 /// The number of a record in the log; the first ever written is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,6 +62,7 @@ pub struct Log {
     failure: Option<Arc<str>>,
     closed: bool,
     extents: Arc<AtomicU64>,
+    files: Arc<AtomicU64>,
     /// The last to go, so that the next process finds everything written.
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -95,7 +96,9 @@ impl Log {
         let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
         options.extent_bytes = extent_bytes;
         options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
-        let writer = Writer::new(key, extent_bytes, active, offset, &unfinished);
+        let writer = Writer::new(&options, key, active, offset, &unfinished);
+        stock.count_files();
+        let files = stock.files.clone();
         if stock.control.content().closed_at != 0 {
             stock.control.change(|control| control.closed_at = 0)?;
         }
@@ -112,6 +115,7 @@ impl Log {
             full: false,
             failure: None,
             closed: false,
+            files,
             _lock: lock,
         };
         Ok((log, recovery))
@@ -152,10 +156,10 @@ impl Log {
         }
         let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
         let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records));
-        self.full = matches!(written, Err(LogError::Full { .. }));
+        self.full = matches!(written, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,
-            Err(full @ LogError::Full { .. }) => return Err(full),
+            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => return Err(full),
             Err(error) => {
                 // What the disk holds now is unknown; only reading it anew can tell.
                 self.failure = Some(error.to_string().into());
@@ -186,6 +190,22 @@ impl Log {
         Ok(())
     }
 
+    /// Makes sure that what is written goes where it will be looked for. If not, nothing is taken any more.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the directory or the extent that is written was deleted, moved or hidden;
+    /// [`LogError::Failed`] after a failed write.
+    pub fn check_there(&mut self) -> Result<(), LogError> {
+        if let Some(reason) = &self.failure {
+            return Err(LogError::Failed { reason: reason.clone() });
+        }
+        let there = self.writer.check_there(&*self.system);
+        if let Err(error) = &there {
+            self.failure = Some(error.to_string().into());
+        }
+        there
+    }
+
     /// Closes the log in order, so that the next opening can tell if its end was lost since.
     ///
     /// # Errors
@@ -206,6 +226,11 @@ impl Log {
     /// How many extents hold records, for whoever wants to watch it.
     pub(crate) fn extents(&self) -> Arc<AtomicU64> {
         self.extents.clone()
+    }
+
+    /// How many files of extents there are, spare ones with them.
+    pub(crate) fn files(&self) -> Arc<AtomicU64> {
+        self.files.clone()
     }
 
     fn check_size(&self, records: &[Bytes]) -> Result<(), LogError> {

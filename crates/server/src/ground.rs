@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
-use scrinium_database::{Databases, NameRange};
+use scrinium_database::{Database, Databases, NameRange, Properties};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use scrinium_worker::{WorkerOptions, WorkerPool};
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use crate::cli::{Failure, Terminal};
@@ -177,6 +178,11 @@ impl Ground {
         }
     }
 
+    fn database(&self, name: &str) -> Result<Arc<Database>, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        databases.get(name).map_err(|error| format!("{name}: {error}"))
+    }
+
     /// Lets what was begun end.
     async fn clear(&self, within: Duration) {
         self.workers.close();
@@ -208,6 +214,17 @@ impl ServerParts for Ground {
             .name("updall".to_owned())
             .spawn(move || update_views_of(&databases, &names, &order));
         begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    }
+
+    fn properties(&self, database: &str) -> Result<Properties, String> {
+        Ok(self.database(database)?.properties())
+    }
+
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
+        let database = self.database(database)?;
+        let properties = database.properties().changed(wish).map_err(|error| error.to_string())?;
+        database.set_properties(properties).map_err(|error| error.to_string())?;
+        Ok(properties)
     }
 
     fn report(&self) -> ServerReport {

@@ -1,10 +1,10 @@
 //! What the binary's commands do.
 
-use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, Program, Terminal};
+use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, LogCommand, Program, Terminal};
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, lab_command, mail_import};
+use crate::{demo, lab_command, log_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        log_command::run(&configuration, command, terminal)
     }
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
+use scrinium_database::Properties;
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, ServerParts, ServerReport, UpdateViews,
 };
 use scrinium_statistics::{Registry, Snapshot, Tasks};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 struct Parts {
     statistics: Registry,
@@ -53,6 +54,32 @@ impl ServerParts for Parts {
             "mail/ada" if *rebuild && view.as_deref() == Some("by date") => Ok(1),
             _ => Err(format!("{database}: Database does not exist.")),
         }
+    }
+
+    fn properties(&self, database: &str) -> Result<Properties, String> {
+        self.set_properties(database, &Map::new())
+    }
+
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
+        match database {
+            "mail/ada" => Properties::default().changed(wish).map_err(|error| error.to_string()),
+            _ => Err(format!("{database}: Database does not exist.")),
+        }
+    }
+}
+
+#[test]
+fn properties_of_databases_are_shown_and_set() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert_eq!(said("show database mail/ada").unwrap(), "mail/ada\n  logged = true\n");
+    assert_eq!(said("set data mail/ada logged = false").unwrap(), "mail/ada\n  logged = false\n");
+    assert_eq!(said("set database none logged=false").unwrap_err(), "none: Database does not exist.");
+    assert!(said("set database mail/ada logged=no").unwrap_err().contains("must be true or false"));
+    assert!(said("set database mail/ada size=1").unwrap_err().contains("there is: logged"));
+    for line in ["set database mail/ada", "set database logged=true", "set database mail/ada =true"] {
+        let usage = "type it like this: set database DATABASE PROPERTY=VALUE";
+        assert_eq!(said(line).unwrap_err(), usage, "{line}");
     }
 }
 

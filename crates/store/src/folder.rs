@@ -19,6 +19,15 @@ use crate::{StoreError, StoreOptions};
 /// The layout of the folder and the meaning of what RocksDB holds.
 const FORMAT: u32 = 1;
 
+/// Whether the log's folder is marked as this store's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogMark {
+    /// It is.
+    Right,
+    /// It has no mark: new, or emptied.
+    Missing,
+}
+
 /// The folders of an opened store. The lock is held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -32,25 +41,49 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes or opens the folders, and takes the lock.
     pub(crate) fn open(options: &StoreOptions) -> Result<Self, StoreError> {
+        make_folder(&options.dir)?;
+        let folder = Self::lock(options)?;
+        let identity = folder.identity()?;
+        make_folder(&folder.log)?;
+        folder.claim_log(&identity)?;
+        folder.empty_ingest()?;
+        Ok(folder)
+    }
+
+    /// Opens the folders of a store that exists, whatever became of its log. Another store's log is refused.
+    pub(crate) fn open_without_log(options: &StoreOptions) -> Result<(Self, LogMark), StoreError> {
+        if !options.dir.join("tree").exists() {
+            let none = std::io::ErrorKind::NotFound.into();
+            return Err(StoreError::io("find a store in", &options.dir, none));
+        }
+        let folder = Self::lock(options)?;
+        let identity = folder.identity()?;
+        let mark = match read_if_there(&folder.mark_path())? {
+            Some(text) if field(&text, "identity") == Some(identity.as_str()) => LogMark::Right,
+            Some(_) => return Err(folder.foreign("it belongs to another store; name the right folder")),
+            None => LogMark::Missing,
+        };
+        folder.empty_ingest()?;
+        Ok((folder, mark))
+    }
+
+    fn lock(options: &StoreOptions) -> Result<Self, StoreError> {
         let dir = options.dir.clone();
-        make_folder(&dir)?;
         let lock = lock(&dir)?;
-        let folder = Self {
+        Ok(Self {
             tree: dir.join("tree"),
             ingest: dir.join("ingest"),
             log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
             dir,
             _lock: lock,
-        };
-        let identity = folder.identity()?;
-        make_folder(&folder.log)?;
-        folder.claim_log(&identity)?;
-        if folder.ingest.exists() {
-            fs::remove_dir_all(&folder.ingest)
-                .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
+        })
+    }
+
+    fn empty_ingest(&self) -> Result<(), StoreError> {
+        if self.ingest.exists() {
+            fs::remove_dir_all(&self.ingest).map_err(|error| StoreError::io("empty", &self.ingest, error))?;
         }
-        make_folder(&folder.ingest)?;
-        Ok(folder)
+        make_folder(&self.ingest)
     }
 
     /// Whether files in this folder can be written past the page cache.
@@ -94,20 +127,29 @@ impl Folder {
 
     /// Marks a new log as this store's, or refuses the log of another one.
     fn claim_log(&self, identity: &str) -> Result<(), StoreError> {
-        let path = self.log.join("store.id");
-        let foreign = |what: &str| StoreError::ForeignLog {
-            log_dir: self.log.clone(),
-            dir: self.dir.clone(),
-            what: what.to_owned(),
-        };
-        match read_if_there(&path)? {
+        match read_if_there(&self.mark_path())? {
             Some(text) if field(&text, "identity") == Some(identity) => Ok(()),
-            Some(_) => Err(foreign("it belongs to another store; name the right folder")),
-            None if self.tree.exists() => {
-                Err(foreign("it is new, and the store has had another one; name the right folder"))
-            }
-            None => write_whole(&path, &format!("identity {identity}\n")),
+            Some(_) => Err(self.foreign("it belongs to another store; name the right folder")),
+            None if self.tree.exists() => Err(self.foreign(
+                "it is new, and the store has had another one; name the right folder (log.dir), mount the log's \
+                 device, or run `scrinium log salvage` if the log is lost (docs/logging.md)",
+            )),
+            None => self.mark_log(),
         }
+    }
+
+    fn mark_path(&self) -> PathBuf {
+        self.log.join("store.id")
+    }
+
+    /// Marks the log as this store's.
+    pub(crate) fn mark_log(&self) -> Result<(), StoreError> {
+        let identity = self.identity()?;
+        write_whole(&self.mark_path(), &format!("identity {identity}\n"))
+    }
+
+    fn foreign(&self, what: &str) -> StoreError {
+        StoreError::ForeignLog { log_dir: self.log.clone(), dir: self.dir.clone(), what: what.to_owned() }
     }
 
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> StoreError {

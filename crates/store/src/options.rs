@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::{LogFavor, LogStyle};
+
 const MEGABYTE: u64 = 1 << 20;
 
 /// Where a store lives and what it may use.
@@ -14,8 +16,16 @@ pub struct StoreOptions {
     /// Memory for blocks, memtables and iterators together. `None` is a quarter of what the machine or
     /// its container has.
     pub budget_bytes: Option<u64>,
-    /// A checkpoint is made when so many bytes of log would have to be read again after a crash.
+    /// Whether commits go into the log. Another style at the next opening keeps all data.
+    pub log_style: LogStyle,
+    /// What is favored: running, or restarting after a crash.
+    pub log_favor: LogFavor,
+    /// A checkpoint is made when so many bytes of log would have to be read again after a crash. 0: when
+    /// `log_favor` says.
     pub checkpoint_log_bytes: u64,
+    /// The most that the log takes on disk, at least three of its files. `None`: all that there is. A full log is
+    /// emptied by a checkpoint while commits wait.
+    pub log_max_bytes: Option<u64>,
     /// Writes are refused as [`Full`](crate::StoreError::Full) when the disk has less than this free, so
     /// that there is room left to flush and compact what was accepted, and for what is derived from it.
     pub reserve_bytes: u64,
@@ -27,6 +37,9 @@ pub struct StoreOptions {
     pub queue_bytes: usize,
     /// Whether files are written past the page cache where the file system takes it.
     pub direct_io: bool,
+    /// Off, a crash of the machine loses what was acknowledged. For measuring what syncs cost.
+    #[doc(hidden)]
+    pub sync: bool,
 }
 
 impl StoreOptions {
@@ -37,12 +50,16 @@ impl StoreOptions {
             dir: dir.into(),
             log_dir: None,
             budget_bytes: None,
-            checkpoint_log_bytes: 256 * MEGABYTE,
+            log_style: LogStyle::default(),
+            log_favor: LogFavor::default(),
+            checkpoint_log_bytes: 0,
+            log_max_bytes: None,
             reserve_bytes: 256 * MEGABYTE,
             log_extent_bytes: 64 * MEGABYTE,
             log_spare_extents: 2,
             queue_bytes: 64 << 20,
             direct_io: true,
+            sync: true,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::config::{Configuration, Sources};
 
 pub use arguments::{
     Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, LabArguments,
+    ImportMailArguments, LabArguments, LogCommand,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -58,6 +58,13 @@ pub trait Program {
         arguments: &ImportMailArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
+
+    /// Looks at the transaction log of a stopped server, or salvages it.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not, or that the log is damaged.
+    fn log(&self, configuration: Configuration, command: &LogCommand, terminal: &Terminal)
+    -> Result<(), Failure>;
 
     /// Runs the laboratory.
     ///
@@ -102,6 +109,7 @@ fn dispatch(
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),
+        CommandLine::Log { command } => program.log(load()?, &command, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
     }
 }
