@@ -116,7 +116,9 @@ impl Database {
     /// [`DatabaseError::NotFound`] if it was dropped meanwhile, and what the store reports.
     pub fn info(&self) -> Result<DatabaseInfo> {
         self.check_there()?;
-        let header = read_header(self.store(), self.number)?;
+        let visible = self.visible_change_number();
+        let mut header = read_header(self.store(), self.number)?;
+        header.change_number = header.change_number.min(self.given_up_to(visible));
         let (from, to) = keys::database_range(self.number);
         let families = [Family::Point, Family::Scan, Family::Churn];
         Ok(DatabaseInfo {

@@ -84,6 +84,13 @@ impl Database {
         Ok(())
     }
 
+    /// The last change that may be given out of a snapshot taken after `visible` was the last known to be durable. In a
+    /// snapshot of a database that is not logged there may be later ones that are not durable yet: whoever goes on
+    /// after one that is then lost would miss the one that gets its number.
+    pub(crate) fn given_up_to(&self, visible: u64) -> u64 {
+        if self.is_logged() { u64::MAX } else { visible }
+    }
+
     /// Whether its changes go through the log: as its properties say, where the server has a log.
     #[must_use]
     pub fn is_logged(&self) -> bool {

@@ -215,6 +215,23 @@ Transactions/minute    last minute 123, peak 9225
 Refused as busy        0
 "
     );
+    let (console, _, parts) = console();
+    let megabytes = [("Log.Size", 192.0), ("Log.Redo.Bytes", 17.26), ("Log.Redo.Limit", 256.0), ("Log.Restart.Bytes", 0.0)];
+    for (name, value) in megabytes {
+        parts.statistics.gauge(name, move || value * 1_048_576.0);
+    }
+    for (name, value) in [("Database.RM.Sys.Log.Type", 1.0), ("Log.Redo.Seconds", 0.126), ("Log.Restart.Seconds", 0.0)] {
+        parts.statistics.gauge(name, move || value);
+    }
+    let shown = console.execute("show server").unwrap();
+    assert!(shown.text.ends_with(
+        "\
+Transaction log        circular, 192 MB on disk
+Restart after a crash  would do 17.3 MB again in about 0.13 s; checkpoint at 256 MB
+Last restart           did 0 MB again in 0 s
+"
+    ));
+    assert_eq!(shown.data["log"]["redo_limit_bytes"], 268_435_456.0);
 }
 
 #[test]
@@ -266,7 +283,10 @@ fn what_is_not_understood_is_told_with_what_is_near() {
     assert_eq!(text("show taks"), "error: there is no command \"show taks\"; did you mean: show tasks");
     assert_eq!(text("reboot"), "error: there is no command \"reboot\"; help lists them");
     assert_eq!(text("sh t"), "error: \"sh t\" could be: show transactions; show tasks");
-    assert_eq!(text("set"), "error: \"set\" needs more: set configuration KEY=VALUE");
+    assert_eq!(
+        text("set"),
+        "error: \"set\" needs more: set configuration KEY=VALUE; set database DATABASE PROPERTY=VALUE"
+    );
     assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit");
     assert_eq!(text("show tasks now"), "error: type it like this: show tasks");
     assert_eq!(text("show stat\nshow tasks"), "error: a command is one line of at most 4096 bytes");

@@ -68,7 +68,7 @@ pub enum StoreError {
     LogAtLimit(LogError),
 
     /// A write or a sync failed, so that the store takes no more writes until it is opened again.
-    #[error("the store takes no writes until it is opened again: {reason}")]
+    #[error("the store takes no writes until it is opened again: {reason}; put that right and restart (docs/logging.md)")]
     Failed {
         /// What failed first.
         reason: String,

@@ -51,6 +51,7 @@ fn register_log(core: &Arc<Core>, statistics: &Registry) {
         statistics.gauge(name, move || core.upgrade().map_or(0.0, |core| read(&core)));
     };
     gauge("Log.BytesSinceCheckpoint", |core| float(core.progress.unflushed_bytes()));
+    gauge("Database.RM.Sys.Log.Type", |core| f64::from(core.style.code()));
     gauge("Log.Redo.Bytes", |core| float(core.progress.unflushed_bytes()));
     gauge("Log.Redo.Seconds", |core| float(core.progress.unflushed_bytes()) / float(core.redo.speed()).max(1.0));
     gauge("Log.Redo.Limit", |core| float(core.redo.limit_bytes()));

@@ -8,11 +8,11 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, RwLock};
 use scrinium_log::{Committer, LogError, Sequence};
 
-use crate::StoreError;
 use crate::health::Health;
 use crate::progress::Progress;
 use crate::redo::Redo;
 use crate::tree::Tree;
+use crate::{LogStyle, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -24,6 +24,7 @@ pub(crate) struct Core {
     pub(crate) progress: Arc<Progress>,
     /// `None` once the store is closed.
     pub(crate) committer: RwLock<Option<Committer>>,
+    pub(crate) style: LogStyle,
     pub(crate) redo: Arc<Redo>,
     pub(crate) bell: Arc<Bell>,
     pub(crate) checkpoints: scrinium_statistics::Counter,
@@ -41,6 +42,7 @@ impl Core {
         health: Arc<Health>,
         progress: Arc<Progress>,
         committer: Committer,
+        style: LogStyle,
         (redo, bell): (Arc<Redo>, Arc<Bell>),
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {
@@ -49,6 +51,7 @@ impl Core {
             health,
             progress,
             committer: RwLock::new(Some(committer)),
+            style,
             redo,
             bell,
             checkpoints,
@@ -83,7 +86,9 @@ impl Core {
         let failure = {
             let committer = self.committer.read();
             let Some(committer) = committer.as_ref() else { return };
-            committer.check_there();
+            if self.style != LogStyle::Off {
+                committer.check_there();
+            }
             committer.failure()
         };
         let Some(failure) = failure.filter(|failure| !matches!(failure, LogError::Stopped)) else { return };

@@ -35,7 +35,6 @@ struct Inner {
     /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
     /// before them must be so too.
     derived: RwLock<()>,
-    style: LogStyle,
 }
 
 /// Under this name the tree keeps how fast the log was last read again, in bytes a second.
@@ -92,17 +91,17 @@ impl Store {
         };
         let committer = Committer::start(log, applier, statistics);
         let checkpoints = statistics.counter("Log.Checkpoints");
-        let core = Arc::new(Core::new(tree, health, progress, committer, (redo, bell), checkpoints));
+        let core = Arc::new(Core::new(tree, health, progress, committer, options.log_style, (redo, bell), checkpoints));
         figures::register(&core, statistics);
-        let style = options.log_style;
-        statistics.gauge("Database.RM.Sys.Log.Type", move || f64::from(style.code()));
-        if style == LogStyle::Off {
+        if core.style == LogStyle::Off {
             // Nothing of the log is needed from here on.
-            core.checkpoint()?;
+            if let Err(error) = core.checkpoint() {
+                tracing::warn!(%error, "the log could not be emptied, though it is not used any more");
+            }
         }
         let keeper = Keeper::start(Arc::clone(&core))?;
         Ok(Self {
-            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()), style }),
+            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
         })
     }
 
@@ -113,7 +112,7 @@ impl Store {
     /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
     /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
     pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
-        if self.inner.style == LogStyle::Off {
+        if self.log_style() == LogStyle::Off {
             return self.hand_over(batch, |committer, record| committer.submit_unlogged(None, record));
         }
         self.hand_over(batch, Committer::submit)
@@ -152,7 +151,7 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
     pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
-        if self.inner.style == LogStyle::Off {
+        if self.log_style() == LogStyle::Off {
             return self.submit_unlogged_after(failures, batch);
         }
         self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
@@ -181,7 +180,7 @@ impl Store {
     /// Whether commits go into the log, unless they are made to stay out of it.
     #[must_use]
     pub fn log_style(&self) -> LogStyle {
-        self.inner.style
+        self.inner.core.style
     }
 
     /// Favors running or restarting from now on.
@@ -201,7 +200,7 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`] and [`Commit::wait`].
     pub fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        if self.inner.style == LogStyle::Off {
+        if self.log_style() == LogStyle::Off {
             return self.commit_unlogged(batch);
         }
         self.admit(&batch, "commit")?;

@@ -56,8 +56,8 @@ configuration! {
         /// property `logged` (docs/logging.md).
         style: Choice { options: &["circular", "off"] } = "circular", Restart, domino "TRANSLOG_Style";
         /// What is favored: `runtime` writes the least while running, and a restart after a crash may have to do
-        /// 1 GB of the log again; `standard` 256 MB; `restart` 64 MB. `show server` tells how much and how long
-        /// it would be now.
+        /// some 1 GB of the log again; `standard` 256 MB; `restart` 64 MB. `show server` tells how much and how
+        /// long it would be now.
         favor: Choice { options: &["runtime", "standard", "restart"] } = "standard", Running,
             domino "TRANSLOG_Performance";
         /// The most that the log takes on disk; at least three extents. When half of it is needed, changes are

@@ -7,8 +7,11 @@ use super::table::number;
 
 const MEGABYTE: f64 = 1_048_576.0;
 
-/// Labels and values for people, and the same as data.
+/// Labels and values for people, and the same as data; nothing while no store is open.
 pub(super) fn transaction_log(statistics: &Snapshot) -> (Vec<(&'static str, String)>, Value) {
+    if !statistics.gauges.contains_key("Log.Redo.Limit") {
+        return (Vec::new(), Value::Null);
+    }
     let gauge = |name: &str| statistics.gauges.get(name).copied().unwrap_or_default();
     let counter = |name: &str| statistics.counters.get(name).copied().unwrap_or_default();
     let style = if gauge("Database.RM.Sys.Log.Type") > 0.0 { "circular" } else { "off" };
@@ -19,7 +22,7 @@ pub(super) fn transaction_log(statistics: &Snapshot) -> (Vec<(&'static str, Stri
         (
             "Restart after a crash",
             format!(
-                "would do {} again in about {}; at most {}",
+                "would do {} again in about {}; checkpoint at {}",
                 megabytes("Log.Redo.Bytes"),
                 seconds("Log.Redo.Seconds"),
                 megabytes("Log.Redo.Limit")
