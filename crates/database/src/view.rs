@@ -14,6 +14,7 @@ mod folder;
 mod follow;
 pub(crate) mod hierarchy;
 mod info;
+mod lists;
 mod options;
 mod policy;
 mod read;
@@ -42,6 +43,7 @@ use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
 use collection::Collection;
 use definition::{Definition, Source};
+use lists::Homes;
 use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
@@ -64,6 +66,8 @@ pub(crate) struct Views {
     /// The Mango indexes of all design documents, and of which generation they are.
     mango: Mutex<Option<(u64, MangoIndexes)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
+    /// Where indexes have the documents' lists.
+    homes: Homes,
     /// By the folder's number, with the columns that it had.
     folders: Mutex<HashMap<u32, (String, Arc<Group>)>>,
     /// Design documents whose views a reader wants brought up to date soon.

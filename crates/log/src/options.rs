@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::LogError;
 use crate::buffer::BLOCK_BYTES;
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES, RECORD_OVERHEAD};
+use crate::{LogError, Sequence};
 
 /// Small enough for tests, large enough for some frames.
 const SMALLEST_EXTENT: u64 = 4 * BLOCK_BYTES;
@@ -44,8 +44,8 @@ pub struct LogOptions {
     /// The most that the log's extents take on disk together, in bytes; at least three extents. `None`: all
     /// that there is.
     pub max_bytes: Option<u64>,
-    /// The number of the first record of a log that is made now; one that exists goes on with its own.
-    pub first: u64,
+    /// The number of the first record of a log that is made new, at least 1; one that exists keeps its numbers.
+    pub first: Sequence,
     /// Off, records are not synced: a crash of the machine loses them. For measuring what syncs cost.
     #[doc(hidden)]
     pub sync: bool,
@@ -62,7 +62,7 @@ impl LogOptions {
             max_record_bytes: 32 << 20,
             queue_bytes: 64 << 20,
             max_bytes: None,
-            first: 1,
+            first: Sequence(1),
             sync: true,
         }
     }

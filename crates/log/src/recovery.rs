@@ -117,7 +117,7 @@ fn create(system: &dyn System, options: &LogOptions) -> Result<ControlFile, LogE
         extent_bytes: options.extent_bytes,
         first_extent: 1,
         last_extent: 0,
-        base: options.first,
+        base: options.first.0.max(1),
         closed_at: 0,
     };
     ControlFile::create(system, &options.dir, content)

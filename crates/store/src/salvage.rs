@@ -113,7 +113,7 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
         tree.folder.mark_log()?;
     }
     let mut log_options = log_options(options, &tree.folder);
-    log_options.first = plan.next;
+    log_options.first = Sequence(plan.next);
     let (log, _) = Log::open(log_options)?;
     log.close()?;
     Ok(plan)
