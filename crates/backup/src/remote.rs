@@ -64,7 +64,9 @@ impl Remote {
     }
 
     fn path(&self, name: &str) -> Path {
-        name.split('/').filter(|part| !part.is_empty()).fold(self.prefix.clone(), |path, part| path.join(part))
+        name.split('/')
+            .filter(|part| !part.is_empty())
+            .fold(self.prefix.clone(), |path, part| path.join(part))
     }
 
     fn failed(&self, name: &str) -> impl Fn(object_store::Error) -> BackupError + use<> {
@@ -158,7 +160,8 @@ impl Pieces for ObjectReader {
         let range = self.offset..self.offset + wanted;
         let read = self.runtime.block_on(self.store.get_range(&self.path, range));
         let read = read.map_err(|error| failed(error.to_string()))?;
-        let Some(space) = buffer.whole().get_mut(..read.len()).filter(|space| space.len() as u64 == wanted) else {
+        let Some(space) = buffer.whole().get_mut(..read.len()).filter(|space| space.len() as u64 == wanted)
+        else {
             return Err(failed(format!("{} bytes came instead of {wanted}", read.len())));
         };
         space.copy_from_slice(&read);

@@ -37,10 +37,12 @@ impl Drop for Weed {
 
 fn free_ports<const N: usize>() -> [u16; N] {
     // gRPC ports are ten thousand above.
-    let listeners = [(); N].map(|()| loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        if listener.local_addr().unwrap().port() < 50_000 {
-            break listener;
+    let listeners = [(); N].map(|()| {
+        loop {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            if listener.local_addr().unwrap().port() < 50_000 {
+                break listener;
+            }
         }
     });
     listeners.map(|listener| listener.local_addr().unwrap().port())
@@ -89,7 +91,8 @@ fn make_bucket(port: u16) {
     let began = Instant::now();
     loop {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let request = "PUT /backups HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let request =
+            "PUT /backups HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         drop(stream.read_to_string(&mut answer));

@@ -108,7 +108,7 @@ impl Copy<'_> {
 
     /// What lies apart: security, access control, folders that are being removed.
     fn meta(&mut self) -> Result<()> {
-        for key in [keys::security, keys::access_list] {
+        for key in [keys::security, keys::access_list, keys::properties] {
             if let Some(value) = self.snapshot.get(Family::Meta, &key(self.old))? {
                 self.batch.put(Family::Meta, &key(self.new), &value);
             }

@@ -326,6 +326,7 @@ impl Databases {
         batch.delete(Family::Meta, &keys::database_by_name(name));
         batch.delete(Family::Meta, &keys::header(database.number()));
         batch.delete(Family::Meta, &keys::security(database.number()));
+        batch.delete(Family::Meta, &keys::properties(database.number()));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         let mut open = self.shared.open.lock();

@@ -13,6 +13,7 @@
 //! | Meta | `15` upload | an upload that no document refers to yet |
 //! | Meta | `16` number | `_security`, as JSON |
 //! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
+//! | Meta | `19` number | [`crate::properties::Properties`], as JSON; absent where nothing was set |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -91,6 +92,10 @@ pub(crate) fn security(number: u32) -> Vec<u8> {
 
 pub(crate) fn access_list(number: u32) -> Vec<u8> {
     meta(0x18, &number.to_be_bytes())
+}
+
+pub(crate) fn properties(number: u32) -> Vec<u8> {
+    meta(0x19, &number.to_be_bytes())
 }
 
 /// All keys that begin with the number of a database, in any family but Meta.

@@ -25,6 +25,7 @@ mod keys;
 mod leaf;
 mod local;
 mod names;
+mod properties;
 mod query;
 mod read;
 mod rows;
@@ -51,6 +52,7 @@ pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
+pub use properties::Properties;
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};

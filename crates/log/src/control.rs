@@ -126,8 +126,22 @@ impl ControlFile {
 
     /// Opens the control file and mends a copy that is damaged or behind; `None` if there is no file.
     pub(crate) fn open(system: &dyn System, dir: &Path) -> Result<Option<Self>, LogError> {
+        let Some((mut control, agree)) = Self::open_as(system, dir, Access::Write)? else { return Ok(None) };
+        if !agree {
+            control.write_both()?;
+        }
+        Ok(Some(control))
+    }
+
+    /// What the control file says, without changing anything; `None` if there is no file.
+    pub(crate) fn look(system: &dyn System, dir: &Path) -> Result<Option<Control>, LogError> {
+        Ok(Self::open_as(system, dir, Access::Read)?.map(|(control, _)| control.content))
+    }
+
+    /// Also tells whether both copies are whole and the same.
+    fn open_as(system: &dyn System, dir: &Path, access: Access) -> Result<Option<(Self, bool)>, LogError> {
         let path = dir.join(NAME);
-        let file = match system.open(&path, Access::Write, false) {
+        let file = match system.open(&path, access, false) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| LogError::io("open", &path, error))?,
         };
@@ -153,11 +167,7 @@ impl ControlFile {
                 problem: "both of its copies are unreadable",
             });
         };
-        let mut control = Self { path, file, block, content };
-        if !agree {
-            control.write_both()?;
-        }
-        Ok(Some(control))
+        Ok(Some((Self { path, file, block, content }, agree)))
     }
 
     pub(crate) fn content(&self) -> &Control {

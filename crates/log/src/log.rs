@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -18,7 +19,7 @@ use crate::writer::Writer;
 use crate::{LogError, LogOptions, Reader};
 
 /// Its lock keeps a second process out of the directory.
-const LOCK: &str = "log.lock";
+pub(crate) const LOCK: &str = "log.lock";
 
 /// The number of a record in the log; the first ever written is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +68,7 @@ pub struct Log {
     failure: Option<Arc<str>>,
     closed: bool,
     extents: Arc<AtomicU64>,
+    files: Arc<AtomicU64>,
     /// The last to go, so that the next process finds everything written.
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -100,7 +102,9 @@ impl Log {
         let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
         options.extent_bytes = extent_bytes;
         options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
-        let writer = Writer::new(key, extent_bytes, active, offset, &unfinished);
+        let writer = Writer::new(&options, key, active, offset, &unfinished);
+        stock.count_files();
+        let files = stock.files.clone();
         if stock.control.content().closed_at != 0 {
             stock.control.change(|control| control.closed_at = 0)?;
         }
@@ -120,6 +124,7 @@ impl Log {
             full: false,
             failure: None,
             closed: false,
+            files,
             _lock: lock,
         };
         Ok((log, recovery))
@@ -162,10 +167,10 @@ impl Log {
         let written = self
             .make_room(frame_bytes)
             .and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
-        self.full = matches!(written, Err(LogError::Full { .. }));
+        self.full = matches!(written, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,
-            Err(full @ LogError::Full { .. }) => return Err(full),
+            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => return Err(full),
             Err(error) => {
                 // What the disk holds now is unknown; only reading it anew can tell.
                 self.failure = Some(error.to_string().into());
@@ -214,6 +219,28 @@ impl Log {
         self.key
     }
 
+    /// Waits until the extents that hold only records before `sequence` are archived, if they are to be.
+    pub(crate) fn wait_for_archive(&self, sequence: Sequence, limit: Duration) {
+        let Some(archive) = self.archive() else { return };
+        let complete = self.live.back().map_or(0, |live| live.first);
+        // Where it fails, going on says so.
+        drop(archive.wait(Sequence(sequence.0.min(complete)), limit));
+    }
+
+    /// Where the log could be emptied but for the archive, that is what is wrong.
+    fn or_archive(&self, error: LogError) -> LogError {
+        let LogError::AtLimit { dir, max_bytes, .. } = error else { return error };
+        let status = self.archive().map(|archive| archive.status());
+        let Some(status) = status.filter(|status| status.next.0 < self.released) else {
+            let reason = "what it holds is not yet in the databases' own files".into();
+            return LogError::AtLimit { dir, max_bytes, reason };
+        };
+        let why = status.failure.map_or_else(|| "it is behind".to_owned(), |failure| failure.to_string());
+        let reason =
+            format!("what it holds is not yet in its archive {}: {why}", status.dir.display()).into();
+        LogError::AtLimit { dir, max_bytes, reason }
+    }
+
     fn release(&mut self) {
         let archived = self.archiver.as_ref().map_or(u64::MAX, Archiver::next);
         let before = self.released.min(archived);
@@ -226,6 +253,22 @@ impl Log {
             self.keeper.release(Release { first_extent: first.number, base: first.first });
             self.extents.store(self.live.len() as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Makes sure that what is written goes where it will be looked for. If not, nothing is taken any more.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the directory or the extent that is written was deleted, moved or hidden;
+    /// [`LogError::Failed`] after a failed write.
+    pub fn check_there(&mut self) -> Result<(), LogError> {
+        if let Some(reason) = &self.failure {
+            return Err(LogError::Failed { reason: reason.clone() });
+        }
+        let there = self.writer.check_there(&*self.system);
+        if let Err(error) = &there {
+            self.failure = Some(error.to_string().into());
+        }
+        there
     }
 
     /// Closes the log in order, so that the next opening can tell if its end was lost since.
@@ -250,6 +293,11 @@ impl Log {
         self.extents.clone()
     }
 
+    /// How many files of extents there are, spare ones with them.
+    pub(crate) fn files(&self) -> Arc<AtomicU64> {
+        self.files.clone()
+    }
+
     fn check_size(&self, records: &[Bytes]) -> Result<(), LogError> {
         let limit_bytes = self.options.max_record_bytes;
         if let Some(record) = records.iter().find(|record| record.len() > limit_bytes) {
@@ -270,7 +318,7 @@ impl Log {
             return if self.full { self.keeper.ensure() } else { Ok(()) };
         }
         self.release();
-        let prepared = self.keeper.take()?;
+        let prepared = self.keeper.take().map_err(|error| self.or_archive(error))?;
         if let (Some(archiver), Some(complete)) = (&self.archiver, self.live.back()) {
             archiver.copy(Job { live: *complete, next: self.next });
         }

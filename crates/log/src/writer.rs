@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use crate::LogError;
 use crate::buffer::{AlignedBuffer, BlockStream};
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FrameHeader, Seed, length_of};
 use crate::keeper::Prepared;
-use crate::system::FileHandle;
+use crate::system::{FileHandle, System};
+use crate::{LogError, LogOptions};
 
 /// Groups up to this size are one write; larger ones several, before the one sync.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -26,17 +26,29 @@ pub(crate) struct Writer {
     extent_bytes: u64,
     offset: u64,
     buffer: AlignedBuffer,
+    sync: bool,
 }
 
 impl Writer {
     /// Goes on at `offset`; `unfinished` is what is before it in its block.
-    pub(crate) fn new(key: u64, extent_bytes: u64, at: Prepared, offset: u64, unfinished: &[u8]) -> Self {
+    pub(crate) fn new(options: &LogOptions, key: u64, at: Prepared, offset: u64, unfinished: &[u8]) -> Self {
         let mut buffer = AlignedBuffer::new(BUFFER_BYTES);
         if let Some(start) = buffer.bytes_mut().get_mut(..unfinished.len()) {
             start.copy_from_slice(unfinished);
         }
         let Prepared { number, path, file } = at;
-        Self { key, number, path, file, extent_bytes, offset, buffer }
+        let (extent_bytes, sync) = (options.extent_bytes, options.sync);
+        Self { key, number, path, file, extent_bytes, offset, buffer, sync }
+    }
+
+    /// Whether the extent is still what its name leads to. What is written to a file that was deleted, or whose
+    /// file system was put aside, would be acknowledged and lost.
+    pub(crate) fn check_there(&self, system: &dyn System) -> Result<(), LogError> {
+        match system.leads_to(&self.path, &*self.file) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(LogError::io("find", &self.path, std::io::ErrorKind::NotFound.into())),
+            Err(error) => Err(LogError::io("find", &self.path, error)),
+        }
     }
 
     /// Whether a frame of that size still fits into the extent.
@@ -70,7 +82,9 @@ impl Writer {
             stream.put([0; 8].get(..padding).unwrap_or_default())
         };
         write().and_then(|()| stream.finish()).map_err(|error| LogError::io("write", &self.path, error))?;
-        self.file.sync_data().map_err(|error| LogError::io("sync", &self.path, error))?;
+        if self.sync {
+            self.file.sync_data().map_err(|error| LogError::io("sync", &self.path, error))?;
+        }
         self.offset += header.frame_bytes();
         Ok(())
     }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
-use scrinium_database::{Databases, NameRange};
+use scrinium_database::{Database, Databases, NameRange, Properties};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
 use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
@@ -186,6 +187,11 @@ impl Ground {
         }
     }
 
+    fn database(&self, name: &str) -> Result<Arc<Database>, String> {
+        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        databases.get(name).map_err(|error| format!("{name}: {error}"))
+    }
+
     /// Lets what was begun end.
     async fn clear(&self, within: Duration) {
         self.workers.close();
@@ -227,6 +233,17 @@ impl ServerParts for Ground {
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
         restore_as_task(&self.tasks, self.open_databases()?, &self.configuration, order)
+    }
+
+    fn properties(&self, database: &str) -> Result<Properties, String> {
+        Ok(self.database(database)?.properties())
+    }
+
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
+        let database = self.database(database)?;
+        let properties = database.properties().changed(wish).map_err(|error| error.to_string())?;
+        database.set_properties(properties).map_err(|error| error.to_string())?;
+        Ok(properties)
     }
 
     fn report(&self) -> ServerReport {

@@ -15,6 +15,7 @@ mod files;
 mod ground;
 mod guard;
 mod lab_command;
+mod log_command;
 mod mail_import;
 pub mod messages;
 mod people;

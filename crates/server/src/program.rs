@@ -2,13 +2,13 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, Failure, ImportMailArguments, LabArguments, Program, RestoreArguments,
-    Terminal,
+    BackupArguments, DemoArguments, Failure, ImportMailArguments, LabArguments, LogCommand, Program,
+    RestoreArguments, Terminal,
 };
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, lab_command, mail_import};
+use crate::{demo, lab_command, log_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,15 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         command::restore_command(&configuration, arguments, terminal)
+    }
+
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        log_command::run(&configuration, command, terminal)
     }
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use scrinium_backup::RESTORING;
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
-use scrinium_store::{LogArchive, Store, StoreError, StoreOptions, available_bytes};
+use scrinium_store::{LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
 
 use crate::backup::archive_dir;
 use crate::cli::Failure;
@@ -52,6 +52,10 @@ impl Storage {
         configuration.on_change("memory.budget", move |settings| {
             store.set_budget(budget_bytes(settings));
             Ok(())
+        });
+        let store = self.store.clone();
+        configuration.on_change("log.favor", move |settings| {
+            store.set_log_favor(log_favor(settings)).map_err(|error| error.to_string())
         });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {
@@ -114,10 +118,26 @@ fn budget_bytes(settings: &Settings) -> u64 {
     }
 }
 
+fn log_favor(settings: &Settings) -> LogFavor {
+    match settings.log.favor.as_str() {
+        "runtime" => LogFavor::Runtime,
+        "restart" => LogFavor::Restart,
+        _ => LogFavor::Standard,
+    }
+}
+
+/// How the configuration wants the store to be opened.
 pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
     options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
     options.budget_bytes = Some(budget_bytes(settings));
+    options.log_style = match settings.log.style.as_str() {
+        "off" => LogStyle::Off,
+        "archive" => LogStyle::Archive,
+        _ => LogStyle::Circular,
+    };
+    options.log_favor = log_favor(settings);
+    options.log_max_bytes = (settings.log.max_size > 0).then_some(settings.log.max_size);
     options.checkpoint_log_bytes = settings.checkpoint.log_bytes;
     options.reserve_bytes = settings.disk.reserve_bytes;
     options.log_extent_bytes = settings.log.extent_bytes;

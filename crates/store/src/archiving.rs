@@ -1,14 +1,39 @@
 //! The log's archive, as the store looks after it: the tail is copied now and then, and what goes wrong is said.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use scrinium_log::{Archive, ArchiveStatus, Committer};
+use scrinium_log::{Archive, ArchiveStatus, Committer, Log, mark_break};
 use scrinium_statistics::Registry;
 
-use crate::StoreError;
 use crate::keeper::Core;
+use crate::tree::Tree;
+use crate::{Batch, StoreError};
+
+/// Under this name the tree keeps whether changes have been made that were in no log since it was archived last.
+const UNLOGGED: &[u8] = b"unlogged";
+
+/// Notes that changes are made which are in no log, with the next flush.
+pub(crate) fn note_unlogged(tree: &Tree) -> Result<(), StoreError> {
+    tree.set_note(UNLOGGED, 1)
+}
+
+/// Where changes were made that are in no log, what follows them must not be applied to a backup from before: an empty
+/// record that the archive has a mark for keeps the two apart.
+pub(crate) fn begin(tree: &Tree, log: &mut Log, archive_dir: &Path) -> Result<(), StoreError> {
+    if tree.note(UNLOGGED)?.is_none_or(|unlogged| unlogged == 0) {
+        return Ok(());
+    }
+    let barrier = log.append(&[Batch::new().into_bytes()])?;
+    mark_break(archive_dir, log.key(), barrier)?;
+    let mut write = tree.start_write();
+    write.reach(barrier);
+    write.finish()?;
+    tree.set_note(UNLOGGED, 0)?;
+    tree.flush()
+}
 
 /// The archive of an open store, if it has one.
 pub(crate) struct Archiving {

@@ -32,7 +32,7 @@ impl BackupPoint {
         let folder = &core.tree.folder;
         let mut this = Self {
             dir: folder.backup.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string()),
-            identity: folder.identity.clone(),
+            identity: folder.identity()?,
             log_key,
             sequence: 0,
             taken: SystemTime::now(),

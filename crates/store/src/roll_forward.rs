@@ -33,11 +33,12 @@ pub fn roll_forward(
     groups: impl Iterator<Item = Result<ArchivedGroup, LogError>>,
     last: Sequence,
 ) -> Result<Reached, StoreError> {
-    let folder = Folder::open(&options)?;
+    let (folder, _) = Folder::open_without_log(&options)?;
     folder.begin_log_anew()?;
     let mut log_options = log_options(&options, &folder);
     log_options.archive_dir = None;
-    let tree = Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?;
+    let memtable_bytes = options.log_favor.memtable_bytes();
+    let tree = Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io, memtable_bytes)?;
     let reached = apply(&tree, groups, last)?;
     tree.flush()?;
     log_options.first = Sequence(reached.sequence.saturating_add(1));

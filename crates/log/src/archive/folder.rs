@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::segment::{self, SegmentHeader};
 use crate::extent::FIRST_FRAME;
 use crate::frame::take_record;
-use crate::system::{OperatingSystem, System};
+use crate::system::{Access, OperatingSystem, System};
 use crate::walk::{Found, Walk};
 use crate::{LogError, Sequence};
 
@@ -19,6 +19,31 @@ pub struct ArchivedLog {
     dir: PathBuf,
     /// In order of their first records.
     segments: Vec<Segment>,
+    /// Records that nothing from before is brought past.
+    breaks: Vec<u64>,
+}
+
+/// Notes, durably, that what follows the record `barrier` must not be applied to anything from before it, since
+/// changes were made between the two that are in no log.
+///
+/// # Errors
+/// [`LogError::Io`].
+pub fn mark_break(dir: &Path, key: u64, barrier: Sequence) -> Result<(), LogError> {
+    let system = OperatingSystem;
+    system.list(dir).map_err(|error| LogError::io("list", dir, error))?;
+    let folder = segment::folder(dir, key);
+    system.create_dir(&folder).map_err(|error| LogError::io("create", &folder, error))?;
+    let path = folder.join(format!("{:020}{BREAK}", barrier.0));
+    let file = system.open(&path, Access::Create, false);
+    let synced = file.and_then(|file| file.sync_data()).and_then(|()| system.sync_dir(&folder));
+    synced.map_err(|error| LogError::io("create", &path, error))
+}
+
+/// The end of the name of such a mark.
+const BREAK: &str = ".BREAK";
+
+fn break_of(name: &str) -> Option<u64> {
+    name.strip_suffix(BREAK)?.parse().ok()
 }
 
 /// A file of the archive.
@@ -83,7 +108,9 @@ impl ArchivedLog {
             });
         }
         segments.sort_by_key(|segment| segment.first);
-        Ok(Self { system, dir: dir.to_owned(), segments })
+        let mut breaks: Vec<u64> = names.iter().filter_map(|name| break_of(name)).collect();
+        breaks.sort_unstable();
+        Ok(Self { system, dir: dir.to_owned(), segments, breaks })
     }
 
     /// Its files, in the order of their records.
@@ -110,6 +137,7 @@ impl ArchivedLog {
             segments: segments.collect::<Vec<_>>().into_iter(),
             walk: None,
             expected: from.0,
+            barrier: self.breaks.iter().copied().find(|barrier| *barrier >= from.0),
         }
     }
 }
@@ -129,6 +157,8 @@ pub struct ArchivedGroups {
     /// The segment that is read, where the next frame begins, and the number of its first record.
     walk: Option<(Walk, SegmentHeader, u64, u64)>,
     expected: u64,
+    /// The first record that is not given out, if there is one.
+    barrier: Option<u64>,
 }
 
 impl ArchivedGroups {
@@ -165,6 +195,13 @@ impl ArchivedGroups {
             // Segments may overlap where an extent was archived in part and its log begun anew.
             if frame.next() <= self.expected {
                 continue;
+            }
+            if let Some(barrier) = self.barrier.filter(|barrier| frame.next() > *barrier) {
+                let reason = format!(
+                    "before record {barrier} changes were made that are in no log; begin with a backup made after them, \
+                     or end before that record"
+                );
+                return Err(LogError::Archive { dir: self.dir.clone(), reason });
             }
             self.expected = frame.next();
             return Ok(Some(ArchivedGroup { first: Sequence(frame.first), time_ms: frame.time_ms, records }));

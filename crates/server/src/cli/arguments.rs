@@ -86,6 +86,12 @@ pub enum CommandLine {
         #[command(subcommand)]
         command: FormulaCommand,
     },
+    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged
+    Log {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: LogCommand,
+    },
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),
 }
@@ -274,6 +280,23 @@ pub enum ConfigCommand {
     },
     /// A configuration file with every key, commented out
     Default,
+}
+
+/// What to do with the transaction log of a server that is stopped.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LogCommand {
+    /// Read the whole log and say where it is damaged; exit code 1 if it is
+    Verify,
+    /// Say what could be saved of a damaged or lost log, and which records are lost; with --yes, do it
+    #[command(after_help = "\
+What can be read, up to the first record that cannot, is brought into the databases. The former log is kept in
+a folder damaged-... within the log's folder, and a new one begins. A file that can be put back from a mirror
+or a backup should be, before this is done.")]
+    Salvage {
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Arguments of `lab`, which the laboratory reads itself.

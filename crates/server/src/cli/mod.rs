@@ -20,7 +20,8 @@ use crate::config::{Configuration, Sources};
 
 pub use arguments::{
     Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments,
-    GlobalArguments, ImportCommand, ImportMailArguments, LabArguments, RestoreArguments, VerifyArguments,
+    GlobalArguments, ImportCommand, ImportMailArguments, LabArguments, LogCommand, RestoreArguments,
+    VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -81,6 +82,17 @@ pub trait Program {
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
+    /// Looks at the transaction log of a stopped server, or salvages it.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not, or that the log is damaged.
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
     /// Runs the laboratory.
     ///
     /// # Errors
@@ -126,6 +138,7 @@ fn dispatch(
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),
+        CommandLine::Log { command } => program.log(load()?, &command, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
-use super::{ConsoleError, UpdateViews};
+use super::{ConsoleError, SetProperty, UpdateViews};
 use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
@@ -46,7 +46,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["show", "server"],
         arguments: "",
-        help: "Name, version, ports, time since the start, users and transactions",
+        help: "Name, version, ports, time since the start, users, transactions, the log and what a restart would take",
         build: |rest| rest.is_empty().then_some(Command::ShowServer),
     },
     CommandLine {
@@ -60,6 +60,18 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: "KEY=VALUE",
         help: "Changes a key, by its name or Domino's, and keeps it in the configuration file",
         build: assignment,
+    },
+    CommandLine {
+        words: &["show", "database"],
+        arguments: "DATABASE",
+        help: "Properties of a database, such as whether it is logged",
+        build: |rest| Some(Command::ShowDatabase(optional(rest)?)),
+    },
+    CommandLine {
+        words: &["set", "database"],
+        arguments: "DATABASE PROPERTY=VALUE",
+        help: "Sets a property of a database: logged=true or logged=false",
+        build: property,
     },
     CommandLine {
         words: &["load", "updall"],
@@ -103,6 +115,8 @@ pub enum Command {
     ShowServer,
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
+    ShowDatabase(String),
+    SetDatabase(SetProperty),
     UpdateViews(UpdateViews),
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
@@ -195,6 +209,14 @@ fn assignment(rest: &str) -> Option<Command> {
     let (name, value) = rest.split_once('=')?;
     let name = name.trim().to_owned();
     (!name.is_empty()).then(|| Command::SetConfiguration { name, value: value.trim().to_owned() })
+}
+
+/// A database's name has no blanks in it.
+fn property(rest: &str) -> Option<Command> {
+    let (database, assigned) = rest.split_once(char::is_whitespace)?;
+    let (name, value) = assigned.split_once('=')?;
+    let (database, name, value) = (database.to_owned(), name.trim().to_owned(), value.trim().to_owned());
+    (!name.is_empty()).then_some(Command::SetDatabase(SetProperty { database, name, value }))
 }
 
 /// What follows `-T` is a view's name, which may have blanks in it.

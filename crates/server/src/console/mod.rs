@@ -1,10 +1,12 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `load updall`, `tell`, `help`.
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `show database`, `set database`, `load updall`, `tell`, `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod command;
+mod database;
+mod log;
 mod pattern;
 mod server;
 mod settings;
@@ -14,13 +16,15 @@ mod tasks;
 
 use std::sync::Arc;
 
+use scrinium_database::Properties;
 use scrinium_statistics::{Snapshot, Tasks};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::{RunningConfiguration, SetError};
 
 pub use command::{COMMANDS, Command, CommandLine};
+pub use database::SetProperty;
 pub use server::ServerReport;
 
 /// What the console sees of the server.
@@ -48,6 +52,16 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String>;
+    /// What is set for a database as a whole.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn properties(&self, database: &str) -> Result<Properties, String>;
+    /// Sets properties of a database; returns all of them.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String>;
 }
 
 /// `load updall`: which views, and how.
@@ -155,6 +169,8 @@ impl Console {
             Command::SetConfiguration { name, value } => {
                 settings::set_configuration(parts.configuration(), &name, &value)
             }
+            Command::ShowDatabase(name) => database::show_database(parts, &name),
+            Command::SetDatabase(order) => database::set_database(parts, &order),
             Command::UpdateViews(order) => {
                 let databases = parts.update_views(&order).map_err(ConsoleError::NotFound)?;
                 Ok(Reply {
