@@ -18,7 +18,7 @@ use common::{Model, back_up, folder, open, options, read, read_restored, restore
 use proptest::prelude::*;
 use scrinium_backup::{BackupError, Quiet, Repository, Target, prune, prune_archive, verify, verify_archive};
 use scrinium_statistics::Registry;
-use scrinium_store::{Batch, Family, Store};
+use scrinium_store::{Batch, Family, LogError, LogStyle, Store, StoreError, StoreOptions};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -175,6 +175,32 @@ fn a_store_that_was_restored_goes_on_and_is_backed_up_beside_its_former_self() {
     let into = dir.path().join("again");
     restore_to(dir.path(), &into, Target::Latest).unwrap();
     assert_eq!(read_restored(&into).into_keys().collect::<Vec<_>>(), [&b"1"[..], b"3", b"other"]);
+}
+
+#[test]
+fn what_was_changed_outside_the_log_is_no_silent_gap() {
+    let dir = folder();
+    let store = open(dir.path());
+    put(&store, b"1", b"");
+    back_up(dir.path(), &store).unwrap();
+    store.close().unwrap();
+    let off = StoreOptions { log_archive: None, log_style: LogStyle::Off, ..options(dir.path()) };
+    let store = Store::open(off, &Registry::new()).unwrap();
+    put(&store, b"2", b"");
+    store.close().unwrap();
+    let store = open(dir.path());
+    put(&store, b"3", b"");
+    store.archive_log(Duration::from_secs(30)).unwrap();
+    let refused = restore_to(dir.path(), &dir.path().join("refused"), Target::Latest);
+    assert!(matches!(&refused, Err(BackupError::Store(StoreError::Log(LogError::Archive { .. })))), "{refused:?}");
+    // With a backup made since it goes on.
+    back_up(dir.path(), &store).unwrap();
+    put(&store, b"4", b"");
+    store.archive_log(Duration::from_secs(30)).unwrap();
+    drop(store);
+    let into = dir.path().join("restored");
+    restore_to(dir.path(), &into, Target::Latest).unwrap();
+    assert_eq!(read_restored(&into).into_keys().collect::<Vec<_>>(), [b"1", b"2", b"3", b"4"]);
 }
 
 #[test]

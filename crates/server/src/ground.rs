@@ -188,7 +188,7 @@ impl Ground {
     }
 
     fn database(&self, name: &str) -> Result<Arc<Database>, String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         databases.get(name).map_err(|error| format!("{name}: {error}"))
     }
 
