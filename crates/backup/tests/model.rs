@@ -192,7 +192,10 @@ fn what_was_changed_outside_the_log_is_no_silent_gap() {
     put(&store, b"3", b"");
     store.archive_log(Duration::from_secs(30)).unwrap();
     let refused = restore_to(dir.path(), &dir.path().join("refused"), Target::Latest);
-    assert!(matches!(&refused, Err(BackupError::Store(StoreError::Log(LogError::Archive { .. })))), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(BackupError::Store(StoreError::Log(LogError::Archive { .. })))),
+        "{refused:?}"
+    );
     // With a backup made since it goes on.
     back_up(dir.path(), &store).unwrap();
     put(&store, b"4", b"");

@@ -25,7 +25,7 @@ fn filled(disk: &Disk) -> Vec<(u64, u64, u64, usize, usize)> {
         let group: Vec<_> =
             (0..1 + next % 3).map(|index| record(next + index, 300 + (next as usize * 97) % 700)).collect();
         let payload: usize = group.iter().map(|bytes| bytes.len() + 4).sum();
-        let bytes = (40 + payload).next_multiple_of(8);
+        let bytes = (48 + payload).next_multiple_of(8);
         if offset + bytes > common::EXTENT_BYTES as usize {
             (extent, offset) = (extent + 1, 4096);
         }

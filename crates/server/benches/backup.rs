@@ -34,6 +34,7 @@ const CLIENTS: u64 = 8;
 const UPDATE_EVERY: u64 = 5;
 const ROUNDS: u64 = 3;
 const BEFORE: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(3);
 const FLAT_OUT: Duration = Duration::from_secs(3);
 /// Of the rate without think times; `SCRINIUM_PACE` for another.
 const PACE: f64 = 0.3;
@@ -133,6 +134,7 @@ fn dd(from: &Path, to: &Path, bytes: u64) -> f64 {
 #[derive(Default)]
 struct Found {
     full: Vec<f64>,
+    beside: Vec<f64>,
     device_reads: Vec<f64>,
     device_writes: Vec<f64>,
     device_copies: Vec<f64>,
@@ -174,6 +176,8 @@ fn measure(
     found.device_reads.push(dd(&one, Path::new("/dev/null"), device_bytes));
     found.device_copies.push(dd(&one, &two, device_bytes));
     drop(scratch);
+    // What dd wrote is being given back by the file system for a while.
+    sleep(SETTLE);
     let repository = folder();
     let (before, ()) = place.load(think, round << 2, || sleep(BEFORE));
     // The first while nobody works, to be compared with the device.
@@ -194,6 +198,7 @@ fn measure(
     let repository = folder();
     let (during, (full, took)) = place.load(think, round << 2 | 1, || back_up(connection, repository.path()));
     let rate = full["new_bytes"].as_f64().unwrap() / took.as_secs_f64() / MEGABYTE;
+    found.beside.push(rate);
     eprintln!("round {round}: {rate:.0} MB/s beside {} operations in {took:.1?}", during.len());
     found.before.push(percentile(&before, 0.99));
     found.during.push(percentile(&during, 0.99));
@@ -205,6 +210,8 @@ fn tell(found: &Found) {
     };
     let copy = Against::Measured("dd copying a file there (asked for: 0.7)", &found.device_copies);
     line("a full backup on the same device, speed", &found.full, "MB/s", copy);
+    let copy = Against::Measured("dd copying a file there (asked for: 0.7)", &found.device_copies);
+    line("the same beside 8 users, speed", &found.beside, "MB/s", copy);
     let write = Against::Measured("dd writing there", &found.device_writes);
     line("a full backup on the same device, speed", &found.full, "MB/s", write);
     let read = Against::Measured("dd reading there", &found.device_reads);
