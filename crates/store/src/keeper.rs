@@ -44,8 +44,7 @@ impl Core {
         health: Arc<Health>,
         progress: Arc<Progress>,
         committer: Committer,
-        archiving: Archiving,
-        style: LogStyle,
+        (style, archiving): (LogStyle, Archiving),
         (redo, bell): (Arc<Redo>, Arc<Bell>),
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {

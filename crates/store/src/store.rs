@@ -102,16 +102,9 @@ impl Store {
         let checkpoints = statistics.counter("Log.Checkpoints");
         let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
         let archiving = Archiving::new(&committer, archive_every.unwrap_or_default());
-        let core = Core::new(
-            tree,
-            health,
-            progress,
-            committer,
-            archiving,
-            if options.log_archive.is_some() { LogStyle::Archive } else { options.log_style },
-            (redo, bell),
-            checkpoints,
-        );
+        let style = if options.log_archive.is_some() { LogStyle::Archive } else { options.log_style };
+        let (log, shared) = ((style, archiving), (redo, bell));
+        let core = Core::new(tree, health, progress, committer, log, shared, checkpoints);
         let core = Arc::new(core);
         figures::register(&core, statistics);
         if core.style == LogStyle::Off {
