@@ -41,7 +41,15 @@ impl Server {
     /// If it does not within a minute.
     #[must_use]
     pub fn start(program: &str, settings: &[(&str, &str)]) -> Self {
-        let folder = folder();
+        Self::start_in(folder(), program, settings)
+    }
+
+    /// As [`Server::start`], with a folder that a server has used before.
+    ///
+    /// # Panics
+    /// If it does not answer within a minute.
+    #[must_use]
+    pub fn start_in(folder: TempDir, program: &str, settings: &[(&str, &str)]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -55,9 +63,27 @@ impl Server {
         while TcpStream::connect(address).is_err() {
             assert!(!process.has_ended(), "the server ended at once");
             assert!(began.elapsed() < Duration::from_secs(60), "the server did not start");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(2));
         }
         Self { process, address, folder }
+    }
+
+    /// Kills it with SIGKILL and gives its folder as it is then.
+    #[must_use]
+    pub fn kill(self) -> TempDir {
+        drop(self.process);
+        self.folder
+    }
+
+    /// A statistic, by its name; 0 if there is none.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    #[must_use]
+    pub fn statistic(connection: &mut Connection, name: &str) -> f64 {
+        let command = json!({"command": format!("show stat {name}")}).to_string();
+        let answer: Value = serde_json::from_str(connection.request("POST", "/_console", &command)).unwrap();
+        answer["data"]["statistics"][name].as_f64().unwrap_or_default()
     }
 
     /// A connection of the administrator.

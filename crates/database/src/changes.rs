@@ -99,7 +99,8 @@ impl Database {
         // Seen before the snapshot is taken, so that the snapshot has at least this change.
         let visible = self.visible_change_number();
         let snapshot = self.store().snapshot();
-        let last = self.last_change(&snapshot)?.max(visible);
+        let given_up_to = self.given_up_to(visible);
+        let last = self.last_change(&snapshot)?.max(visible).min(given_up_to);
         let since = match &query.since {
             Since::Beginning => 0,
             Since::Now => last,
@@ -120,7 +121,7 @@ impl Database {
             options,
             ids: query.ids.as_ref().map(|ids| ids.iter().cloned().collect()),
             from,
-            to: end,
+            to: end.min(keys::change(self.number(), given_up_to.saturating_add(1))),
             left: query.limit.unwrap_or(u64::MAX),
             reached: if query.descending { last } else { since.min(last) },
             last,

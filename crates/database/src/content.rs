@@ -151,6 +151,23 @@ impl Contents {
         Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
     }
 
+    /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
+    pub(crate) fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
+        let pin = self.pin(digest);
+        let Some(stored) = self.store.get(Family::Blob, &keys::content(digest))? else { return Ok(None) };
+        let record =
+            Record::decode(&stored).ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        let inner = Inner {
+            pin,
+            digest: *digest,
+            md5: record.md5,
+            length: record.length,
+            record: None,
+            written: AtomicBool::new(true),
+        };
+        Ok(Some(Content { inner: Arc::new(inner) }))
+    }
+
     /// The content of a stored attachment, for another document to refer to.
     pub(crate) fn share(&self, attachment: &crate::leaf::StoredAttachment) -> Result<Content> {
         let pin = self.pin(&attachment.digest);

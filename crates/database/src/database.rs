@@ -15,6 +15,7 @@ use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::properties::Properties;
 use crate::view::Views;
 use crate::writer::{Writer, kept_for};
 
@@ -33,6 +34,8 @@ pub struct Database {
     /// `None`: not yet read.
     pub(crate) access_list: RwLock<Option<Option<Arc<AccessList>>>>,
     pub(crate) views: Views,
+    /// Whether its changes go through the log; changed under the writer's lock only.
+    pub(crate) logged: AtomicBool,
     /// Set when the database is dropped, so that those who still hold it stop.
     dropped: AtomicBool,
 }
@@ -67,6 +70,7 @@ impl Database {
         // Read before the header: a write that fails in between is noticed by the first update.
         let failures = common.store.failures();
         let header = read_header(&common.store, number)?;
+        let properties = Properties::read(&common.store, number, &header.name)?;
         Ok(Self {
             number,
             uuid: header.uuid,
@@ -78,6 +82,7 @@ impl Database {
             security: RwLock::default(),
             access_list: RwLock::default(),
             views: Views::default(),
+            logged: AtomicBool::new(properties.logged),
             dropped: AtomicBool::new(false),
         })
     }
@@ -112,7 +117,9 @@ impl Database {
     /// [`DatabaseError::NotFound`] if it was dropped meanwhile, and what the store reports.
     pub fn info(&self) -> Result<DatabaseInfo> {
         self.check_there()?;
-        let header = read_header(self.store(), self.number)?;
+        let visible = self.visible_change_number();
+        let mut header = read_header(self.store(), self.number)?;
+        header.change_number = header.change_number.min(self.given_up_to(visible));
         let sizes = self.sizes_of(&header)?;
         Ok(DatabaseInfo {
             uuid: hex(&header.uuid),
@@ -174,7 +181,8 @@ impl Database {
         Ok(writer)
     }
 
-    /// Puts a batch that was made under the writer's lock into the log. `done` is called once it is
+    /// Puts a batch that was made under the writer's lock into the log, or, if the database is not logged, past it
+    /// into its files. `done` is called once it is
     /// durable and visible, or has failed.
     pub(crate) fn submit(
         self: &Arc<Self>,
@@ -186,7 +194,11 @@ impl Database {
         let database = Arc::clone(self);
         let change_number = writer.header.change_number;
         let has_designs = writer.header.design_count != 0;
-        let commit = self.store().submit_after(writer.failures, batch)?;
+        let commit = if self.properties().logged {
+            self.store().submit_after(writer.failures, batch)?
+        } else {
+            self.store().submit_unlogged_after(writer.failures, batch)?
+        };
         commit.then(move |stored| {
             if stored {
                 database.visible.send_if_modified(|visible| {
@@ -208,7 +220,12 @@ impl Database {
     pub(crate) fn drop_with(&self, batch: Batch) -> Result<()> {
         let writer = self.writer.lock();
         self.check_there()?;
-        self.store().commit(batch)?;
+        // Behind the updates that still wait, or they would bring back what is removed.
+        if self.properties().logged {
+            self.store().commit(batch)?;
+        } else {
+            self.store().commit_unlogged(batch)?;
+        }
         self.dropped.store(true, Ordering::Release);
         drop(writer);
         // Whoever waits for changes looks again, and finds the database gone.

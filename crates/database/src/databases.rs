@@ -1,6 +1,6 @@
 //! All databases of a server, by name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -118,6 +118,20 @@ struct Shared {
     idle: Cache<String, Arc<Database>>,
     /// Held while a database is made or dropped.
     catalog: Mutex<()>,
+    /// Numbers of databases that are brought in: on disk they look like ones that were dropped.
+    adopting: Arc<Mutex<HashSet<u32>>>,
+}
+
+/// Keeps what is brought in from being cleared away.
+pub(crate) struct Adopting {
+    number: u32,
+    adopting: Arc<Mutex<HashSet<u32>>>,
+}
+
+impl Drop for Adopting {
+    fn drop(&mut self) {
+        self.adopting.lock().remove(&self.number);
+    }
 }
 
 /// Which names [`Databases::names`] gives, in byte order.
@@ -167,6 +181,7 @@ impl Databases {
             open: Mutex::default(),
             idle: Cache::new(IDLE_DATABASES),
             catalog: Mutex::default(),
+            adopting: Arc::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -228,17 +243,8 @@ impl Databases {
         names::validate(name)?;
         let _catalog = self.shared.catalog.lock();
         let store = &self.shared.common.store;
-        if store.contains(Family::Meta, &keys::database_by_name(name))? {
-            return Err(DatabaseError::Exists {
-                reason: "The database could not be created, the file already exists.".to_owned(),
-            });
-        }
-        let number = match store.get(Family::Meta, keys::NEXT_NUMBER)? {
-            None => 1,
-            Some(bytes) => {
-                number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))?
-            }
-        };
+        self.check_free(name)?;
+        let number = self.next_number()?;
         let header = Header::new(name, rand::random(), now_ms());
         let mut batch = Batch::new();
         batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
@@ -246,6 +252,54 @@ impl Databases {
         batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
         store.commit(batch)?;
         self.get(name)
+    }
+
+    pub(crate) fn check_free(&self, name: &str) -> Result<()> {
+        if self.store().contains(Family::Meta, &keys::database_by_name(name))? {
+            return Err(DatabaseError::Exists {
+                reason: "The database could not be created, the file already exists.".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn next_number(&self) -> Result<u32> {
+        match self.store().get(Family::Meta, keys::NEXT_NUMBER)? {
+            None => Ok(1),
+            Some(bytes) => {
+                number_of(&bytes).ok_or_else(|| DatabaseError::damaged("next number", "databases"))
+            }
+        }
+    }
+
+    /// Takes a number for a database that is brought in. It has a header, so that contents are kept for it, and no
+    /// name; what is written under it is cleared away after a crash, or once the answer's second part is dropped.
+    pub(crate) fn reserve_number(&self, header: &Header) -> Result<(u32, Adopting)> {
+        let _catalog = self.shared.catalog.lock();
+        let number = self.next_number()?;
+        self.shared.adopting.lock().insert(number);
+        let adopting = Adopting { number, adopting: Arc::clone(&self.shared.adopting) };
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::header(number), &header.encode());
+        batch.put(Family::Meta, &keys::dropped(number), &[]);
+        batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
+        self.store().commit(batch)?;
+        Ok((number, adopting))
+    }
+
+    /// Makes a database that was brought in one of this server.
+    pub(crate) fn give_name(&self, number: u32, name: &str) -> Result<Arc<Database>> {
+        let _catalog = self.shared.catalog.lock();
+        self.check_free(name)?;
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
+        batch.delete(Family::Meta, &keys::dropped(number));
+        self.store().commit(batch)?;
+        self.get(name)
+    }
+
+    pub(crate) fn contents(&self) -> &Contents {
+        &self.shared.common.contents
     }
 
     /// The database called `name`.
@@ -298,6 +352,7 @@ impl Databases {
         batch.delete(Family::Meta, &keys::header(database.number()));
         batch.delete(Family::Meta, &keys::security(database.number()));
         batch.delete(Family::Meta, &keys::compaction(database.number()));
+        batch.delete(Family::Meta, &keys::properties(database.number()));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         let mut open = self.shared.open.lock();
@@ -372,11 +427,19 @@ impl Databases {
         while let Some((key, _)) = cursor.next()? {
             numbers.extend(key.get(1..).and_then(number_of));
         }
-        for number in &numbers {
-            self.purge(*number)?;
+        let mut purged = 0;
+        for number in numbers {
+            // First the one, then the other: what was brought in meanwhile is not dropped any more.
+            if self.shared.adopting.lock().contains(&number)
+                || !self.store().contains(Family::Meta, &keys::dropped(number))?
+            {
+                continue;
+            }
+            self.purge(number)?;
+            purged += 1;
         }
         crate::folder::purge::purge_dropped(&self.shared.common.store)?;
-        Ok(numbers.len())
+        Ok(purged)
     }
 
     /// Notes the contents of a dropped database as collectable, then removes its ranges.
@@ -406,7 +469,10 @@ impl Databases {
         for family in [Family::Point, Family::Scan, Family::Churn] {
             batch.delete_range(family, &from, &to);
         }
-        batch.delete(Family::Meta, &keys::dropped(number));
+        // One that was brought in only in part has these as well.
+        for key in [keys::header, keys::security, keys::access_list, keys::dropped] {
+            batch.delete(Family::Meta, &key(number));
+        }
         store.commit(batch)?;
         crate::view::drop_all(store, number)
     }
@@ -423,7 +489,7 @@ fn server_uuid(store: &Store) -> Result<String> {
     Ok(crate::content::hex(&uuid))
 }
 
-fn number_of(bytes: &[u8]) -> Option<u32> {
+pub(crate) fn number_of(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 

@@ -150,7 +150,7 @@ impl From<StoreError> for DatabaseError {
     fn from(error: StoreError) -> Self {
         let reason = error.to_string();
         match error {
-            StoreError::Full => Self::Full { reason },
+            StoreError::Full | StoreError::LogAtLimit(_) => Self::Full { reason },
             StoreError::Failed { .. } => Self::Unavailable { reason },
             _ => Self::Internal { reason },
         }

@@ -14,6 +14,7 @@
 //! | Meta | `16` number | `_security`, as JSON |
 //! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
 //! | Meta | `19` number | [`crate::compact::record::CompactionRecord`] |
+//! | Meta | `1a` number | [`crate::properties::Properties`], as JSON; absent where nothing was set |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -113,6 +114,10 @@ pub(crate) fn purged_range(number: u32) -> (Vec<u8>, Vec<u8>) {
 /// The folders of a database.
 pub(crate) fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'F', &[]), with_number(number, b'F' + 1, &[]))
+}
+
+pub(crate) fn properties(number: u32) -> Vec<u8> {
+    meta(0x1a, &number.to_be_bytes())
 }
 
 /// All keys that begin with the number of a database, in any family but Meta.

@@ -7,6 +7,7 @@
 //! It knows nothing of protocols and nothing of mail.
 
 mod access;
+mod adopt;
 mod attachment;
 mod changes;
 mod collation;
@@ -28,6 +29,7 @@ mod keys;
 mod leaf;
 mod local;
 mod names;
+mod properties;
 mod query;
 mod read;
 mod rows;
@@ -59,6 +61,7 @@ pub use folder::members::{
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use inspect::{Inspection, RawRecord};
+pub use properties::Properties;
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};

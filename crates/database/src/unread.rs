@@ -178,6 +178,7 @@ impl Database {
         let to = keys::successor(&keys::mark_changes(self.number(), person));
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let given_up_to = self.given_up_to(visible);
         let mut changes: Vec<MarkedChange> = Vec::new();
         let mut more = false;
         while let Some((key, stored)) = cursor.next()? {
@@ -188,6 +189,9 @@ impl Database {
             let change = keys::change_number_of(key).zip(MarkChange::decode(stored));
             let (change_number, MarkChange { read, id }) =
                 change.ok_or_else(|| DatabaseError::damaged("change of a mark", person))?;
+            if change_number > given_up_to {
+                break;
+            }
             changes.push(MarkedChange { change_number, id, read });
         }
         let reached = changes.last().map_or(since, |change| change.change_number);

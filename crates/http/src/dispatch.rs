@@ -161,7 +161,9 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
         Special::Changes => "GET,POST,HEAD",
         Special::AccessList => "DELETE,GET,PUT",
         Special::PurgedInfos => "GET",
-        Special::RevisionLimit | Special::Security | Special::PurgedInfosLimit => "PUT,GET",
+        Special::RevisionLimit | Special::Security | Special::Properties | Special::PurgedInfosLimit => {
+            "PUT,GET"
+        }
         Special::Index => "GET,POST",
         _ => "POST",
     };
@@ -183,6 +185,8 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
         (Special::RevisionLimit, "PUT") => settings::set_revision_limit(context, database, body).await,
         (Special::Security, "GET") => settings::security(context, database).await,
         (Special::Security, "PUT") => settings::set_security(context, database, body).await,
+        (Special::Properties, "GET") => settings::properties(context, database).await,
+        (Special::Properties, "PUT") => settings::set_properties(context, database, body).await,
         (Special::AccessList, "GET") => access_list::get(context, database).await,
         (Special::AccessList, "PUT") => access_list::put(context, database, body).await,
         (Special::AccessList, "DELETE") => access_list::delete(context, database).await,

@@ -2,7 +2,7 @@
 
 use http::{Response, StatusCode};
 use scrinium_database::Level;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::access;
 use crate::body::{RequestBody, parse_json};
@@ -58,6 +58,33 @@ pub(crate) async fn set_security(
         })
         .await?;
     Ok(response::ok(StatusCode::OK))
+}
+
+/// `GET /{db}/_properties`.
+pub(crate) async fn properties(context: &Context, database: &str) -> Result<Response<Body>> {
+    let properties = context
+        .with_database(database, Level::Reader, |database| Ok(database.properties().to_json()))
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &properties))
+}
+
+/// `PUT /{db}/_properties` with those that are to be changed; answers with all of them. What is set here is felt by the
+/// users of other databases too, so it is for administrators of the server.
+pub(crate) async fn set_properties(
+    context: &Context,
+    database: &str,
+    body: &mut RequestBody,
+) -> Result<Response<Body>> {
+    context.require_administrator()?;
+    let wish: Map<String, Value> = parse_json(&body.collect(&context.headers).await?.bytes)?;
+    let properties = context
+        .with_database(database, Level::Manager, move |database| {
+            let properties = database.properties().changed(&wish)?;
+            database.set_properties(properties)?;
+            Ok(properties.to_json())
+        })
+        .await?;
+    Ok(response::json_value(StatusCode::OK, &properties))
 }
 
 /// `POST /{db}/_view_cleanup`: removes indexes that no design document has.

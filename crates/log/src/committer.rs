@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
@@ -12,7 +13,7 @@ use scrinium_statistics::Registry;
 use crate::frame::RECORD_OVERHEAD;
 use crate::group::Outcome;
 use crate::measures::Measures;
-use crate::{Commit, Log, LogError, Sequence};
+use crate::{Archive, Commit, Log, LogError, Sequence};
 
 /// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
 /// large write. A larger record makes a group of its own.
@@ -21,6 +22,9 @@ const GROUP_BYTES: usize = 4 << 20;
 /// After so many groups of one record, whoever commits is taken to be the only one. A few are not enough:
 /// with several writers groups of one occur now and then, and then it is better to wait for the others.
 const LONE_GROUPS: u32 = 16;
+
+/// How long those who commit wait for the archive when the log has its largest size, before they are refused.
+const ARCHIVE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
@@ -32,6 +36,24 @@ pub trait Apply: Send + 'static {
     /// # Errors
     /// A message; the committer then refuses everything until the log is opened anew.
     fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String>;
+
+    /// Makes everything that was applied durable without the log; answers with the last record of the log that is
+    /// thereby no longer needed.
+    ///
+    /// # Errors
+    /// Why it could not be done; nothing is lost then.
+    fn make_durable(&mut self) -> Result<Sequence, String> {
+        Err("nothing but the log makes records durable".to_owned())
+    }
+
+    /// Applies records that are in no log, in order, and makes them durable, with all that was applied before.
+    ///
+    /// # Errors
+    /// A message; the committer then refuses everything until the log is opened anew.
+    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), String> {
+        let _ = records;
+        Err("nothing but the log makes records durable".to_owned())
+    }
 }
 
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.
@@ -42,6 +64,8 @@ pub struct Committer {
     /// `None` once it was stopped.
     engine: Arc<Mutex<Option<Engine>>>,
     thread: Option<JoinHandle<()>>,
+    archive: Option<Archive>,
+    log_key: u64,
 }
 
 #[derive(Debug)]
@@ -62,6 +86,13 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     groups: VecDeque<Group>,
+    /// Of records that stay out of the log. All of them are taken at once, since they share what makes them
+    /// durable.
+    unlogged: VecDeque<Group>,
+    /// Whose turn it is when both wait.
+    unlogged_next: bool,
+    /// Whether the log is still where it was is to be looked at.
+    check: bool,
     waiting_bytes: usize,
     release_before: Option<Sequence>,
     failure: Option<LogError>,
@@ -79,9 +110,18 @@ struct Group {
     outcome: Arc<Outcome>,
 }
 
+/// Whether a record goes into the log.
+#[derive(Clone, Copy, Debug)]
+enum Line {
+    Logged,
+    Unlogged,
+}
+
 enum Work {
     Group(Group),
+    Unlogged(VecDeque<Group>),
     Release(Sequence),
+    Check,
     Nothing,
     Stop,
 }
@@ -100,7 +140,8 @@ impl Committer {
             group_bytes: GROUP_BYTES.min(log.options().largest_record_bytes()),
             max_record_bytes: log.options().max_record_bytes,
         });
-        let measures = Measures::register(statistics, log.extents());
+        let measures = Measures::register(statistics, &log);
+        let (archive, log_key) = (log.archive(), log.key());
         let engine = Engine { shared: shared.clone(), log, apply: Box::new(apply), measures };
         let engine = Arc::new(Mutex::new(Some(engine)));
         let run = {
@@ -111,7 +152,7 @@ impl Committer {
         if let Err(error) = &thread {
             shared.fail(format!("no thread for its commits: {error}").into());
         }
-        Self { shared, engine, thread: thread.ok() }
+        Self { shared, engine, thread: thread.ok(), archive, log_key }
     }
 
     /// Hands a record over. The order of calls is the order in the log and of application. Blocks the thread
@@ -120,7 +161,7 @@ impl Committer {
     /// # Errors
     /// [`LogError::TooLarge`]; [`LogError::Failed`] after a failure; [`LogError::Stopped`].
     pub fn submit(&self, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, None)
+        self.hand_over(record, Line::Logged, None)
     }
 
     /// As [`Committer::submit`], unless a record was refused since [`Committer::failures`] was `failures`: one that
@@ -129,7 +170,21 @@ impl Committer {
     /// # Errors
     /// As [`Committer::submit`], and why the last record was refused.
     pub fn submit_after(&self, failures: u64, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Some(failures))
+        self.hand_over(record, Line::Logged, Some(failures))
+    }
+
+    /// As [`Committer::submit_after`] (or [`Committer::submit`], without `failures`) for a record that stays out of
+    /// the log: it is answered when it is durable where it was applied. Such records take effect in the order
+    /// of calls among themselves, and so do those of the log; of two that are not of one kind the later takes effect
+    /// after the earlier only if that was answered before. All that wait become durable together.
+    ///
+    /// What was visible when a record was submitted is durable before the record is, of whichever kind: the log is
+    /// not written while records that are not in it are applied and not yet durable.
+    ///
+    /// # Errors
+    /// As [`Committer::submit_after`].
+    pub fn submit_unlogged(&self, failures: Option<u64>, record: Bytes) -> Result<Commit, LogError> {
+        self.hand_over(record, Line::Unlogged, failures)
     }
 
     /// How often records were refused or failed after they were taken. When it changes, all that were taken before
@@ -139,7 +194,7 @@ impl Committer {
         self.shared.failures.load(Ordering::Acquire)
     }
 
-    fn hand_over(&self, record: Bytes, failures: Option<u64>) -> Result<Commit, LogError> {
+    fn hand_over(&self, record: Bytes, line: Line, failures: Option<u64>) -> Result<Commit, LogError> {
         self.check_size(&record)?;
         let waiting = record.len() + WAITING_OVERHEAD;
         let mut queue = self.shared.queue.lock();
@@ -152,8 +207,8 @@ impl Committer {
         if failures.is_some_and(|failures| failures != queue.failures) {
             return Err(queue.last_refusal.clone().unwrap_or(LogError::Stopped));
         }
-        let idle = queue.groups.is_empty();
-        let commit = queue.add(record, waiting, self.shared.group_bytes);
+        let idle = queue.is_idle();
+        let commit = queue.add(record, line, waiting, self.shared.group_bytes);
         drop(queue);
         // Where groups wait already, the thread is awake or about to be.
         if idle {
@@ -173,7 +228,7 @@ impl Committer {
             let queue = self.shared.queue.lock();
             // What was submitted before must be written before: it waits in the queue, or it is being
             // written by whoever holds the engine.
-            if queue.groups.is_empty()
+            if queue.is_idle()
                 && queue.failure.is_none()
                 && let Some(mut engine) = self.engine.try_lock()
                 && let Some(engine) = engine.as_mut()
@@ -195,6 +250,31 @@ impl Committer {
     pub fn release_before(&self, sequence: Sequence) {
         let mut queue = self.shared.queue.lock();
         queue.release_before = queue.release_before.max(Some(sequence));
+        self.shared.work.notify_one();
+    }
+
+    /// Has what is written of the last extent copied into the archive; see [`Log::archive_tail`]. Waits while a
+    /// group is written.
+    #[must_use]
+    pub fn archive_tail(&self) -> Option<Sequence> {
+        self.engine.lock().as_mut()?.log.archive_tail()
+    }
+
+    /// The archive, if there is one.
+    #[must_use]
+    pub fn archive(&self) -> Option<Archive> {
+        self.archive.clone()
+    }
+
+    /// See [`Log::key`].
+    #[must_use]
+    pub fn log_key(&self) -> u64 {
+        self.log_key
+    }
+
+    /// Has the thread make sure that the log is still where it was; if not, the committer has failed.
+    pub fn check_there(&self) {
+        self.shared.queue.lock().check = true;
         self.shared.work.notify_one();
     }
 
@@ -244,19 +324,32 @@ impl Queue {
         self.waiting_bytes == 0 || self.waiting_bytes + waiting <= queue_bytes || self.failure.is_some()
     }
 
-    fn add(&mut self, record: Bytes, waiting: usize, group_bytes: usize) -> Commit {
+    /// Whether no record waits, of either kind.
+    fn is_idle(&self) -> bool {
+        self.groups.is_empty() && self.unlogged.is_empty()
+    }
+
+    fn has_work(&self) -> bool {
+        !self.is_idle() || self.release_before.is_some() || self.check
+    }
+
+    fn add(&mut self, record: Bytes, line: Line, waiting: usize, group_bytes: usize) -> Commit {
         self.waiting_bytes += waiting;
-        let mut group = match self.groups.pop_back() {
+        let groups = match line {
+            Line::Logged => &mut self.groups,
+            Line::Unlogged => &mut self.unlogged,
+        };
+        let mut group = match groups.pop_back() {
             Some(group) if group.bytes + waiting <= group_bytes => group,
             full => {
-                self.groups.extend(full);
+                groups.extend(full);
                 Group::default()
             }
         };
         let commit = Commit::new(group.outcome.clone(), group.records.len() as u64);
         group.records.push(record);
         group.bytes += waiting;
-        self.groups.push_back(group);
+        groups.push_back(group);
         commit
     }
 }
@@ -264,7 +357,7 @@ impl Queue {
 impl Shared {
     fn wait_for_work(&self) {
         let mut queue = self.queue.lock();
-        while queue.groups.is_empty() && queue.release_before.is_none() && !queue.stopping {
+        while !queue.has_work() && !queue.stopping {
             self.work.wait(&mut queue);
         }
     }
@@ -274,6 +367,18 @@ impl Shared {
         // First, since under load there is always a group; it costs next to nothing.
         if let Some(sequence) = queue.release_before.take() {
             return Work::Release(sequence);
+        }
+        if std::mem::take(&mut queue.check) {
+            return Work::Check;
+        }
+        let unlogged = !queue.unlogged.is_empty() && (queue.unlogged_next || queue.groups.is_empty());
+        queue.unlogged_next = !unlogged;
+        if unlogged {
+            let groups = std::mem::take(&mut queue.unlogged);
+            queue.waiting_bytes -= groups.iter().map(|group| group.bytes).sum::<usize>();
+            drop(queue);
+            self.space.notify_all();
+            return Work::Unlogged(groups);
         }
         if let Some(group) = queue.groups.pop_front() {
             queue.waiting_bytes -= group.bytes;
@@ -298,7 +403,8 @@ impl Shared {
             queue.waiting_bytes = 0;
             queue.failures += 1;
             queue.last_refusal = Some(error.clone());
-            std::mem::take(&mut queue.groups)
+            let groups = std::mem::take(&mut queue.groups);
+            groups.into_iter().chain(std::mem::take(&mut queue.unlogged))
         };
         self.space.notify_all();
         for group in groups {
@@ -320,15 +426,15 @@ struct Engine {
 /// Answers what would otherwise be waited for without end, should the thread panic.
 struct Watch<'a> {
     shared: &'a Shared,
-    current: Option<&'a Outcome>,
+    current: &'a [Group],
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let reason: Arc<str> = "a thread panicked while it committed".into();
-            if let Some(outcome) = self.current {
-                outcome.answer(Err(LogError::Failed { reason: reason.clone() }));
+            for group in self.current {
+                group.outcome.answer(Err(LogError::Failed { reason: reason.clone() }));
             }
             self.shared.fail(reason);
         }
@@ -345,6 +451,8 @@ fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
         // overtake it.
         match shared.next_work() {
             Work::Group(group) => engine.commit(&group),
+            Work::Unlogged(mut groups) => engine.commit_unlogged(groups.make_contiguous()),
+            Work::Check => engine.check_there(),
             // A failed log refuses it, which is said to everyone else already.
             Work::Release(sequence) => drop(engine.log.release_before(sequence)),
             Work::Nothing => {}
@@ -362,15 +470,43 @@ fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
 impl Engine {
     fn commit(&mut self, group: &Group) {
         let shared = self.shared.clone();
-        let _watch = Watch { shared: &shared, current: Some(&group.outcome) };
+        let _watch = Watch { shared: &shared, current: std::slice::from_ref(group) };
         let answer = self.settle(&group.records);
         group.outcome.answer(answer);
     }
 
     fn commit_alone(&mut self, record: &Bytes) -> Result<Sequence, LogError> {
         let shared = self.shared.clone();
-        let _watch = Watch { shared: &shared, current: None };
+        let _watch = Watch { shared: &shared, current: &[] };
         self.settle(std::slice::from_ref(record))
+    }
+
+    /// Applies what stays out of the log, and makes it durable at once.
+    fn commit_unlogged(&mut self, groups: &[Group]) {
+        let shared = self.shared.clone();
+        let _watch = Watch { shared: &shared, current: groups };
+        let timer = self.measures.start_unlogged();
+        let mut records = groups.iter().flat_map(|group| &group.records);
+        let applied = self.apply.apply_unlogged(&mut records);
+        drop(timer);
+        let answer = match applied {
+            Ok(()) => {
+                self.measures.unlogged(groups.iter().map(|group| group.records.len()).sum());
+                Ok(self.log.last())
+            }
+            Err(reason) => {
+                let reason: Arc<str> = reason.into();
+                self.shared.fail(reason.clone());
+                Err(LogError::Failed { reason })
+            }
+        };
+        groups.iter().for_each(|group| group.outcome.answer(answer.clone()));
+    }
+
+    fn check_there(&mut self) {
+        if let Err(error) = self.log.check_there() {
+            self.shared.fail(error.to_string().into());
+        }
     }
 
     /// Writes a group; an error is also that of what comes after.
@@ -381,7 +517,9 @@ impl Engine {
         let answer = self.write(records);
         match &answer {
             Ok(_) => {}
-            Err(full @ LogError::Full { .. }) => self.shared.refuse_waiting(full),
+            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => {
+                self.shared.refuse_waiting(full);
+            }
             Err(error) => self.shared.fail(error.to_string().into()),
         }
         answer
@@ -389,7 +527,20 @@ impl Engine {
 
     fn write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
         let timer = self.measures.start_sync();
-        let last = self.log.append(records)?;
+        let last = match self.log.append(records) {
+            Err(LogError::AtLimit { dir, max_bytes, .. }) => {
+                // Those who commit wait for it, rather than be refused.
+                self.measures.waited();
+                let settled = self.apply.make_durable();
+                let settled =
+                    settled.map_err(|reason| LogError::AtLimit { dir, max_bytes, reason: reason.into() })?;
+                let settled = Sequence(settled.0.saturating_add(1));
+                self.log.wait_for_archive(settled, ARCHIVE_WITHIN);
+                self.log.release_before(settled)?;
+                self.log.append(records)?
+            }
+            appended => appended?,
+        };
         drop(timer);
         self.measures.group(records);
         self.shared.last_synced.store(last.0, Ordering::Release);

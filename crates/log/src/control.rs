@@ -20,7 +20,10 @@ pub(crate) const NAME: &str = "log.control";
 const UNFINISHED: &str = "log.control.new";
 
 /// The format of a whole log that this release writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
+
+/// Its frames tell no time. Opening makes such a log one of the newest format, since frames that do follow.
+const FIRST_FORMAT: u32 = 1;
 
 /// Magic, format and checksum keep their places in every later format, so that a newer one can be told
 /// from a damaged one.
@@ -80,7 +83,7 @@ impl Control {
             return None;
         }
         let format = fields.get_u32_le();
-        if format != FORMAT {
+        if !(FIRST_FORMAT..=FORMAT).contains(&format) {
             return Some((format, None));
         }
         fields.advance(4);
@@ -123,13 +126,28 @@ impl ControlFile {
 
     /// Opens the control file and mends a copy that is damaged or behind; `None` if there is no file.
     pub(crate) fn open(system: &dyn System, dir: &Path) -> Result<Option<Self>, LogError> {
+        let Some((mut control, agree)) = Self::open_as(system, dir, Access::Write)? else { return Ok(None) };
+        if !agree {
+            control.write_both()?;
+        }
+        Ok(Some(control))
+    }
+
+    /// What the control file says, without changing anything; `None` if there is no file.
+    pub(crate) fn look(system: &dyn System, dir: &Path) -> Result<Option<Control>, LogError> {
+        Ok(Self::open_as(system, dir, Access::Read)?.map(|(control, _)| control.content))
+    }
+
+    /// Also tells whether both copies are whole and the same.
+    fn open_as(system: &dyn System, dir: &Path, access: Access) -> Result<Option<(Self, bool)>, LogError> {
         let path = dir.join(NAME);
-        let file = match system.open(&path, Access::Write, false) {
+        let file = match system.open(&path, access, false) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| LogError::io("open", &path, error))?,
         };
         let mut block = AlignedBuffer::new(BLOCK);
         let mut copies = Vec::with_capacity(2);
+        let mut older = false;
         for offset in [0, BLOCK_BYTES] {
             block.bytes_mut().fill(0);
             read_full(&*file, block.bytes_mut(), offset)
@@ -138,9 +156,10 @@ impl ControlFile {
             if let Some((found, None)) = copy {
                 return Err(LogError::NewerFormat { file: path, found, supported: FORMAT });
             }
+            older |= copy.as_ref().is_some_and(|(format, _)| *format != FORMAT);
             copies.push(copy.and_then(|(_, content)| content));
         }
-        let agree = copies.iter().all(|copy| Some(copy) == copies.first());
+        let agree = !older && copies.iter().all(|copy| Some(copy) == copies.first());
         let Some(content) = copies.into_iter().flatten().max_by_key(|copy| copy.generation) else {
             return Err(LogError::Damaged {
                 file: path,
@@ -148,11 +167,7 @@ impl ControlFile {
                 problem: "both of its copies are unreadable",
             });
         };
-        let mut control = Self { path, file, block, content };
-        if !agree {
-            control.write_both()?;
-        }
-        Ok(Some(control))
+        Ok(Some((Self { path, file, block, content }, agree)))
     }
 
     pub(crate) fn content(&self) -> &Control {

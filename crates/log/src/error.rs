@@ -22,8 +22,8 @@ pub enum LogError {
     },
     /// Bytes that had been written and synced are no longer what they were.
     #[error(
-        "the transaction log is damaged at byte {offset} of {}: {problem}; restore the log and its store \
-         from a backup, or copy the file back from a mirror",
+        "the transaction log is damaged at byte {offset} of {}: {problem}; put the file back from a mirror or a \
+         backup, or run `scrinium log verify` and then `scrinium log salvage` (docs/logging.md)",
         file.display()
     )]
     Damaged {
@@ -35,7 +35,11 @@ pub enum LogError {
         problem: &'static str,
     },
     /// A file that the control file names is not there.
-    #[error("the transaction log lacks {}; put it back, or restore the log from a backup", file.display())]
+    #[error(
+        "the transaction log lacks {}; put it back from a mirror or a backup, or run `scrinium log verify` and \
+         then `scrinium log salvage` (docs/logging.md)",
+        file.display()
+    )]
     Missing {
         /// The file that is not there.
         file: PathBuf,
@@ -70,8 +74,22 @@ pub enum LogError {
         /// The size of the extent that did not fit.
         needed_bytes: u64,
     },
+    /// The log has its largest size and could not be emptied. Nothing was written; commits are taken again
+    /// once it could.
+    #[error(
+        "the transaction log in {} has its largest size of {max_bytes} bytes and could not be emptied: {reason}",
+        dir.display()
+    )]
+    AtLimit {
+        /// The log's directory.
+        dir: PathBuf,
+        /// The largest size that it may have.
+        max_bytes: u64,
+        /// Why what it holds is still needed.
+        reason: Arc<str>,
+    },
     /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
-    #[error("the transaction log stopped after a failure ({reason}); restart the server")]
+    #[error("the transaction log stopped after a failure ({reason}); restart the server (docs/logging.md)")]
     Failed {
         /// The first failure.
         reason: Arc<str>,
@@ -93,6 +111,14 @@ pub enum LogError {
         first: Sequence,
         /// The number that the next record will get.
         next: Sequence,
+    },
+    /// The archive of the log takes nothing, or lacks something. The log keeps what is not archived.
+    #[error("the archive of the transaction log in {}: {reason}", dir.display())]
+    Archive {
+        /// The archive's folder.
+        dir: PathBuf,
+        /// What is wrong.
+        reason: String,
     },
     /// The committer was stopped.
     #[error("the transaction log was closed")]

@@ -3,8 +3,11 @@
 use bytes::{Buf, BufMut, Bytes};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// Bytes before the payload.
-pub(crate) const HEADER_BYTES: usize = 40;
+/// Bytes before the payload. Every frame is at least this long, also one of the first version.
+pub(crate) const HEADER_BYTES: usize = 48;
+
+/// Bytes before the payload in frames of the first version, which tell no time.
+const FIRST_HEADER_BYTES: usize = 40;
 
 /// Frames begin at multiples of this.
 pub(crate) const FRAME_ALIGNMENT: usize = 8;
@@ -15,7 +18,8 @@ pub(crate) const RECORD_OVERHEAD: usize = 4;
 /// What a frame begins with.
 pub(crate) const MAGIC: [u8; 4] = *b"SFRM";
 
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+const FIRST_VERSION: u16 = 1;
 
 /// The checksums' seed of the frame at one place of one log: the same bytes are a frame nowhere else, so
 /// that neither a reused extent's old frames nor a record that holds a copy of a log can be taken for one.
@@ -32,7 +36,7 @@ impl Seed {
     }
 }
 
-/// The first 40 bytes of a frame.
+/// What stands before the payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     /// Number of the first record.
@@ -41,12 +45,14 @@ pub(crate) struct FrameHeader {
     pub(crate) records: u32,
     /// Length of the payload without its padding.
     pub(crate) payload_bytes: u32,
+    /// When it was written, in milliseconds since 1970; frames of the first version do not tell.
+    pub(crate) time_ms: Option<u64>,
     payload_checksum: u64,
 }
 
 impl FrameHeader {
     /// The header for a group; `None` if it is empty or too large for a frame's length field.
-    pub(crate) fn of(first: u64, records: &[Bytes], seed: Seed) -> Option<Self> {
+    pub(crate) fn of(first: u64, records: &[Bytes], time_ms: u64, seed: Seed) -> Option<Self> {
         let payload_bytes = u32::try_from(payload_bytes(records)).ok()?;
         let count = u32::try_from(records.len()).ok().filter(|count| *count > 0)?;
         let mut checksum = Xxh3::with_seed(seed.0);
@@ -54,7 +60,13 @@ impl FrameHeader {
             checksum.update(&length_of(record));
             checksum.update(record);
         }
-        Some(Self { first, records: count, payload_bytes, payload_checksum: checksum.digest() })
+        let payload_checksum = checksum.digest();
+        Some(Self { first, records: count, payload_bytes, time_ms: Some(time_ms), payload_checksum })
+    }
+
+    /// Where the payload begins.
+    pub(crate) fn header_bytes(&self) -> usize {
+        if self.time_ms.is_some() { HEADER_BYTES } else { FIRST_HEADER_BYTES }
     }
 
     pub(crate) fn encode(&self, seed: Seed) -> [u8; HEADER_BYTES] {
@@ -67,6 +79,7 @@ impl FrameHeader {
         fields.put_u32_le(self.records);
         fields.put_u32_le(self.payload_bytes);
         fields.put_u64_le(self.payload_checksum);
+        fields.put_u64_le(self.time_ms.unwrap_or_default());
         let checksum = bytes.split_last_chunk::<8>().map_or(0, |(head, _)| xxh3_64_with_seed(head, seed.0));
         if let Some(field) = bytes.last_chunk_mut::<8>() {
             *field = checksum.to_le_bytes();
@@ -76,18 +89,23 @@ impl FrameHeader {
 
     /// Reads a header; `None` if it is not one that was written at this place.
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], seed: Seed) -> Option<Self> {
-        let (head, checksum) = bytes.split_last_chunk::<8>()?;
-        let mut fields = head.strip_prefix(&MAGIC)?;
-        if fields.get_u16_le() != VERSION || xxh3_64_with_seed(head, seed.0) != u64::from_le_bytes(*checksum)
-        {
+        let version = u16::from_le_bytes(*bytes.strip_prefix(&MAGIC)?.first_chunk()?);
+        let length = match version {
+            VERSION => HEADER_BYTES,
+            FIRST_VERSION => FIRST_HEADER_BYTES,
+            _ => return None,
+        };
+        let (head, checksum) = bytes.get(..length)?.split_last_chunk::<8>()?;
+        if xxh3_64_with_seed(head, seed.0) != u64::from_le_bytes(*checksum) {
             return None;
         }
-        fields.advance(2);
+        let mut fields = head.get(8..)?;
         let header = Self {
-            first: fields.get_u64_le(),
-            records: fields.get_u32_le(),
-            payload_bytes: fields.get_u32_le(),
-            payload_checksum: fields.get_u64_le(),
+            first: fields.try_get_u64_le().ok()?,
+            records: fields.try_get_u32_le().ok()?,
+            payload_bytes: fields.try_get_u32_le().ok()?,
+            payload_checksum: fields.try_get_u64_le().ok()?,
+            time_ms: fields.try_get_u64_le().ok(),
         };
         (header.records > 0).then_some(header)
     }
@@ -106,7 +124,7 @@ impl FrameHeader {
 
     /// Length of the frame in the file, a multiple of [`FRAME_ALIGNMENT`].
     pub(crate) fn frame_bytes(&self) -> u64 {
-        frame_bytes(u64::from(self.payload_bytes))
+        aligned(self.header_bytes(), u64::from(self.payload_bytes))
     }
 
     pub(crate) fn matches(&self, payload: &[u8], seed: Seed) -> bool {
@@ -114,9 +132,13 @@ impl FrameHeader {
     }
 }
 
-/// Length of a frame with such a payload, in bytes.
+/// Length of a frame with such a payload that is written now, in bytes.
 pub(crate) fn frame_bytes(payload_bytes: u64) -> u64 {
-    (HEADER_BYTES as u64).saturating_add(payload_bytes).next_multiple_of(FRAME_ALIGNMENT as u64)
+    aligned(HEADER_BYTES, payload_bytes)
+}
+
+fn aligned(header_bytes: usize, payload_bytes: u64) -> u64 {
+    (header_bytes as u64).saturating_add(payload_bytes).next_multiple_of(FRAME_ALIGNMENT as u64)
 }
 
 /// Length of the payload that these records make, in bytes.

@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::LogError;
 use crate::buffer::{AlignedBuffer, BLOCK, write_all};
-use crate::control::ControlFile;
+use crate::control::{Control, ControlFile};
 use crate::extent::{self, ExtentHeader};
 use crate::system::{Access, FileHandle, System};
 
@@ -37,6 +38,12 @@ pub(crate) struct Stock {
     pub(crate) spares: Vec<PathBuf>,
     pub(crate) spare_extents: usize,
     pub(crate) ready: VecDeque<Prepared>,
+    /// No more files than this are made.
+    pub(crate) max_extents: u64,
+    /// What that comes from, to be told.
+    pub(crate) max_bytes: u64,
+    /// How many files there are, for whoever wants to watch it.
+    pub(crate) files: Arc<AtomicU64>,
 }
 
 /// The oldest extent that is still wanted, and its first record.
@@ -187,11 +194,16 @@ impl Stock {
         let file =
             self.write_header(&path, &header).map_err(|error| self.refused("prepare", &path, error))?;
         self.control.change(|control| control.last_extent = header.number)?;
+        self.count_files();
         Ok(Prepared { number: header.number, path, file })
     }
 
     /// Makes a file of zeros, not yet synced.
     fn make(&self) -> Result<PathBuf, LogError> {
+        if self.count_files() >= self.max_extents {
+            let reason = "what it holds is not yet in the databases' own files".into();
+            return Err(LogError::AtLimit { dir: self.dir.clone(), max_bytes: self.max_bytes, reason });
+        }
         let path = self.dir.join(extent::UNFINISHED);
         self.write_zeros(&path).map_err(|error| {
             // Half an extent must not keep the space that others wait for.
@@ -241,12 +253,21 @@ impl Stock {
         for number in former..release.first_extent {
             self.keep_or_delete(extent::path(&self.dir, number))?;
         }
+        self.count_files();
         Ok(())
+    }
+
+    /// Extents that the control file names and spare files.
+    pub(crate) fn count_files(&self) -> u64 {
+        let Control { first_extent, last_extent, .. } = *self.control.content();
+        let files = (last_extent + 1).saturating_sub(first_extent) + self.spares.len() as u64;
+        self.files.store(files, Ordering::Relaxed);
+        files
     }
 
     /// Keeps a file that nothing names any more, unless there are enough.
     pub(crate) fn keep_or_delete(&mut self, path: PathBuf) -> Result<(), LogError> {
-        if self.spares.len() < self.spare_extents {
+        if self.spares.len() < self.spare_extents && self.count_files() < self.max_extents {
             self.spares.push(path);
             return Ok(());
         }

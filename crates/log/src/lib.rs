@@ -6,11 +6,13 @@
 //!
 //! - [`Log`] is the opened directory with its single writer: append, read, release.
 //! - [`Committer`] owns a [`Log`] on its thread and joins what many threads or tasks submit.
+//! - [`Survey`] reads a log that cannot be opened: what is damaged, and what can still be read.
 //! - [`system::System`] is the seam below: what the log takes from the operating system.
 //!
 //! What holds, whatever happens:
 //!
-//! 1. A record that was acknowledged, or that was read after an opening, is on the device.
+//! 1. A record that was acknowledged, or that was read after an opening, is on the device: in the log, or,
+//!    if it was to stay out of the log, where whoever applied it has made it durable.
 //! 2. Records are numbered without gaps; a group is there as a whole or not at all.
 //! 3. At most one group is not yet synced. So bytes that are not what was written are either that group, at
 //!    the very end, which is cut; or damage, which is an error that names the place.
@@ -19,6 +21,7 @@
 //!
 //! `FORMAT.md` beside this crate's sources describes every byte on disk.
 
+mod archive;
 mod buffer;
 mod committer;
 mod control;
@@ -32,13 +35,17 @@ mod measures;
 mod options;
 mod reader;
 mod recovery;
+mod survey;
 pub mod system;
 mod walk;
 mod writer;
 
+pub use archive::folder::{ArchivedGroup, ArchivedGroups, ArchivedLog, Segment, mark_break};
+pub use archive::{Archive, ArchiveStatus};
 pub use committer::{Apply, Committer};
 pub use error::LogError;
 pub use group::Commit;
 pub use log::{Log, Recovery, Sequence, TornTail};
 pub use options::{DirectIo, LogOptions};
 pub use reader::{Reader, Record};
+pub use survey::{Damage, Frame, Missing, Survey, Surveyed};

@@ -5,9 +5,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::archive::segment::{Job, Source};
+use crate::archive::{Archive, Archiver};
 use crate::frame;
 use crate::keeper::{Keeper, Release};
 use crate::recovery::{self, Live, Opened};
@@ -16,7 +19,7 @@ use crate::writer::Writer;
 use crate::{LogError, LogOptions, Reader};
 
 /// Its lock keeps a second process out of the directory.
-const LOCK: &str = "log.lock";
+pub(crate) const LOCK: &str = "log.lock";
 
 /// The number of a record in the log; the first ever written is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,11 +60,15 @@ pub struct Log {
     writer: Writer,
     next: u64,
     keeper: Keeper,
+    archiver: Option<Archiver>,
+    /// What was to be let go of, whether or not the archive had it.
+    released: u64,
     /// The last attempt to go on in a new extent found no space.
     full: bool,
     failure: Option<Arc<str>>,
     closed: bool,
     extents: Arc<AtomicU64>,
+    files: Arc<AtomicU64>,
     /// The last to go, so that the next process finds everything written.
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -95,13 +102,18 @@ impl Log {
         let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
         options.extent_bytes = extent_bytes;
         options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
-        let writer = Writer::new(key, extent_bytes, active, offset, &unfinished);
+        let writer = Writer::new(&options, key, active, offset, &unfinished);
+        stock.count_files();
+        let files = stock.files.clone();
         if stock.control.content().closed_at != 0 {
             stock.control.change(|control| control.closed_at = 0)?;
         }
+        let archiver = start_archiver(&system, &options, (key, extent_bytes), &live)?;
         let log = Self {
             options,
             system,
+            archiver,
+            released: 0,
             key,
             extent_bytes,
             extents: Arc::new(AtomicU64::new(live.len() as u64)),
@@ -112,6 +124,7 @@ impl Log {
             full: false,
             failure: None,
             closed: false,
+            files,
             _lock: lock,
         };
         Ok((log, recovery))
@@ -151,11 +164,13 @@ impl Log {
             return Ok(self.last());
         }
         let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
-        let written = self.make_room(frame_bytes).and_then(|()| self.writer.append(self.next, records));
-        self.full = matches!(written, Err(LogError::Full { .. }));
+        let written = self
+            .make_room(frame_bytes)
+            .and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
+        self.full = matches!(written, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,
-            Err(full @ LogError::Full { .. }) => return Err(full),
+            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => return Err(full),
             Err(error) => {
                 // What the disk holds now is unknown; only reading it anew can tell.
                 self.failure = Some(error.to_string().into());
@@ -166,7 +181,7 @@ impl Log {
     }
 
     /// Lets go of extents that hold only records before `sequence`; they are reused or deleted in the
-    /// background. The extent being written always stays.
+    /// background. The extent being written always stays, and so do those that are not archived yet.
     ///
     /// # Errors
     /// [`LogError::Failed`] after a failed write.
@@ -174,8 +189,63 @@ impl Log {
         if let Some(reason) = &self.failure {
             return Err(LogError::Failed { reason: reason.clone() });
         }
+        self.released = self.released.max(sequence.0);
+        self.release();
+        Ok(())
+    }
+
+    /// Has what is written of the last extent copied into the archive. Returns the record before which all
+    /// will then be in it; `None` without an archive.
+    pub fn archive_tail(&mut self) -> Option<Sequence> {
+        // The archive may have caught up since something was to be let go of.
+        self.release();
+        let archiver = self.archiver.as_ref()?;
+        let live = self.live.back().copied().filter(|live| live.first < self.next);
+        if let Some(live) = live {
+            archiver.copy(Job { live, next: self.next });
+        }
+        Some(Sequence(self.next))
+    }
+
+    /// The archive, if there is one.
+    #[must_use]
+    pub fn archive(&self) -> Option<Archive> {
+        self.archiver.as_ref().map(Archiver::archive)
+    }
+
+    /// What tells this log from every other one, also from those of the same store before it was restored.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Waits until the extents that hold only records before `sequence` are archived, if they are to be.
+    pub(crate) fn wait_for_archive(&self, sequence: Sequence, limit: Duration) {
+        let Some(archive) = self.archive() else { return };
+        let complete = self.live.back().map_or(0, |live| live.first);
+        // Where it fails, going on says so.
+        drop(archive.wait(Sequence(sequence.0.min(complete)), limit));
+    }
+
+    /// Where the log could be emptied but for the archive, that is what is wrong.
+    fn or_archive(&self, error: LogError) -> LogError {
+        let LogError::AtLimit { dir, max_bytes, .. } = error else { return error };
+        let status = self.archive().map(|archive| archive.status());
+        let Some(status) = status.filter(|status| status.next.0 < self.released) else {
+            let reason = "what it holds is not yet in the databases' own files".into();
+            return LogError::AtLimit { dir, max_bytes, reason };
+        };
+        let why = status.failure.map_or_else(|| "it is behind".to_owned(), |failure| failure.to_string());
+        let reason =
+            format!("what it holds is not yet in its archive {}: {why}", status.dir.display()).into();
+        LogError::AtLimit { dir, max_bytes, reason }
+    }
+
+    fn release(&mut self) {
+        let archived = self.archiver.as_ref().map_or(u64::MAX, Archiver::next);
+        let before = self.released.min(archived);
         let former = self.live.len();
-        while self.live.get(1).is_some_and(|second| second.first <= sequence.0) {
+        while self.live.get(1).is_some_and(|second| second.first <= before) {
             self.live.pop_front();
         }
         let first = self.live.front().filter(|_| self.live.len() < former);
@@ -183,7 +253,22 @@ impl Log {
             self.keeper.release(Release { first_extent: first.number, base: first.first });
             self.extents.store(self.live.len() as u64, Ordering::Relaxed);
         }
-        Ok(())
+    }
+
+    /// Makes sure that what is written goes where it will be looked for. If not, nothing is taken any more.
+    ///
+    /// # Errors
+    /// [`LogError::Io`] if the directory or the extent that is written was deleted, moved or hidden;
+    /// [`LogError::Failed`] after a failed write.
+    pub fn check_there(&mut self) -> Result<(), LogError> {
+        if let Some(reason) = &self.failure {
+            return Err(LogError::Failed { reason: reason.clone() });
+        }
+        let there = self.writer.check_there(&*self.system);
+        if let Err(error) = &there {
+            self.failure = Some(error.to_string().into());
+        }
+        there
     }
 
     /// Closes the log in order, so that the next opening can tell if its end was lost since.
@@ -208,6 +293,11 @@ impl Log {
         self.extents.clone()
     }
 
+    /// How many files of extents there are, spare ones with them.
+    pub(crate) fn files(&self) -> Arc<AtomicU64> {
+        self.files.clone()
+    }
+
     fn check_size(&self, records: &[Bytes]) -> Result<(), LogError> {
         let limit_bytes = self.options.max_record_bytes;
         if let Some(record) = records.iter().find(|record| record.len() > limit_bytes) {
@@ -227,7 +317,11 @@ impl Log {
         if self.writer.takes(frame_bytes) {
             return if self.full { self.keeper.ensure() } else { Ok(()) };
         }
-        let prepared = self.keeper.take()?;
+        self.release();
+        let prepared = self.keeper.take().map_err(|error| self.or_archive(error))?;
+        if let (Some(archiver), Some(complete)) = (&self.archiver, self.live.back()) {
+            archiver.copy(Job { live: *complete, next: self.next });
+        }
         self.live.push_back(Live { number: prepared.number, first: self.next });
         self.extents.store(self.live.len() as u64, Ordering::Relaxed);
         self.writer.go_on_in(prepared);
@@ -238,8 +332,25 @@ impl Log {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
+        if let Some(archiver) = &mut self.archiver {
+            archiver.stop();
+        }
         self.keeper.close(self.failure.is_none().then_some(self.next))
     }
+}
+
+fn start_archiver(
+    system: &Arc<dyn System>,
+    options: &LogOptions,
+    (key, extent_bytes): (u64, u64),
+    live: &VecDeque<Live>,
+) -> Result<Option<Archiver>, LogError> {
+    let Some(archive_dir) = options.archive_dir.clone() else { return Ok(None) };
+    let source = Source { dir: options.dir.clone(), key, extent_bytes };
+    let complete = live.iter().zip(live.iter().skip(1));
+    let complete = complete.map(|(live, after)| Job { live: *live, next: after.first }).collect();
+    let active = live.back().map_or(1, |live| live.first);
+    Archiver::start(system.clone(), source, archive_dir, complete, active).map(Some)
 }
 
 impl Drop for Log {

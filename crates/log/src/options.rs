@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::LogError;
 use crate::buffer::BLOCK_BYTES;
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES, RECORD_OVERHEAD};
+use crate::{LogError, Sequence};
 
 /// Small enough for tests, large enough for some frames.
 const SMALLEST_EXTENT: u64 = 4 * BLOCK_BYTES;
+
+/// One that is written, one that is ready to be, one that is emptied.
+const FEWEST_EXTENTS: u64 = 3;
 
 /// Lengths in a frame have 32 bits.
 const LARGEST_EXTENT: u64 = 2 << 30;
@@ -38,6 +41,16 @@ pub struct LogOptions {
     pub max_record_bytes: usize,
     /// Bytes that may wait for the committer before `submit` blocks.
     pub queue_bytes: usize,
+    /// Where extents are copied before they are used again, if anywhere.
+    pub archive_dir: Option<PathBuf>,
+    /// The most that the log's extents take on disk together, in bytes; at least three extents. `None`: all
+    /// that there is.
+    pub max_bytes: Option<u64>,
+    /// The number of the first record of a log that is made new, at least 1; one that exists keeps its numbers.
+    pub first: Sequence,
+    /// Off, records are not synced: a crash of the machine loses them. For measuring what syncs cost.
+    #[doc(hidden)]
+    pub sync: bool,
 }
 
 impl LogOptions {
@@ -50,6 +63,32 @@ impl LogOptions {
             direct_io: DirectIo::Auto,
             max_record_bytes: 32 << 20,
             queue_bytes: 64 << 20,
+            archive_dir: None,
+            max_bytes: None,
+            first: Sequence(1),
+            sync: true,
+        }
+    }
+
+    /// How many extents there may be, where there is a bound.
+    pub(crate) fn max_extents(&self) -> Option<u64> {
+        self.max_bytes.map(|max_bytes| max_bytes / self.extent_bytes.max(1))
+    }
+
+    /// Whether the bound leaves an extent to write, one made ready and one that is emptied meanwhile.
+    pub(crate) fn check_bound(&self) -> Result<(), LogError> {
+        match self.max_extents() {
+            Some(extents) if extents < FEWEST_EXTENTS => {
+                let problem = format!(
+                    "it may take at most {} bytes, but its extents have {} bytes and there must be \
+                     {FEWEST_EXTENTS} of them; allow at least {}",
+                    self.max_bytes.unwrap_or_default(),
+                    self.extent_bytes,
+                    self.extent_bytes.saturating_mul(FEWEST_EXTENTS)
+                );
+                Err(LogError::Options { problem })
+            }
+            _ => Ok(()),
         }
     }
 

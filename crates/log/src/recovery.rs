@@ -63,10 +63,13 @@ pub(crate) fn open(system: Arc<dyn System>, options: &LogOptions) -> Result<Open
         system,
         dir: dir.to_owned(),
         direct: options.direct_io == DirectIo::Auto,
+        max_extents: max_extents(options, control.content().extent_bytes)?,
+        max_bytes: options.max_bytes.unwrap_or(u64::MAX),
         control,
         spares: Vec::new(),
         spare_extents: options.spare_extents,
         ready: VecDeque::new(),
+        files: Arc::default(),
     };
     collect_spares(&mut stock, &numbers)?;
     if stock.control.content().last_extent < stock.control.content().first_extent {
@@ -92,6 +95,13 @@ pub(crate) fn open(system: Arc<dyn System>, options: &LogOptions) -> Result<Open
     })
 }
 
+/// A log that exists has its own size of extents.
+fn max_extents(options: &LogOptions, extent_bytes: u64) -> Result<u64, LogError> {
+    let options = LogOptions { extent_bytes, ..options.clone() };
+    options.check_bound()?;
+    Ok(options.max_extents().unwrap_or(u64::MAX))
+}
+
 fn open_to_write(stock: &Stock, number: u64) -> Result<Prepared, LogError> {
     let path = extent::path(&stock.dir, number);
     let file = stock.system.open(&path, Access::Write, stock.direct);
@@ -107,7 +117,7 @@ fn create(system: &dyn System, options: &LogOptions) -> Result<ControlFile, LogE
         extent_bytes: options.extent_bytes,
         first_extent: 1,
         last_extent: 0,
-        base: 1,
+        base: options.first.0.max(1),
         closed_at: 0,
     };
     ControlFile::create(system, &options.dir, content)

@@ -6,10 +6,11 @@
 use std::any::Any;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -64,6 +65,22 @@ pub trait System: Send + Sync + 'static {
     /// Those of the operating system.
     fn random(&self) -> io::Result<u64>;
 
+    /// Milliseconds since 1970. It may jump either way.
+    fn unix_ms(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether `path` still leads to the open `file`. A system whose files have no identity cannot tell, and
+    /// says yes.
+    ///
+    /// # Errors
+    /// Those of the operating system, but for a path that leads nowhere.
+    fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {
+        let _ = (path, file);
+        Ok(true)
+    }
+
     /// Starts a thread; `None` if this system runs none, and its work is then done where it is needed.
     ///
     /// # Errors
@@ -89,6 +106,14 @@ pub trait FileHandle: Send + Sync {
     /// # Errors
     /// Those of the operating system.
     fn len_bytes(&self) -> io::Result<u64>;
+
+    /// What tells it from every other file: device and inode; `None` where files have no such thing.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn identity(&self) -> io::Result<Option<(u64, u64)>> {
+        Ok(None)
+    }
 
     /// Reads up to `buffer.len()` bytes; fewer only at the end, or when the system wishes.
     ///
@@ -185,6 +210,15 @@ impl System for OperatingSystem {
         Ok(u64::from_le_bytes(bytes))
     }
 
+    fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {
+        let Some(identity) = file.identity()? else { return Ok(true) };
+        match std::fs::metadata(path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == identity),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     fn spawn(&self, name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> {
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map(Some)
     }
@@ -198,6 +232,11 @@ struct SystemFile {
 impl FileHandle for SystemFile {
     fn len_bytes(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    fn identity(&self) -> io::Result<Option<(u64, u64)>> {
+        let metadata = self.file.metadata()?;
+        Ok(Some((metadata.dev(), metadata.ino())))
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -91,7 +91,7 @@ impl Walk {
         if frame.len() < length {
             return Ok(Found::BrokenPayload(header));
         }
-        let mut payload = frame.split_off(HEADER_BYTES);
+        let mut payload = frame.split_off(header.header_bytes());
         payload.truncate(usize::try_from(header.payload_bytes).unwrap_or(0));
         if header.matches(&payload, seed) {
             return Ok(Found::Frame(header, payload));
@@ -107,7 +107,12 @@ impl Walk {
     }
 
     /// Whether the header of any frame of record `from` or later lies at or after `offset`.
-    pub(crate) fn any_frame_from(&mut self, mut offset: u64, from: u64) -> Result<bool, LogError> {
+    pub(crate) fn any_frame_from(&mut self, offset: u64, from: u64) -> Result<bool, LogError> {
+        Ok(self.find_frame_from(offset, from)?.is_some())
+    }
+
+    /// Where the first header of a frame of record `from` or later lies, at or after `offset`.
+    pub(crate) fn find_frame_from(&mut self, mut offset: u64, from: u64) -> Result<Option<u64>, LogError> {
         while offset.saturating_add(HEADER_BYTES as u64) <= self.extent_bytes {
             let window = self.bytes(offset, WINDOW_BYTES)?;
             if window.len() < HEADER_BYTES {
@@ -121,12 +126,12 @@ impl Walk {
                     && let Some(header) = FrameHeader::decode(head, Seed::new(self.key, self.extent, place))
                     && header.first >= from
                 {
-                    return Ok(true);
+                    return Ok(Some(place));
                 }
                 at += FRAME_ALIGNMENT;
             }
             offset += at as u64;
         }
-        Ok(false)
+        Ok(None)
     }
 }

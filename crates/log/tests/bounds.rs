@@ -36,7 +36,7 @@ fn records_and_groups_that_are_too_large_are_refused() {
 #[test]
 fn the_largest_record_of_an_extent_fits() {
     let disk = Disk::new();
-    let largest = EXTENT_BYTES as usize - 4096 - 40 - 8 - 4;
+    let largest = EXTENT_BYTES as usize - 4096 - 48 - 8 - 4;
     let most = LogOptions { max_record_bytes: largest, ..options() };
     let (mut log, _) = Log::open_on(Arc::new(disk.clone()), most.clone()).unwrap();
     for number in 1..4 {
@@ -91,7 +91,7 @@ fn a_log_keeps_its_size_of_extents_and_refuses_options_that_contradict_each_othe
     drop(open_with(options()).unwrap());
     let larger = LogOptions { extent_bytes: 1 << 20, max_record_bytes: 100_000, ..options() };
     let (mut log, _) = open_with(larger).unwrap();
-    let limit_bytes = EXTENT_BYTES as usize - 4096 - 40 - 8 - 4;
+    let limit_bytes = EXTENT_BYTES as usize - 4096 - 48 - 8 - 4;
     let refused = log.append(&[record(1, 50_000)]);
     assert!(matches!(refused, Err(LogError::TooLarge { limit_bytes: limit, .. }) if limit == limit_bytes));
     log.append(&[record(1, limit_bytes)]).unwrap();

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use common::{Disk, EXTENT_BYTES, open, read_all, record};
 use scrinium_log::{LogError, Sequence};
 
-const FRAME_HEADER: usize = 40;
+const FRAME_HEADER: usize = 48;
 
 /// An extent and an offset in it.
 type Place = (u64, usize);
@@ -123,7 +123,7 @@ fn a_torn_frame_is_cut_after_an_orderly_closing_too() {
     content[from + 500] ^= 1;
     disk.write(&name(extent), content);
     let (mut log, recovery) = open(&disk).unwrap();
-    assert_eq!(recovery.cut.map(|cut| (cut.offset, cut.bytes)), Some((from as u64, 1048)));
+    assert_eq!(recovery.cut.map(|cut| (cut.offset, cut.bytes)), Some((from as u64, 1056)));
     // Too large for the rest of the extent, so that nothing is written over the torn header.
     let last = log.append(&[record(1, 8192)]).unwrap();
     assert_eq!(last.0, records.len() as u64 + 1);
@@ -286,14 +286,14 @@ fn a_newer_format_is_refused() {
     filled(&disk);
     let mut content = disk.read("log.control");
     for copy in [0, 4096] {
-        content[copy + 8] = 2;
+        content[copy + 8] = 3;
         let checksum = xxhash_rust::xxh3::xxh3_64(&content[copy..copy + 72]);
         content[copy + 72..copy + 80].copy_from_slice(&checksum.to_le_bytes());
     }
     disk.write("log.control", content);
     let before = disk.copy();
     let opened = open(&disk).map(drop);
-    assert!(matches!(opened, Err(LogError::NewerFormat { found: 2, supported: 1, .. })), "{opened:?}");
+    assert!(matches!(opened, Err(LogError::NewerFormat { found: 3, supported: 2, .. })), "{opened:?}");
     for name in before.names() {
         assert_eq!(disk.read(&name), before.read(&name), "{name} is untouched");
     }

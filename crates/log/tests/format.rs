@@ -17,7 +17,8 @@ use bytes::Bytes;
 use common::{Disk, open, read_all};
 use scrinium_log::Sequence;
 
-const GOLDEN: &str = "tests/golden/format-1.txt";
+/// Every format that was ever written; the last is written now.
+const GOLDEN: [&str; 2] = ["tests/golden/format-1.txt", "tests/golden/format-2.txt"];
 const ROW: usize = 16;
 
 /// Two extents with a large and some small frames, closed in order.
@@ -76,22 +77,30 @@ fn parse(text: &str) -> Disk {
 fn the_format_is_the_golden_one() {
     let disk = Disk::new();
     sample(&disk);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN[1]);
     if std::env::var_os("SCRINIUM_WRITE_GOLDEN").is_some() {
         std::fs::write(&path, print(&disk)).unwrap();
     }
     let golden = std::fs::read_to_string(&path).unwrap();
-    assert!(print(&disk) == golden, "the bytes differ from {GOLDEN}: a new format needs a new number");
+    assert!(print(&disk) == golden, "the bytes differ from {}: a new format needs a new number", GOLDEN[1]);
 }
 
 #[test]
-fn the_golden_log_is_readable_and_can_be_written_on() {
-    let golden = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN)).unwrap();
-    let disk = parse(&golden);
-    let expected: Vec<(u64, Bytes)> = (1..).zip(sample(&Disk::new())).collect();
-    let (mut log, recovery) = open(&disk).unwrap();
-    assert_eq!((recovery.first.0, recovery.next.0, recovery.cut), (1, 7, None));
-    assert!(read_all(&log, Sequence(1)).unwrap() == expected);
-    assert_eq!(log.append(&[Bytes::from_static(b"more")]).unwrap(), Sequence(7));
-    assert!(read_all(&log, Sequence(5)).unwrap()[..2] == expected[4..]);
+fn every_golden_log_is_readable_and_can_be_written_on() {
+    for golden in GOLDEN {
+        let golden = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(golden)).unwrap();
+        let disk = parse(&golden);
+        let expected: Vec<(u64, Bytes)> = (1..).zip(sample(&Disk::new())).collect();
+        let (mut log, recovery) = open(&disk).unwrap();
+        assert_eq!((recovery.first.0, recovery.next.0, recovery.cut), (1, 7, None));
+        assert!(read_all(&log, Sequence(1)).unwrap() == expected);
+        assert_eq!(log.append(&[Bytes::from_static(b"more")]).unwrap(), Sequence(7));
+        assert!(read_all(&log, Sequence(5)).unwrap()[..2] == expected[4..]);
+        drop(log);
+        let (log, recovery) = open(&disk).unwrap();
+        assert_eq!(recovery.next.0, 8);
+        assert!(read_all(&log, Sequence(7)).unwrap() == [(7, Bytes::from_static(b"more"))]);
+        // What was written before this release would not be understood by the one that wrote it.
+        assert_eq!(disk.read("log.control")[8], 2);
+    }
 }

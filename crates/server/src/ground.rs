@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
-use scrinium_database::{CompactOrder, Databases, NameRange};
+use scrinium_database::{CompactOrder, Database, Databases, NameRange, Properties};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
+use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
+use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
@@ -34,8 +37,9 @@ pub struct Ground {
     running_since: Instant,
     ports: RwLock<Vec<String>>,
     /// While the server has them open.
-    databases: RwLock<Option<Databases>>,
+    databases: RwLock<Option<(Store, Databases)>>,
     fixups: Fixups,
+    backups: BackupFigures,
 }
 
 impl Ground {
@@ -85,7 +89,9 @@ impl Ground {
         let fixups = Fixups::new(&statistics);
         let running_since = Instant::now();
         register_process(&statistics, running_since);
+        let backups = BackupFigures::register(&statistics);
         Self {
+            backups,
             configuration,
             statistics,
             tasks: Tasks::new(),
@@ -119,8 +125,12 @@ impl Ground {
     }
 
     /// Lets the console work on databases, until it is told that they are about to be closed.
-    pub fn set_databases(&self, databases: Option<Databases>) {
+    pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
+    }
+
+    fn open_databases(&self) -> Result<(Store, Databases), String> {
+        self.databases.read().clone().ok_or_else(|| "the server is about to stop".to_owned())
     }
 
     /// The table of long tasks.
@@ -181,6 +191,11 @@ impl Ground {
         }
     }
 
+    fn database(&self, name: &str) -> Result<Arc<Database>, String> {
+        let (_, databases) = self.open_databases()?;
+        databases.get(name).map_err(|error| format!("{name}: {error}"))
+    }
+
     /// Lets what was begun end.
     async fn clear(&self, within: Duration) {
         self.workers.close();
@@ -205,7 +220,7 @@ impl ServerParts for Ground {
     }
 
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         let names = databases_for(&databases, order)?;
         let (count, order) = (names.len(), order.clone());
         let begun = std::thread::Builder::new()
@@ -215,12 +230,12 @@ impl ServerParts for Ground {
     }
 
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         compaction::begin(databases, database, order)
     }
 
     fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         self.fixups.begin(&databases, order)
     }
 
@@ -229,8 +244,29 @@ impl ServerParts for Ground {
     }
 
     fn set_aside(&self, database: Option<&str>) -> Result<Reply, String> {
-        let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
+        let (_, databases) = self.open_databases()?;
         show_aside(&databases, database)
+    }
+
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
+        let (store, _) = self.open_databases()?;
+        let told = (self.name.as_str(), self.backups.clone());
+        back_up_as_task(&self.tasks, store, &self.configuration, told, order)
+    }
+
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
+        restore_as_task(&self.tasks, self.open_databases()?, &self.configuration, order)
+    }
+
+    fn properties(&self, database: &str) -> Result<Properties, String> {
+        Ok(self.database(database)?.properties())
+    }
+
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
+        let database = self.database(database)?;
+        let properties = database.properties().changed(wish).map_err(|error| error.to_string())?;
+        database.set_properties(properties).map_err(|error| error.to_string())?;
+        Ok(properties)
     }
 
     fn report(&self) -> ServerReport {

@@ -4,6 +4,7 @@
 //! opened on it.
 
 mod administration;
+mod backup;
 pub mod cli;
 pub mod client;
 mod compaction;
@@ -18,6 +19,7 @@ mod ground;
 mod guard;
 mod inspect_command;
 mod lab_command;
+mod log_command;
 mod mail_import;
 pub mod messages;
 mod people;
@@ -28,6 +30,7 @@ mod storage;
 pub mod tls;
 mod upkeep;
 
+pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;
 pub use program::Scrinium;
 pub use shutdown::Shutdown;

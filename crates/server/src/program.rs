@@ -1,13 +1,14 @@
 //! What the binary's commands do.
 
+use crate::backup::command;
 use crate::cli::{
-    DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments, LabArguments, Program,
-    Terminal,
+    BackupArguments, DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments,
+    LabArguments, LogCommand, Program, RestoreArguments, Terminal,
 };
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, fixup_command, inspect_command, lab_command, mail_import};
+use crate::{demo, fixup_command, inspect_command, lab_command, log_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,33 @@ impl Program for Scrinium {
 
     fn inspect(&self, arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure> {
         inspect_command::run(arguments, terminal)
+    }
+
+    fn backup(
+        &self,
+        configuration: Configuration,
+        arguments: &BackupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        command::backup(&configuration, arguments, terminal)
+    }
+
+    fn restore(
+        &self,
+        configuration: Configuration,
+        arguments: &RestoreArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        command::restore_command(&configuration, arguments, terminal)
+    }
+
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        log_command::run(&configuration, command, terminal)
     }
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {

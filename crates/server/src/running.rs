@@ -34,7 +34,7 @@ impl Running {
         let storage = Storage::open(&settings, ground.statistics())?;
         storage.follow(ground.configuration());
         storage.databases.set_tasks(ground.tasks());
-        ground.set_databases(Some(storage.databases.clone()));
+        ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
         storage.databases.set_guard(Arc::new(OwnDatabases));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
         prepare_directory(&storage, &directory, terminal)?;

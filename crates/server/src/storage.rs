@@ -1,9 +1,11 @@
 //! The store and the databases on it, as the configuration wants them.
 
+use scrinium_backup::RESTORING;
 use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreError, StoreOptions, available_bytes};
+use scrinium_store::{LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
 
+use crate::backup::archive_dir;
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings, Share};
 
@@ -32,6 +34,8 @@ impl From<StorageError> for Failure {
 impl Storage {
     pub(crate) fn open(settings: &Settings, statistics: &Registry) -> Result<Self, StorageError> {
         let unusable = |reason: String| StorageError::Unusable(reason);
+        check_restored(settings).map_err(unusable)?;
+        make_own_archive(settings).map_err(unusable)?;
         let store = Store::open(store_options(settings), statistics).map_err(|error| match error {
             StoreError::Locked { .. } => StorageError::InUse(error.to_string()),
             other => unusable(other.to_string()),
@@ -56,6 +60,10 @@ impl Storage {
         configuration.on_change("memory.budget", move |settings| {
             store.set_budget(budget_bytes(settings));
             Ok(())
+        });
+        let store = self.store.clone();
+        configuration.on_change("log.favor", move |settings| {
+            store.set_log_favor(log_favor(settings)).map_err(|error| error.to_string())
         });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {
@@ -94,6 +102,34 @@ impl Storage {
     }
 }
 
+/// A restore that was interrupted has left a folder that looks like one for a new server.
+fn check_restored(settings: &Settings) -> Result<(), String> {
+    let part = settings.server.data_dir.join(RESTORING);
+    if part.exists() {
+        return Err(format!(
+            "{} says that a restore into this data folder was interrupted; empty the folder and restore again",
+            part.display()
+        ));
+    }
+    Ok(())
+}
+
+/// An archive in the data folder is made where it is missing; any other one may be on a device that is not there now.
+fn make_own_archive(settings: &Settings) -> Result<(), String> {
+    let Some(dir) = archive_dir(settings) else { return Ok(()) };
+    if settings.log.archive_dir.is_relative() {
+        return std::fs::create_dir_all(&dir)
+            .map_err(|error| format!("cannot make {}: {error}", dir.display()));
+    }
+    if dir.is_dir() {
+        return Ok(());
+    }
+    Err(format!(
+        "log.archive_dir {} is not there; bring its device back, or make the folder if it is to be a new one",
+        dir.display()
+    ))
+}
+
 fn budget_bytes(settings: &Settings) -> u64 {
     match settings.memory.budget {
         Share::Bytes(bytes) => bytes,
@@ -101,16 +137,34 @@ fn budget_bytes(settings: &Settings) -> u64 {
     }
 }
 
+fn log_favor(settings: &Settings) -> LogFavor {
+    match settings.log.favor.as_str() {
+        "runtime" => LogFavor::Runtime,
+        "restart" => LogFavor::Restart,
+        _ => LogFavor::Standard,
+    }
+}
+
+/// How the configuration wants the store to be opened.
 pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
     options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
     options.budget_bytes = Some(budget_bytes(settings));
+    options.log_style = match settings.log.style.as_str() {
+        "off" => LogStyle::Off,
+        "archive" => LogStyle::Archive,
+        _ => LogStyle::Circular,
+    };
+    options.log_favor = log_favor(settings);
+    options.log_max_bytes = (settings.log.max_size > 0).then_some(settings.log.max_size);
     options.checkpoint_log_bytes = settings.checkpoint.log_bytes;
     options.reserve_bytes = settings.disk.reserve_bytes;
     options.log_extent_bytes = settings.log.extent_bytes;
     options.log_spare_extents = settings.log.spare_extents;
     options.queue_bytes = usize::try_from(settings.log.queue_bytes).unwrap_or(usize::MAX);
     options.direct_io = settings.log.direct_io;
+    options.log_archive =
+        archive_dir(settings).map(|dir| LogArchive { dir, every: settings.log.archive_every });
     options
 }
 

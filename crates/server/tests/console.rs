@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
-use scrinium_database::{CompactOrder, CompactStyle};
+use scrinium_backup::Target;
+use scrinium_database::{CompactOrder, CompactStyle, Properties};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews,
 };
+use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 struct Parts {
     statistics: Registry,
@@ -78,6 +80,55 @@ impl ServerParts for Parts {
             "mail/ada" if *rebuild && view.as_deref() == Some("by date") => Ok(1),
             _ => Err(format!("{database}: Database does not exist.")),
         }
+    }
+
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
+        order.bytes_per_second.ok_or_else(|| format!("no room in {}", order.repository.display()))
+    }
+
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
+        match order.target {
+            Target::Sequence(sequence) => Ok(sequence),
+            target => Err(format!("{target} cannot be reached")),
+        }
+    }
+
+    fn properties(&self, database: &str) -> Result<Properties, String> {
+        self.set_properties(database, &Map::new())
+    }
+
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String> {
+        match database {
+            "mail/ada" => Properties::default().changed(wish).map_err(|error| error.to_string()),
+            _ => Err(format!("{database}: Database does not exist.")),
+        }
+    }
+}
+
+#[test]
+fn backups_and_restores_are_begun() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.data).map_err(|error| error.to_string());
+    assert_eq!(said("load backup /backups -r 50MB").unwrap(), json!({"task": 50 << 20}));
+    assert_eq!(said("lo b \"/two words\"").unwrap_err(), "no room in /two words");
+    assert_eq!(said("load restore /backups mail/ada mail/ada-1 -t 17").unwrap(), json!({"task": 17}));
+    assert!(
+        said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore")
+    );
+}
+
+#[test]
+fn properties_of_databases_are_shown_and_set() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert_eq!(said("show database mail/ada").unwrap(), "mail/ada\n  logged = true\n");
+    assert_eq!(said("set data mail/ada logged = false").unwrap(), "mail/ada\n  logged = false\n");
+    assert_eq!(said("set database none logged=false").unwrap_err(), "none: Database does not exist.");
+    assert!(said("set database mail/ada logged=no").unwrap_err().contains("must be true or false"));
+    assert!(said("set database mail/ada size=1").unwrap_err().contains("there is: logged"));
+    for line in ["set database mail/ada", "set database logged=true", "set database mail/ada =true"] {
+        let usage = "type it like this: set database DATABASE PROPERTY=VALUE";
+        assert_eq!(said(line).unwrap_err(), usage, "{line}");
     }
 }
 
@@ -269,6 +320,30 @@ Transactions/minute    last minute 123, peak 9225
 Refused as busy        0
 "
     );
+    let (console, _, parts) = console();
+    let megabytes = [
+        ("Log.Size", 192.0),
+        ("Log.Redo.Bytes", 17.26),
+        ("Log.Redo.Limit", 256.0),
+        ("Log.Restart.Bytes", 0.0),
+    ];
+    for (name, value) in megabytes {
+        parts.statistics.gauge(name, move || value * 1_048_576.0);
+    }
+    for (name, value) in
+        [("Database.RM.Sys.Log.Type", 1.0), ("Log.Redo.Seconds", 0.126), ("Log.Restart.Seconds", 0.0)]
+    {
+        parts.statistics.gauge(name, move || value);
+    }
+    let shown = console.execute("show server").unwrap();
+    assert!(shown.text.ends_with(
+        "\
+Transaction log        circular, 192 MB on disk
+Restart after a crash  would do 17.3 MB again in about 0.13 s; checkpoint at 256 MB
+Last restart           did 0 MB again in 0 s
+"
+    ));
+    assert_eq!(shown.data["log"]["redo_limit_bytes"], 268_435_456.0);
 }
 
 #[test]
@@ -320,7 +395,10 @@ fn what_is_not_understood_is_told_with_what_is_near() {
     assert_eq!(text("show taks"), "error: there is no command \"show taks\"; did you mean: show tasks");
     assert_eq!(text("reboot"), "error: there is no command \"reboot\"; help lists them");
     assert_eq!(text("sh t"), "error: \"sh t\" could be: show transactions; show tasks");
-    assert_eq!(text("set"), "error: \"set\" needs more: set configuration KEY=VALUE");
+    assert_eq!(
+        text("set"),
+        "error: \"set\" needs more: set configuration KEY=VALUE; set database DATABASE PROPERTY=VALUE"
+    );
     assert_eq!(text("tell 7 jokes"), "error: type it like this: tell NUMBER quit|pause|resume");
     assert_eq!(text("show tasks now"), "error: type it like this: show tasks");
     assert_eq!(text("show stat\nshow tasks"), "error: a command is one line of at most 4096 bytes");

@@ -5,15 +5,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use scrinium_log::{Apply, Log, Recovery, Sequence};
+use scrinium_log::{Apply, Log, Record, Recovery, Sequence};
 
 use crate::StoreError;
+use crate::archiving;
 use crate::health::Health;
+use crate::keeper::Bell;
 use crate::progress::Progress;
-use crate::tree::Tree;
+use crate::redo::{Redo, Replayed};
+use crate::tree::{Tree, TreeWrite};
 
 /// Records read again after a crash are applied so many bytes at a time.
-const REPLAY_BYTES: usize = 4 << 20;
+pub(crate) const REPLAY_BYTES: usize = 4 << 20;
 
 /// A replay that takes longer says how far it is, this often.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
@@ -29,15 +32,39 @@ pub(crate) struct Applier {
     pub(crate) tree: Arc<Tree>,
     pub(crate) health: Arc<Health>,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) redo: Arc<Redo>,
+    pub(crate) bell: Arc<Bell>,
 }
 
 impl Apply for Applier {
     fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
-        self.write_when_there_is_space(first, records).map_err(|error| {
-            let reason = match error {
-                StoreError::Failed { reason } => reason,
-                other => other.to_string(),
-            };
+        self.or_fail(self.when_there_is_space(|| self.write(first, records)))
+    }
+
+    fn make_durable(&mut self) -> Result<Sequence, String> {
+        let made = self.when_there_is_space(|| self.tree.flush()).and_then(|()| self.tree.flushed_position());
+        let position = made.map_err(reason_of)?;
+        self.progress.flushed(position);
+        Ok(position)
+    }
+
+    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), String> {
+        let records: Vec<&Bytes> = records.collect();
+        self.or_fail(self.when_there_is_space(|| self.write_unlogged(&records)))
+    }
+}
+
+fn reason_of(error: StoreError) -> String {
+    match error {
+        StoreError::Failed { reason } => reason,
+        other => other.to_string(),
+    }
+}
+
+impl Applier {
+    fn or_fail(&self, result: Result<(), StoreError>) -> Result<(), String> {
+        result.map_err(|error| {
+            let reason = reason_of(error);
             if reason.contains("Corruption") {
                 // A compaction came to a damaged block: the next opening goes without what is damaged.
                 crate::damage::note(&self.tree.folder.dir, &reason);
@@ -46,15 +73,13 @@ impl Apply for Applier {
             reason
         })
     }
-}
 
-impl Applier {
-    /// These records are in the log, so that refusing them now would only delay them until the store is
-    /// opened again. Applying one twice does no harm.
-    fn write_when_there_is_space(&self, first: Sequence, records: &[Bytes]) -> Result<(), StoreError> {
+    /// What is in the log would only be delayed by refusing it now, until the store is opened again; what is not
+    /// has been seen by readers. Applying a record twice does no harm.
+    fn when_there_is_space(&self, write: impl Fn() -> Result<(), StoreError>) -> Result<(), StoreError> {
         let deadline = Instant::now() + WAIT_FOR_SPACE;
         loop {
-            match self.write(first, records) {
+            match write() {
                 Err(StoreError::Full) if Instant::now() < deadline => {
                     self.health.wait_for_space(true);
                     thread::sleep(TRY_AGAIN);
@@ -74,6 +99,7 @@ impl Applier {
     }
 
     fn write(&self, first: Sequence, records: &[Bytes]) -> Result<(), StoreError> {
+        let started = Instant::now();
         let mut write = self.tree.start_write();
         let mut bytes = 0_u64;
         for record in records {
@@ -83,9 +109,37 @@ impl Applier {
         let last = Sequence(first.0.saturating_add(records.len() as u64).saturating_sub(1));
         write.reach(last);
         write.finish()?;
-        self.progress.applied(last, bytes);
+        self.redo.applied(bytes, started.elapsed());
+        if self.progress.applied(last, bytes) >= self.redo.limit_bytes() {
+            self.bell.ring();
+        }
         Ok(())
     }
+
+    /// Readers see these records a moment before they are durable; nobody is told that they are stored, nothing
+    /// else is committed, and nothing derived from them is on disk, before.
+    fn write_unlogged(&self, records: &[&Bytes]) -> Result<(), StoreError> {
+        archiving::note_unlogged(&self.tree)?;
+        let mut write = self.tree.start_write();
+        for record in records {
+            write.add(record)?;
+            if write.size_bytes() >= REPLAY_BYTES {
+                std::mem::replace(&mut write, self.tree.start_write()).finish()?;
+            }
+        }
+        write.finish()?;
+        self.tree.flush()
+    }
+}
+
+/// Batches that wait between the thread that reads the log and the one that applies it.
+const READ_AHEAD: usize = 3;
+
+/// A part of the log that was read and is to be applied.
+struct Part<'tree> {
+    write: TreeWrite<'tree>,
+    last: Sequence,
+    bytes: u64,
 }
 
 /// Applies the records of the log that the tree has not reached.
@@ -94,7 +148,7 @@ pub(crate) fn replay(
     log: &Log,
     recovery: &Recovery,
     progress: &Progress,
-) -> Result<(), StoreError> {
+) -> Result<Replayed, StoreError> {
     let position = reached(tree, recovery)?;
     progress.flushed(position);
     let next = Sequence(position.0.saturating_add(1));
@@ -102,35 +156,52 @@ pub(crate) fn replay(
         return Err(misfit(tree, position, recovery));
     }
     if next.0 == recovery.next.0 {
-        return Ok(());
+        return Ok(Replayed::default());
     }
     let records = recovery.next.0 - next.0;
     tracing::info!(records, "reading the log again from where the store had come");
     let started = Instant::now();
-    let mut reported = started;
-    let mut write = tree.start_write();
-    let mut group_bytes = 0_u64;
-    let mut last = position;
-    for record in log.read_from(next)? {
-        let record = record?;
-        write.add(&record.bytes)?;
-        group_bytes += record.bytes.len() as u64;
-        last = record.sequence;
-        if write.size_bytes() >= REPLAY_BYTES {
-            let full = std::mem::replace(&mut write, tree.start_write());
-            finish(full, last, group_bytes, progress)?;
-            group_bytes = 0;
+    let bytes =
+        apply_again(tree, log.read_from(next)?.map(|record| Ok(record?)), position, records, progress)?;
+    let replayed = Replayed { records, bytes, elapsed: started.elapsed() };
+    tracing::info!(records, bytes, elapsed = ?replayed.elapsed, bytes_per_second = replayed.speed(), "the log was read");
+    Ok(replayed)
+}
+
+/// Applies records in order while later ones are being read. Returns how many bytes they had.
+pub(crate) fn apply_again(
+    tree: &Tree,
+    mut read: impl Iterator<Item = Result<Record, StoreError>> + Send,
+    position: Sequence,
+    records: u64,
+    progress: &Progress,
+) -> Result<u64, StoreError> {
+    let (sender, receiver) = std::sync::mpsc::sync_channel(READ_AHEAD);
+    thread::scope(|scope| {
+        let reading = thread::Builder::new().name("log-replay".to_owned()).spawn_scoped(scope, move || {
+            // Whoever applies has failed if nobody takes it.
+            while let Some(part) = next_part(tree, &mut read).transpose() {
+                if sender.send(part).is_err() {
+                    break;
+                }
+            }
+        });
+        reading.map_err(|error| StoreError::io("start a thread for", &tree.folder.dir, error))?;
+        let mut reported = Instant::now();
+        let mut total_bytes = 0;
+        for part in receiver {
+            let Part { mut write, last, bytes } = part?;
+            write.reach(last);
+            write.finish()?;
+            progress.applied(last, bytes);
+            total_bytes += bytes;
             if reported.elapsed() >= REPORT_EVERY {
                 reported = Instant::now();
                 tracing::info!(done = last.0 - position.0, records, "still reading the log");
             }
         }
-    }
-    if group_bytes > 0 {
-        finish(write, last, group_bytes, progress)?;
-    }
-    tracing::info!(records, elapsed = ?started.elapsed(), "the log was read");
-    Ok(())
+        Ok(total_bytes)
+    })
 }
 
 /// How far the tree has come. Where the file that tells it is damaged, the log is read again from its beginning: it
@@ -150,16 +221,24 @@ fn reached(tree: &Tree, recovery: &Recovery) -> Result<Sequence, StoreError> {
     }
 }
 
-fn finish(
-    mut write: crate::tree::TreeWrite<'_>,
-    last: Sequence,
-    bytes: u64,
-    progress: &Progress,
-) -> Result<(), StoreError> {
-    write.reach(last);
-    write.finish()?;
-    progress.applied(last, bytes);
-    Ok(())
+/// So many records as one write takes; `None` after the last.
+fn next_part<'tree>(
+    tree: &'tree Tree,
+    read: &mut impl Iterator<Item = Result<Record, StoreError>>,
+) -> Result<Option<Part<'tree>>, StoreError> {
+    let mut part = None;
+    for record in read {
+        let record = record?;
+        let Part { write, last, bytes } =
+            part.get_or_insert_with(|| Part { write: tree.start_write(), last: record.sequence, bytes: 0 });
+        write.add(&record.bytes)?;
+        *last = record.sequence;
+        *bytes += record.bytes.len() as u64;
+        if write.size_bytes() >= REPLAY_BYTES {
+            break;
+        }
+    }
+    Ok(part)
 }
 
 fn misfit(tree: &Tree, position: Sequence, recovery: &Recovery) -> StoreError {
@@ -167,7 +246,8 @@ fn misfit(tree: &Tree, position: Sequence, recovery: &Recovery) -> StoreError {
         log_dir: tree.folder.log.clone(),
         dir: tree.folder.dir.clone(),
         what: format!(
-            "the store has come to record {}, the log holds {} up to {}; bring back the log of this store",
+            "the store has come to record {}, the log holds {} up to {}; bring back the log of this store, or run \
+             `scrinium log salvage` if it is lost (docs/logging.md)",
             position.0,
             recovery.first.0,
             recovery.next.0.saturating_sub(1)

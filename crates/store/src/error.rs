@@ -62,8 +62,17 @@ pub enum StoreError {
     #[error("the disk of the store is full; writes go on when there is space again")]
     Full,
 
+    /// The log has its largest size, and what it holds could not be brought into the tree's files. Reads go on; writes
+    /// go on once it could.
+    #[error(
+        "{0}; writes go on once there is space for the databases' own files, or with a larger log.max_size"
+    )]
+    LogAtLimit(LogError),
+
     /// A write or a sync failed, so that the store takes no more writes until it is opened again.
-    #[error("the store takes no writes until it is opened again: {reason}")]
+    #[error(
+        "the store takes no writes until it is opened again: {reason}; put that right and restart (docs/logging.md)"
+    )]
     Failed {
         /// What failed first.
         reason: String,
@@ -161,6 +170,7 @@ impl From<LogError> for StoreError {
     fn from(error: LogError) -> Self {
         match error {
             LogError::Full { .. } => Self::Full,
+            LogError::AtLimit { .. } => Self::LogAtLimit(error),
             LogError::Damaged { .. } | LogError::Missing { .. } => Self::DamagedLog(error),
             LogError::NewerFormat { file, found, supported } => {
                 Self::NewerFormat { path: file, found, supported }
@@ -169,7 +179,10 @@ impl From<LogError> for StoreError {
             LogError::Failed { reason } => Self::Failed { reason: reason.as_ref().to_owned() },
             LogError::TooLarge { bytes, limit_bytes } => Self::TooLarge { bytes, limit_bytes },
             LogError::Stopped => Self::Closed,
-            LogError::Io { .. } | LogError::NotHeld { .. } | LogError::Options { .. } => Self::Log(error),
+            LogError::Io { .. }
+            | LogError::NotHeld { .. }
+            | LogError::Options { .. }
+            | LogError::Archive { .. } => Self::Log(error),
         }
     }
 }

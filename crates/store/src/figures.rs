@@ -39,10 +39,29 @@ pub(crate) fn register(core: &Arc<Core>, statistics: &Registry) {
     gauge("Database.BackgroundErrors", |tree| property(tree, properties::BACKGROUND_ERRORS));
     gauge("Database.Snapshots", |tree| property(tree, properties::NUM_SNAPSHOTS));
 
+    core.archiving.register(statistics);
+    register_log(core, statistics);
+}
+
+/// The log: `Log.Redo.Bytes` and `Log.Redo.Seconds` are what a restart would have to do again now and about how
+/// long that would take, `Log.Redo.Limit` how many bytes it may become; `Log.Restart.*` is what the last start did.
+fn register_log(core: &Arc<Core>, statistics: &Registry) {
     let core = Arc::downgrade(core);
-    statistics.gauge("Log.BytesSinceCheckpoint", move || {
-        core.upgrade().map_or(0.0, |core| float(core.progress.unflushed_bytes()))
+    let gauge = |name: &str, read: fn(&Core) -> f64| {
+        let core: Weak<Core> = Weak::clone(&core);
+        statistics.gauge(name, move || core.upgrade().map_or(0.0, |core| read(&core)));
+    };
+    gauge("Log.BytesSinceCheckpoint", |core| float(core.progress.unflushed_bytes()));
+    gauge("Database.RM.Sys.Log.Type", |core| f64::from(core.style.code()));
+    gauge("Log.Redo.Bytes", |core| float(core.progress.unflushed_bytes()));
+    gauge("Log.Redo.Seconds", |core| {
+        float(core.progress.unflushed_bytes()) / float(core.redo.speed()).max(1.0)
     });
+    gauge("Log.Redo.Limit", |core| float(core.redo.limit_bytes()));
+    gauge("Log.Redo.BytesPerSecond", |core| float(core.redo.speed()));
+    gauge("Log.Restart.Bytes", |core| float(core.redo.restart.bytes));
+    gauge("Log.Restart.Records", |core| float(core.redo.restart.records));
+    gauge("Log.Restart.Seconds", |core| core.redo.restart.elapsed.as_secs_f64());
 }
 
 fn ticker(tree: &Tree, ticker: Ticker) -> f64 {

@@ -5,6 +5,7 @@
 //! store.format   "format 1" and "identity <32 hex digits>", one a line
 //! tree/          RocksDB's files
 //! ingest/        sorted files being written; emptied when the store is opened
+//! backup/        checkpoints that a backup is made of; emptied when the store is opened
 //! log/           the transaction log, unless another folder is named for it
 //!   store.id     "identity ..." of the store that the log belongs to
 //! ```
@@ -19,12 +20,22 @@ use crate::{StoreError, StoreOptions};
 /// The layout of the folder and the meaning of what RocksDB holds.
 const FORMAT: u32 = 1;
 
+/// Whether the log's folder is marked as this store's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogMark {
+    /// It is.
+    Right,
+    /// It has no mark: new, or emptied.
+    Missing,
+}
+
 /// The folders of an opened store. The lock is held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub(crate) dir: PathBuf,
     pub(crate) tree: PathBuf,
     pub(crate) ingest: PathBuf,
+    pub(crate) backup: PathBuf,
     pub(crate) log: PathBuf,
     _lock: File,
 }
@@ -32,31 +43,72 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes or opens the folders, and takes the lock.
     pub(crate) fn open(options: &StoreOptions) -> Result<Self, StoreError> {
-        let dir = options.dir.clone();
-        make_folder(&dir)?;
-        let lock = lock(&dir)?;
-        let folder = Self {
-            tree: dir.join("tree"),
-            ingest: dir.join("ingest"),
-            log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
-            dir,
-            _lock: lock,
-        };
+        make_folder(&options.dir)?;
+        let folder = Self::lock(options)?;
         folder.finish_rewrite()?;
         let identity = folder.identity()?;
         make_folder(&folder.log)?;
         folder.claim_log(&identity)?;
-        if folder.ingest.exists() {
-            fs::remove_dir_all(&folder.ingest)
-                .map_err(|error| StoreError::io("empty", &folder.ingest, error))?;
-        }
-        make_folder(&folder.ingest)?;
+        folder.empty_temporary()?;
         // Made here and not by RocksDB, which leaves it to others to make the name durable. It comes after the log has
         // been claimed, since a tree tells that there was a log. The names of both are durable from here on,
         // also where an earlier process made them and came no further.
         make_folder(&folder.tree)?;
         sync_folder(&folder.dir)?;
         Ok(folder)
+    }
+
+    /// Opens the folders of a store that exists, whatever became of its log. Another store's log is refused.
+    pub(crate) fn open_without_log(options: &StoreOptions) -> Result<(Self, LogMark), StoreError> {
+        if !options.dir.join("tree").exists() {
+            let none = std::io::ErrorKind::NotFound.into();
+            return Err(StoreError::io("find a store in", &options.dir, none));
+        }
+        let folder = Self::lock(options)?;
+        let identity = folder.identity()?;
+        let mark = match read_if_there(&folder.mark_path())? {
+            Some(text) if field(&text, "identity") == Some(identity.as_str()) => LogMark::Right,
+            Some(_) => return Err(folder.foreign("it belongs to another store; name the right folder")),
+            None => LogMark::Missing,
+        };
+        folder.empty_temporary()?;
+        Ok((folder, mark))
+    }
+
+    fn lock(options: &StoreOptions) -> Result<Self, StoreError> {
+        let dir = options.dir.clone();
+        let lock = lock(&dir)?;
+        Ok(Self {
+            tree: dir.join("tree"),
+            ingest: dir.join("ingest"),
+            backup: dir.join("backup"),
+            log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
+            dir,
+            _lock: lock,
+        })
+    }
+
+    fn empty_temporary(&self) -> Result<(), StoreError> {
+        for temporary in [&self.ingest, &self.backup] {
+            if temporary.exists() {
+                fs::remove_dir_all(temporary).map_err(|error| StoreError::io("empty", temporary, error))?;
+            }
+            make_folder(temporary)?;
+        }
+        Ok(())
+    }
+
+    /// Marks a folder that is empty, or not there, as that of this store's log, though the store has had another.
+    pub(crate) fn begin_log_anew(&self) -> Result<(), StoreError> {
+        make_folder(&self.log)?;
+        let mut entries =
+            fs::read_dir(&self.log).map_err(|error| StoreError::io("list", &self.log, error))?;
+        if entries.next().is_some() {
+            let (log_dir, dir) = (self.log.clone(), self.dir.clone());
+            let what = "it is not empty; move away what lies there, or name another folder".to_owned();
+            return Err(StoreError::ForeignLog { log_dir, dir, what });
+        }
+        self.mark_log()
     }
 
     /// Whether files in this folder can be written past the page cache.
@@ -77,7 +129,7 @@ impl Folder {
     }
 
     /// The identity in the format file, which is made for a new store.
-    fn identity(&self) -> Result<String, StoreError> {
+    pub(crate) fn identity(&self) -> Result<String, StoreError> {
         let path = self.dir.join("store.format");
         let Some(text) = read_if_there(&path)? else {
             if self.tree.exists() {
@@ -100,20 +152,29 @@ impl Folder {
 
     /// Marks a new log as this store's, or refuses the log of another one.
     fn claim_log(&self, identity: &str) -> Result<(), StoreError> {
-        let path = self.log.join("store.id");
-        let foreign = |what: &str| StoreError::ForeignLog {
-            log_dir: self.log.clone(),
-            dir: self.dir.clone(),
-            what: what.to_owned(),
-        };
-        match read_if_there(&path)? {
+        match read_if_there(&self.mark_path())? {
             Some(text) if field(&text, "identity") == Some(identity) => Ok(()),
-            Some(_) => Err(foreign("it belongs to another store; name the right folder")),
-            None if self.tree.exists() => {
-                Err(foreign("it is new, and the store has had another one; name the right folder"))
-            }
-            None => write_whole(&path, &format!("identity {identity}\n")),
+            Some(_) => Err(self.foreign("it belongs to another store; name the right folder")),
+            None if self.tree.exists() => Err(self.foreign(
+                "it is new, and the store has had another one; name the right folder (log.dir), mount the log's \
+                 device, or run `scrinium log salvage` if the log is lost (docs/logging.md)",
+            )),
+            None => self.mark_log(),
         }
+    }
+
+    fn mark_path(&self) -> PathBuf {
+        self.log.join("store.id")
+    }
+
+    /// Marks the log as this store's.
+    pub(crate) fn mark_log(&self) -> Result<(), StoreError> {
+        let identity = self.identity()?;
+        write_whole(&self.mark_path(), &format!("identity {identity}\n"))
+    }
+
+    fn foreign(&self, what: &str) -> StoreError {
+        StoreError::ForeignLog { log_dir: self.log.clone(), dir: self.dir.clone(), what: what.to_owned() }
     }
 
     pub(crate) fn corrupt(&self, what: impl Into<String>) -> StoreError {

@@ -6,12 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
-use scrinium_log::{Committer, Sequence};
+use scrinium_log::{Committer, LogError, Sequence};
 
-use crate::StoreError;
+use crate::archiving::Archiving;
 use crate::health::Health;
 use crate::progress::Progress;
+use crate::redo::Redo;
 use crate::tree::Tree;
+use crate::{LogStyle, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,12 +25,17 @@ pub(crate) struct Core {
     pub(crate) progress: Arc<Progress>,
     /// `None` once the store is closed.
     pub(crate) committer: RwLock<Option<Committer>>,
-    pub(crate) checkpoint_log_bytes: u64,
+    pub(crate) archiving: Archiving,
+    pub(crate) style: LogStyle,
+    pub(crate) redo: Arc<Redo>,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
     checkpoint: Mutex<()>,
     /// The last checkpoint failed, and that was said.
     stuck: AtomicBool,
+    /// The log has failed, and what was acknowledged was brought into the tree's files.
+    rescued: AtomicBool,
 }
 
 impl Core {
@@ -37,7 +44,8 @@ impl Core {
         health: Arc<Health>,
         progress: Arc<Progress>,
         committer: Committer,
-        checkpoint_log_bytes: u64,
+        (style, archiving): (LogStyle, Archiving),
+        (redo, bell): (Arc<Redo>, Arc<Bell>),
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {
         Self {
@@ -45,10 +53,14 @@ impl Core {
             health,
             progress,
             committer: RwLock::new(Some(committer)),
-            checkpoint_log_bytes,
+            archiving,
+            style,
+            redo,
+            bell,
             checkpoints,
             checkpoint: Mutex::new(()),
             stuck: AtomicBool::new(false),
+            rescued: AtomicBool::new(false),
         }
     }
 
@@ -71,21 +83,60 @@ impl Core {
         Ok(())
     }
 
+    /// Once the log has failed, nobody knows what of it can be read again. What was acknowledged is still in memory,
+    /// so it is brought into the tree's files.
+    fn rescue(&self) {
+        let failure = {
+            let committer = self.committer.read();
+            let Some(committer) = committer.as_ref() else { return };
+            if self.style != LogStyle::Off {
+                committer.check_there();
+            }
+            committer.failure()
+        };
+        let Some(failure) = failure.filter(|failure| !matches!(failure, LogError::Stopped)) else { return };
+        if self.rescued.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let rescued = self.tree.flush().and_then(|()| self.tree.flushed_position());
+        match rescued {
+            Ok(position) => tracing::error!(
+                %failure,
+                position = position.0,
+                "the transaction log failed and the store takes reads only; everything that was acknowledged, up to \
+                 record {}, is in the databases' own files now; put the log right and restart (docs/logging.md)",
+                position.0
+            ),
+            Err(error) => tracing::error!(
+                %failure,
+                %error,
+                "the transaction log failed, and what was acknowledged last could not be written to the databases' own \
+                 files either; keep the log's folder and restart (docs/logging.md)"
+            ),
+        }
+    }
+
     fn look(&self) {
+        self.look_at_archive();
         self.health.measure(&self.tree);
         self.tree.budget.used_bytes();
+        self.rescue();
         let checkpointed = self.release_flushed().and_then(|()| {
-            if self.progress.unflushed_bytes() >= self.checkpoint_log_bytes {
+            if self.progress.unflushed_bytes() >= self.redo.limit_bytes() {
                 self.checkpoint()
             } else {
                 Ok(())
             }
         });
         match checkpointed {
-            Ok(()) => self.stuck.store(false, Ordering::Relaxed),
+            Ok(()) => {
+                self.stuck.store(false, Ordering::Relaxed);
+                self.bell.rung.store(false, Ordering::Relaxed);
+            }
             Err(error) if !self.stuck.swap(true, Ordering::Relaxed) => {
                 tracing::warn!(%error, "a checkpoint was not possible; it is tried every second");
             }
+            // The bell stays rung, so that nobody rings again until one was possible.
             Err(_) => {}
         }
     }
@@ -93,27 +144,25 @@ impl Core {
 
 /// The thread. It ends when this is dropped.
 pub(crate) struct Keeper {
-    stop: Arc<(Mutex<bool>, Condvar)>,
+    bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     pub(crate) fn start(core: Arc<Core>) -> Result<Self, StoreError> {
-        let stop = Arc::new((Mutex::new(false), Condvar::new()));
-        let seen = Arc::clone(&stop);
+        let bell = Arc::clone(&core.bell);
         let dir = core.tree.folder.dir.clone();
         let thread = std::thread::Builder::new()
             .name("store-keeper".to_owned())
-            .spawn(move || run(&core, &seen))
+            .spawn(move || run(&core))
             .map_err(|error| StoreError::io("start a thread for", &dir, error))?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { bell, thread: Some(thread) })
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        *self.stop.0.lock() = true;
-        self.stop.1.notify_all();
+        self.bell.call(|calls| calls.stop = true);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -122,12 +171,47 @@ impl Drop for Keeper {
     }
 }
 
-fn run(core: &Core, stop: &(Mutex<bool>, Condvar)) {
-    let mut stopping = stop.0.lock();
-    while !*stopping {
-        stop.1.wait_for(&mut stopping, EVERY);
-        if !*stopping {
-            parking_lot::MutexGuard::unlocked(&mut stopping, || core.look());
+fn run(core: &Core) {
+    while core.bell.wait() {
+        core.look();
+    }
+}
+
+/// What the keeper is called by before its time.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    calls: Mutex<Calls>,
+    called: Condvar,
+    /// It has rung and nobody has come yet.
+    rung: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    stop: bool,
+    look: bool,
+}
+
+impl Bell {
+    /// Has the keeper look now.
+    pub(crate) fn ring(&self) {
+        if !self.rung.swap(true, Ordering::Relaxed) {
+            self.call(|calls| calls.look = true);
         }
+    }
+
+    fn call(&self, change: impl FnOnce(&mut Calls)) {
+        change(&mut self.calls.lock());
+        self.called.notify_all();
+    }
+
+    /// Waits until it is time to look; `false`: to stop.
+    fn wait(&self) -> bool {
+        let mut calls = self.calls.lock();
+        if !calls.stop && !calls.look {
+            self.called.wait_for(&mut calls, EVERY);
+        }
+        calls.look = false;
+        !calls.stop
     }
 }

@@ -3,11 +3,14 @@
 //! A [`Batch`] of changes to logged families is written to the log, synced together with all others that
 //! wait, applied to the tree, and only then answered. The tree itself writes no log: what it has reached
 //! is recorded in it with every change, and after a crash the log is read from there. Derived families skip
-//! the log; what they hold can be rebuilt from the others.
+//! the log; what they hold can be rebuilt from the others. So does a batch that is to stay out of the log: it is
+//! answered when the tree's files hold it.
 //!
 //! It knows nothing of documents, and no other crate knows that there is a RocksDB.
 
 mod applier;
+mod archiving;
+mod backup;
 mod batch;
 mod budget;
 mod commit;
@@ -26,14 +29,19 @@ mod memory;
 mod options;
 mod progress;
 mod raw;
+mod redo;
 mod rewrite;
+mod roll_forward;
+mod salvage;
 mod slice;
 mod snapshot;
 mod store;
+mod style;
 mod tolerant;
 mod tree;
 mod tuning;
 
+pub use backup::BackupPoint;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
 pub use compact::{BlobFigures, CompactSlice, Compression, Room};
@@ -43,10 +51,16 @@ pub use error::StoreError;
 pub use family::Family;
 pub use ingest::SortedFiles;
 pub use memory::available_bytes;
-pub use options::{Direction, KeyRange, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
+pub use options::{Direction, KeyRange, LogArchive, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
 pub use raw::RawStore;
 pub use rewrite::Rewritten;
+pub use roll_forward::{Reached, roll_forward};
+pub use salvage::{Plan, plan_salvage, salvage, survey_log};
+pub use scrinium_log::{
+    ArchiveStatus, ArchivedGroup, ArchivedLog, Damage, LogError, Missing, Segment, Sequence, Surveyed,
+};
 pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use style::{LogFavor, LogStyle};
 pub use tolerant::{Gap, Step, TolerantScan};

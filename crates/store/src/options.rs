@@ -1,6 +1,9 @@
 //! How a store is opened and scanned.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{LogFavor, LogStyle};
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -14,8 +17,16 @@ pub struct StoreOptions {
     /// Memory for blocks, memtables and iterators together. `None` is a quarter of what the machine or
     /// its container has.
     pub budget_bytes: Option<u64>,
-    /// A checkpoint is made when so many bytes of log would have to be read again after a crash.
+    /// Whether commits go into the log. Another style at the next opening keeps all data.
+    pub log_style: LogStyle,
+    /// What is favored: running, or restarting after a crash.
+    pub log_favor: LogFavor,
+    /// A checkpoint is made when so many bytes of log would have to be read again after a crash. 0: when
+    /// `log_favor` says.
     pub checkpoint_log_bytes: u64,
+    /// The most that the log takes on disk, at least three of its files. `None`: all that there is. A full log is
+    /// emptied by a checkpoint while commits wait.
+    pub log_max_bytes: Option<u64>,
     /// Writes are refused as [`Full`](crate::StoreError::Full) when the disk has less than this free, so
     /// that there is room left to flush and compact what was accepted, and for what is derived from it.
     pub reserve_bytes: u64,
@@ -27,6 +38,21 @@ pub struct StoreOptions {
     pub queue_bytes: usize,
     /// Whether files are written past the page cache where the file system takes it.
     pub direct_io: bool,
+    /// Off, a crash of the machine loses what was acknowledged. For measuring what syncs cost.
+    #[doc(hidden)]
+    pub sync: bool,
+    /// Where files of the log are copied before they are used again, if anywhere.
+    pub log_archive: Option<LogArchive>,
+}
+
+/// Where and how often the log is archived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogArchive {
+    /// The archive's folder, which must be there; best on another device.
+    pub dir: PathBuf,
+    /// What is written of the last file is copied this often, where something was written. Zero: only whole files
+    /// are, and what a backup asks for.
+    pub every: Duration,
 }
 
 impl StoreOptions {
@@ -37,12 +63,17 @@ impl StoreOptions {
             dir: dir.into(),
             log_dir: None,
             budget_bytes: None,
-            checkpoint_log_bytes: 256 * MEGABYTE,
+            log_style: LogStyle::default(),
+            log_favor: LogFavor::default(),
+            checkpoint_log_bytes: 0,
+            log_max_bytes: None,
             reserve_bytes: 256 * MEGABYTE,
             log_extent_bytes: 64 * MEGABYTE,
             log_spare_extents: 2,
             queue_bytes: 64 << 20,
             direct_io: true,
+            log_archive: None,
+            sync: true,
         }
     }
 }

@@ -29,8 +29,8 @@ struct State {
 }
 
 impl Progress {
-    /// Records that `bytes` more were applied, up to the record `last`.
-    pub(crate) fn applied(&self, last: Sequence, bytes: u64) {
+    /// Records that `bytes` more were applied, up to the record `last`. Tells how many are not in synced files.
+    pub(crate) fn applied(&self, last: Sequence, bytes: u64) -> u64 {
         let mut state = self.state.lock();
         state.applied_bytes += bytes;
         let applied_bytes = state.applied_bytes;
@@ -40,6 +40,7 @@ impl Progress {
             }
             state.marks.push_back((last, applied_bytes));
         }
+        applied_bytes - state.flushed_bytes
     }
 
     /// Records that everything up to `position` is in synced files. False if that was known.

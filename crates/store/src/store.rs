@@ -2,23 +2,29 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use scrinium_log::{Committer, DirectIo, Log, LogError, LogOptions};
+use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
 use crate::applier::{Applier, replay};
+use crate::archiving::{self, Archiving};
+use crate::backup::BackupPoint;
 use crate::budget::Budget;
 use crate::damage::DamagedFile;
 use crate::folder::Folder;
 use crate::health::Health;
 use crate::ingest::{SortedFiles, Together};
-use crate::keeper::{Core, Keeper};
+use crate::keeper::{Bell, Core, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
+use crate::redo::Redo;
 use crate::tree::Tree;
-use crate::{Batch, Commit, Family, Slice, Snapshot, StoreError, StoreOptions, figures, slice};
+use crate::{
+    Batch, Commit, Family, LogFavor, LogStyle, Slice, Snapshot, StoreError, StoreOptions, figures, slice,
+};
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
 ///
@@ -36,6 +42,23 @@ struct Inner {
     derived: RwLock<()>,
 }
 
+/// Under this name the tree keeps how fast the log was last read again, in bytes a second.
+const REPLAY_SPEED: &[u8] = b"replay-speed";
+
+/// How the log of a store in `folder` is opened.
+pub(crate) fn log_options(options: &StoreOptions, folder: &Folder) -> LogOptions {
+    let mut log_options = LogOptions::new(&folder.log);
+    log_options.extent_bytes = options.log_extent_bytes;
+    log_options.spare_extents = options.log_spare_extents;
+    log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
+    log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
+    log_options.queue_bytes = options.queue_bytes;
+    log_options.max_bytes = options.log_max_bytes;
+    log_options.sync = options.sync;
+    log_options.archive_dir = options.log_archive.as_ref().map(|archive| archive.dir.clone());
+    log_options
+}
+
 impl Store {
     /// Opens the store, or makes a new one; after a crash, applies what the log holds beyond it.
     ///
@@ -45,15 +68,11 @@ impl Store {
     #[allow(clippy::needless_pass_by_value, reason = "callers make options for this call only")]
     pub fn open(options: StoreOptions, statistics: &Registry) -> Result<Self, StoreError> {
         let folder = Folder::open(&options)?;
-        let mut log_options = LogOptions::new(&folder.log);
-        log_options.extent_bytes = options.log_extent_bytes;
-        log_options.spare_extents = options.log_spare_extents;
-        log_options.direct_io = if options.direct_io { DirectIo::Auto } else { DirectIo::Off };
-        log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
-        log_options.queue_bytes = options.queue_bytes;
-
-        let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
-        let (log, recovery) = Log::open(log_options)?;
+        let log_options = log_options(&options, &folder);
+        let budget = Budget::new(options.budget_bytes);
+        let memtable_bytes = options.log_favor.memtable_bytes();
+        let tree = Arc::new(Tree::open(folder, budget, options.direct_io, memtable_bytes)?);
+        let (mut log, recovery) = Log::open(log_options)?;
         if let Some(cut) = &recovery.cut {
             tracing::warn!(
                 ?cut,
@@ -61,17 +80,40 @@ impl Store {
             );
         }
         let progress = Arc::new(Progress::default());
-        replay(&tree, &log, &recovery, &progress)?;
+        let restart = replay(&tree, &log, &recovery, &progress)?;
+        if let Some(speed) = restart.speed() {
+            tree.set_note(REPLAY_SPEED, speed)?;
+        }
+        if let Some(archive) = &options.log_archive {
+            archiving::begin(&tree, &mut log, &archive.dir)?;
+        }
+        let redo = Arc::new(Redo::new(&options, restart, tree.note(REPLAY_SPEED)?));
 
         let health = Arc::new(Health::new(options.reserve_bytes));
         health.measure(&tree);
-        let applier =
-            Applier { tree: Arc::clone(&tree), health: Arc::clone(&health), progress: Arc::clone(&progress) };
+        let bell = Arc::new(Bell::default());
+        let applier = Applier {
+            tree: Arc::clone(&tree),
+            health: Arc::clone(&health),
+            progress: Arc::clone(&progress),
+            redo: Arc::clone(&redo),
+            bell: Arc::clone(&bell),
+        };
         let committer = Committer::start(log, applier, statistics);
         let checkpoints = statistics.counter("Log.Checkpoints");
-        let core = Core::new(tree, health, progress, committer, options.checkpoint_log_bytes, checkpoints);
+        let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
+        let archiving = Archiving::new(&committer, archive_every.unwrap_or_default());
+        let style = if options.log_archive.is_some() { LogStyle::Archive } else { options.log_style };
+        let (log, shared) = ((style, archiving), (redo, bell));
+        let core = Core::new(tree, health, progress, committer, log, shared, checkpoints);
         let core = Arc::new(core);
         figures::register(&core, statistics);
+        if core.style == LogStyle::Off {
+            // Nothing of the log is needed from here on.
+            if let Err(error) = core.checkpoint() {
+                tracing::warn!(%error, "the log could not be emptied, though it is not used any more");
+            }
+        }
         let keeper = Keeper::start(Arc::clone(&core))?;
         Ok(Self {
             inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
@@ -85,6 +127,9 @@ impl Store {
     /// [`StoreError::WrongFamily`] for a derived family, [`StoreError::TooLarge`], [`StoreError::Full`],
     /// [`StoreError::Failed`], [`StoreError::Closed`]; nothing was changed then.
     pub fn submit(&self, batch: Batch) -> Result<Commit, StoreError> {
+        if self.log_style() == LogStyle::Off {
+            return self.hand_over(batch, |committer, record| committer.submit_unlogged(None, record));
+        }
         self.hand_over(batch, Committer::submit)
     }
 
@@ -121,7 +166,56 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`], and [`StoreError::Failed`] if a commit has failed since.
     pub fn submit_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
+        if self.log_style() == LogStyle::Off {
+            return self.submit_unlogged_after(failures, batch);
+        }
         self.hand_over(batch, |committer, record| committer.submit_after(failures, record))
+    }
+
+    /// As [`Store::submit_after`], past the log: it is answered when the tree's files hold the batch, with all that
+    /// wait for the same. Readers see it a moment earlier, but nothing that they commit is durable before it is.
+    ///
+    /// Such batches take effect in the order of calls among themselves, and so do those of the log; between the two
+    /// only what was answered comes before what is submitted then.
+    ///
+    /// # Errors
+    /// As [`Store::submit_after`].
+    ///
+    /// Where the log is archived they go through it all the same: what does not could not be restored.
+    pub fn submit_unlogged_after(&self, failures: u64, batch: Batch) -> Result<Commit, StoreError> {
+        if self.log_style() == LogStyle::Archive {
+            return self.submit_after(failures, batch);
+        }
+        self.hand_over(batch, |committer, record| committer.submit_unlogged(Some(failures), record))
+    }
+
+    /// As [`Store::commit`], past the log; see [`Store::submit_unlogged_after`].
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn commit_unlogged(&self, batch: Batch) -> Result<(), StoreError> {
+        if self.log_style() == LogStyle::Archive {
+            return self.commit(batch);
+        }
+        self.hand_over(batch, |committer, record| committer.submit_unlogged(None, record))?.wait()
+    }
+
+    /// Whether commits go into the log, unless they are made to stay out of it.
+    #[must_use]
+    pub fn log_style(&self) -> LogStyle {
+        self.inner.core.style
+    }
+
+    /// Favors running or restarting from now on.
+    ///
+    /// # Errors
+    /// What RocksDB reports.
+    pub fn set_log_favor(&self, favor: LogFavor) -> Result<(), StoreError> {
+        let core = &self.inner.core;
+        core.tree.set_memtable_bytes(favor.memtable_bytes())?;
+        core.redo.favor(favor);
+        core.bell.ring();
+        Ok(())
     }
 
     /// [`Store::submit`], then waits for the answer; faster than these two while nobody else writes.
@@ -129,6 +223,9 @@ impl Store {
     /// # Errors
     /// As [`Store::submit`] and [`Commit::wait`].
     pub fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        if self.log_style() == LogStyle::Off {
+            return self.commit_unlogged(batch);
+        }
         self.admit(&batch, "commit")?;
         if batch.is_empty() {
             return Ok(());
@@ -285,6 +382,31 @@ impl Store {
     /// [`StoreError::Full`] or an error of the file system; nothing is lost then.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
         self.inner.core.checkpoint()
+    }
+
+    /// Makes a checkpoint of the tree's files beside them, for a backup: everything that was answered before this
+    /// call, and what is derived from it. It costs hard links, and disk only for what changes while it is kept.
+    /// With an archive, the log up to there is archived when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`], [`StoreError::Closed`], [`StoreError::Log`] if the archive takes nothing, or an error
+    /// of the file system.
+    pub fn backup_point(&self) -> Result<BackupPoint, StoreError> {
+        BackupPoint::take(&self.inner.core)
+    }
+
+    /// How the log's archive stands; `None` if the log is not archived.
+    #[must_use]
+    pub fn archive_status(&self) -> Option<ArchiveStatus> {
+        Some(self.inner.core.archiving.archive()?.status())
+    }
+
+    /// Has everything that was answered before this call copied into the log's archive, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Log`] if it is not there after the time that is given.
+    pub fn archive_log(&self, limit: Duration) -> Result<(), StoreError> {
+        self.inner.core.archive_log(limit)
     }
 
     /// Whether writes are taken now.

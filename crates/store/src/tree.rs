@@ -88,7 +88,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        folder: Folder,
+        budget: Budget,
+        direct_io: bool,
+        memtable_bytes: usize,
+    ) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
         manifest::check(&folder.tree)?;
         let mut options = tuning::tree_options(&budget, direct_io)
@@ -97,7 +102,9 @@ impl Tree {
             let families = std::iter::once((OWN_FAMILY, None))
                 .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
                 .map(|(name, family)| {
-                    ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget))
+                    let mut options = tuning::family_options(family, &budget);
+                    options.set_write_buffer_size(memtable_bytes);
+                    ColumnFamilyDescriptor::new(name, options)
                 });
             DB::open_cf_descriptors(options, &folder.tree, families)
         };
@@ -168,6 +175,31 @@ impl Tree {
         let bytes: [u8; 8] =
             value.as_ref().try_into().map_err(|_| self.folder.corrupt("its log position is not a number"))?;
         Ok(Sequence(u64::from_be_bytes(bytes)))
+    }
+
+    /// A number that the store keeps for itself, beside the position.
+    pub(crate) fn note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        let own = self.opened.borrow_dependent().own;
+        let found =
+            self.db().get_pinned_cf_opt(own, key, &self.reads).map_err(|error| self.error("read", &error))?;
+        Ok(found.and_then(|value| value.as_ref().try_into().ok().map(u64::from_be_bytes)))
+    }
+
+    /// Sets such a number; it is on disk after the next flush.
+    pub(crate) fn set_note(&self, key: &[u8], value: u64) -> Result<(), StoreError> {
+        let mut write = self.start_write();
+        write.batch.put(key, value.to_be_bytes());
+        write.finish()
+    }
+
+    /// Has a memtable of each family go to a file at this size from now on.
+    pub(crate) fn set_memtable_bytes(&self, bytes: usize) -> Result<(), StoreError> {
+        let bytes = bytes.to_string();
+        for family in Family::ALL {
+            let set = self.db().set_options_cf(self.family(family), &[("write_buffer_size", &bytes)]);
+            set.map_err(|error| self.error("set memtables of", &error))?;
+        }
+        Ok(())
     }
 
     /// Writes the memtables of all families to synced files, up to the same batch.

@@ -12,11 +12,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::small_options;
-use common::writers::{WRITERS, check_derived, derived, update, version_of};
+use common::writers::{WRITERS, check_derived, derived, key, number, update, version_of};
 use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreOptions};
+use scrinium_store::{Batch, Family, LogStyle, Snapshot, Store, StoreOptions};
 
-/// Small memtables and frequent checkpoints in every other life, none of either in the others.
+/// Small memtables and frequent checkpoints in every other life, none of either in the others; no log in some.
 fn options(dir: &Path, life: u64) -> StoreOptions {
     let mut options = small_options(dir);
     if life.is_multiple_of(2) {
@@ -26,7 +26,46 @@ fn options(dir: &Path, life: u64) -> StoreOptions {
         options.budget_bytes = Some(1 << 30);
         options.checkpoint_log_bytes = u64::MAX;
     }
+    if life % 5 == 3 {
+        options.log_style = LogStyle::Off;
+    }
+    if life % 4 == 2 {
+        options.log_max_bytes = Some(4 << 20);
+    }
     options
+}
+
+/// Some writers, others in each life, stay out of the log.
+fn is_logged(life: u64, writer: u64) -> bool {
+    !(life + writer).is_multiple_of(3)
+}
+
+fn commit(store: &Store, logged: bool, batch: Batch) {
+    if logged { store.commit(batch).unwrap() } else { store.commit_unlogged(batch).unwrap() }
+}
+
+/// Notes what is visible of every writer. Whatever a note tells of is durable before the note is.
+fn bear_witness(store: &Store, logged: bool) {
+    let snapshot = store.snapshot();
+    let seen: Vec<_> = (0..WRITERS)
+        .map(|writer| snapshot.get(Family::Point, &key(&[writer])).unwrap().map_or(0, |value| number(&value)))
+        .collect();
+    let mut batch = Batch::new();
+    batch.put(Family::Meta, &[u8::from(logged)], &key(&seen));
+    commit(store, logged, batch);
+}
+
+fn check_witnesses(snapshot: &Snapshot, versions: &[u64]) {
+    for witness in [0, 1] {
+        let Some(seen) = snapshot.get(Family::Meta, &[witness]).unwrap() else { continue };
+        for (writer, seen) in seen.chunks(8).enumerate() {
+            let (seen, version) = (number(seen), versions[writer]);
+            assert!(
+                version >= seen,
+                "witness {witness} has seen {seen} of writer {writer}, which has {version}"
+            );
+        }
+    }
 }
 
 /// The process that is killed. Prints a line for every commit that it was promised.
@@ -43,8 +82,16 @@ fn child() {
             scope.spawn(move || {
                 let first = version_of(start, writer) + 1;
                 for version in first.. {
-                    store.commit(update(writer, version)).unwrap();
+                    commit(store, is_logged(life, writer), update(writer, version));
                     std::io::stdout().write_all(format!("ack {writer} {version}\n").as_bytes()).unwrap();
+                }
+            });
+        }
+        for logged in [false, true] {
+            let store = &store;
+            scope.spawn(move || {
+                loop {
+                    bear_witness(store, logged);
                 }
             });
         }
@@ -103,6 +150,7 @@ fn what_was_acknowledged_survives_kill_9() {
             assert!(version >= promised, "writer {writer} was promised {promised} and has {version}");
             assert!(*version <= promised + 1, "writer {writer} was promised {promised} and has {version}");
         }
+        check_witnesses(&snapshot, &versions);
         let round = check_derived(&snapshot, &versions);
         println!(
             "life {life} of {lifetime:?}: {} commits, {replayed} bytes read again, derived round {round}",

@@ -143,6 +143,8 @@ impl Database {
         let incomplete = since > 0 && since < self.compaction_record()?.purged_to;
         let limit = limit.min(MAX_MEMBERS_AT_ONCE);
         let mut changes = self.member_changes_at(&snapshot, folder.number, since, limit.saturating_add(1))?;
+        let given_up_to = self.given_up_to(visible);
+        changes.retain(|change| change.change_number <= given_up_to);
         let more = changes.len() > limit;
         changes.truncate(limit);
         let reached = changes.last().map_or(since, |change| change.change_number);

@@ -54,6 +54,9 @@ proptest! {
         world.database.clean_up_views().unwrap();
         world.crash();
         world.check();
+        // The same under another name, as a restore brings it in.
+        world.adopt();
+        world.check();
         *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
     }
 }

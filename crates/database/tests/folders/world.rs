@@ -33,6 +33,11 @@ impl World {
         world
     }
 
+    pub(crate) fn adopt(&mut self) {
+        let (databases, name) = (&self.server.databases, self.database.name());
+        self.database = databases.adopt(databases, name, &format!("{name}-again"), &mut |_| true).unwrap();
+    }
+
     pub(crate) fn crash(&mut self) {
         let after = self.server.crash();
         let name = self.database.name().to_owned();

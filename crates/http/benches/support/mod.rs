@@ -100,9 +100,14 @@ pub(crate) struct Served {
 #[allow(dead_code, reason = "not every benchmark compares sizes")]
 impl Served {
     pub(crate) fn start(budget_bytes: u64) -> Self {
+        Self::start_with(|options| options.budget_bytes = Some(budget_bytes))
+    }
+
+    /// With other options of the store.
+    pub(crate) fn start_with(choose: impl FnOnce(&mut StoreOptions)) -> Self {
         let folder = folder();
         let mut options = StoreOptions::new(folder.path());
-        options.budget_bytes = Some(budget_bytes);
+        choose(&mut options);
         let statistics = Registry::new();
         let store = Store::open(options, &statistics).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();

@@ -338,6 +338,10 @@ impl System for Disk {
         Ok(0x0123_4567_89ab_cdef)
     }
 
+    fn unix_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+
     fn spawn(&self, _name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> {
         if self.state().threads { Ok(Some(std::thread::spawn(work))) } else { Ok(None) }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
+use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
 
@@ -66,6 +67,10 @@ pub enum CommandLine {
         #[command(subcommand)]
         command: ImportCommand,
     },
+    /// Back up the server, running or not; list, verify and prune backups
+    Backup(BackupArguments),
+    /// Restore a server from a backup, or one database beside the live one
+    Restore(RestoreArguments),
     /// Ask or tell a running server, such as: scrinium console "show stat Server"
     Console(ConsoleArguments),
     /// Look at the configuration
@@ -86,6 +91,12 @@ pub enum CommandLine {
     Fixup(FixupArguments),
     /// Show the raw records of a data folder that no server uses; changes nothing
     Inspect(InspectArguments),
+    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged
+    Log {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: LogCommand,
+    },
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),
 }
@@ -127,6 +138,106 @@ pub struct ImportMailArguments {
     /// The person whose mail it is, by short or full name
     #[arg(long, value_name = "NAME")]
     pub person: String,
+}
+
+/// Arguments of `backup`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+A backup is whole and costs what changed since the last one in the same folder. A running server goes on meanwhile,
+and is asked through its console; ^C cancels. One that is interrupted leaves no backup."
+)]
+pub struct BackupArguments {
+    /// What to do with the backups that there are.
+    #[command(subcommand)]
+    pub command: Option<BackupCommand>,
+    /// The folder of the backups; made if it is missing
+    #[arg(value_name = "DIR")]
+    pub repository: Option<PathBuf>,
+    /// Read and write at most so much a second, such as 50MB
+    #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
+    pub rate: Option<u64>,
+}
+
+/// What to do with backups.
+#[derive(Clone, Debug, Subcommand)]
+pub enum BackupCommand {
+    /// The backups in a folder, oldest first
+    List {
+        /// The folder of the backups
+        #[arg(value_name = "DIR")]
+        repository: PathBuf,
+    },
+    /// Read everything and check every checksum; exit code 1 if anything is damaged
+    Verify(VerifyArguments),
+    /// Remove all backups but the newest, and files that no other needs
+    Prune {
+        /// The folder of the backups
+        #[arg(value_name = "DIR")]
+        repository: PathBuf,
+        /// How many stay
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        keep: u32,
+        /// Remove what the log's archive (log.archive_dir) holds from before the oldest that stays, too
+        #[arg(long)]
+        archive: bool,
+    },
+}
+
+/// Arguments of `backup verify`.
+#[derive(Clone, Debug, Args)]
+pub struct VerifyArguments {
+    /// The folder of the backups
+    #[arg(value_name = "DIR")]
+    pub repository: PathBuf,
+    /// Only this one
+    #[arg(long, value_name = "ID")]
+    pub backup: Option<String>,
+    /// The log's archive (log.archive_dir) too, after the newest backup
+    #[arg(long)]
+    pub archive: bool,
+    /// Read at most so much a second, such as 50MB
+    #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
+    pub rate: Option<u64>,
+}
+
+/// Arguments of `restore`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+A moment is a time (2026-11-22T06:00:00Z; without a zone it is UTC), the number of a record of the log, or latest:
+everything that was archived. It needs a log that is archived (log.style = archive).
+
+The whole server is restored into an empty folder, on which it is just started. One database is brought in beside the
+live ones under a new name, whether the server runs or not.")]
+pub struct RestoreArguments {
+    /// The folder of the backups
+    #[arg(value_name = "REPOSITORY")]
+    pub repository: PathBuf,
+    /// Restore the whole server into this folder, which must be empty or missing
+    #[arg(long, value_name = "DATA_DIR")]
+    pub into: Option<PathBuf>,
+    /// Restore only this database
+    #[arg(long, value_name = "NAME", requires = "name")]
+    pub database: Option<String>,
+    /// The restored database's new name
+    #[arg(long = "as", value_name = "NEW", requires = "database")]
+    pub name: Option<String>,
+    /// The backup [default: the newest from which the moment can be reached]
+    #[arg(long, value_name = "ID")]
+    pub backup: Option<String>,
+    /// Bring it forward to this moment [default: what the backup holds]
+    #[arg(long, value_name = "MOMENT")]
+    pub to: Option<Target>,
+    /// The log's archive [default: log.archive_dir where log.style is archive, else what the backup says]
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+    /// The folder of the restored server's log [default: log.dir]
+    #[arg(long, value_name = "DIR")]
+    pub log_dir: Option<PathBuf>,
+    /// Read and write at most so much a second, such as 50MB
+    #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
+    pub rate: Option<u64>,
 }
 
 /// Arguments of `console`.
@@ -224,6 +335,23 @@ pub struct InspectArguments {
     /// Show values in full, in hexadecimal
     #[arg(long)]
     pub hex: bool,
+}
+
+/// What to do with the transaction log of a server that is stopped.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LogCommand {
+    /// Read the whole log and say where it is damaged; exit code 1 if it is
+    Verify,
+    /// Say what could be saved of a damaged or lost log, and which records are lost; with --yes, do it
+    #[command(after_help = "\
+What can be read, up to the first record that cannot, is brought into the databases. The former log is kept in
+a folder damaged-... within the log's folder, and a new one begins. A file that can be put back from a mirror
+or a backup should be, before this is done.")]
+    Salvage {
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Arguments of `lab`, which the laboratory reads itself.

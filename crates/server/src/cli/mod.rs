@@ -20,8 +20,9 @@ use clap::Parser;
 use crate::config::{Configuration, Sources};
 
 pub use arguments::{
-    Arguments, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
-    ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
+    Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments,
+    FixupArguments, GlobalArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
+    LogCommand, RestoreArguments, VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -76,6 +77,38 @@ pub trait Program {
     /// # Errors
     /// [`Failure`] says why it could not.
     fn inspect(&self, arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure>;
+    /// Makes a backup, or looks after those that there are.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not, or what is damaged.
+    fn backup(
+        &self,
+        configuration: Configuration,
+        arguments: &BackupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Restores a server, or a database.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn restore(
+        &self,
+        configuration: Configuration,
+        arguments: &RestoreArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Looks at the transaction log of a stopped server, or salvages it.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not, or that the log is damaged.
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
 
     /// Runs the laboratory.
     ///
@@ -117,11 +150,14 @@ fn dispatch(
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
         }
+        CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
+        CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),
         CommandLine::Fixup(fixup) => program.fixup(load()?, &fixup, terminal),
         CommandLine::Inspect(inspect) => program.inspect(&inspect, terminal),
+        CommandLine::Log { command } => program.log(load()?, &command, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
     }
 }

@@ -51,11 +51,32 @@ configuration! {
     log as LogSettings {
         /// The folder of the log. On a device of its own, writing the log does not wait for anything else.
         dir: Path = "log", Restart, domino "TRANSLOG_Path";
+        /// Whether changes go into the log, and what becomes of it. `circular`: its files are used again once what
+        /// they hold is in the databases' own files. `archive`: they are copied to log.archive_dir before, so that a
+        /// backup can be brought forward to any moment (docs/backup.md). `off`: a change is durable when those files hold it, which takes longer;
+        /// all that wait share it. Changing it keeps all data. A single database stays out of the log by its
+        /// property `logged` (docs/logging.md).
+        style: Choice { options: &["circular", "archive", "off"] } = "circular", Restart, domino "TRANSLOG_Style";
+        /// Where the log is copied with `log.style = archive`, best on another device, as all backups. A folder
+        /// outside the data folder must be there: it is not made, since its device may be missing.
+        archive_dir: Path = "archive", Restart;
+        /// How often what was written to the log last is archived, beside whole files. It is what can be lost with
+        /// the devices of data and log. 0: whole files only.
+        archive_every: Duration { min: Duration::ZERO, max: DAY } = "1 min", Restart;
+        /// What is favored: `runtime` writes the least while running, and a restart after a crash may have to do
+        /// some 1 GB of the log again; `standard` 256 MB; `restart` 64 MB. `show server` tells how much and how
+        /// long it would be now.
+        favor: Choice { options: &["runtime", "standard", "restart"] } = "standard", Running,
+            domino "TRANSLOG_Performance";
+        /// The most that the log takes on disk; at least three extents. When half of it is needed, changes are
+        /// brought into the databases' own files, and when all of it is, who changes something waits for that.
+        /// 0: all that there is.
+        max_size: Bytes { min: 0, max: TB } = "4 GB", Restart, domino "TRANSLOG_MaxSize";
         /// The size of one file (extent) of the log. Extents are filled in order and used again.
         extent_bytes: Bytes { min: MB, max: GB } = "64 MB", Restart;
         /// Emptied extents that are kept to be used again, since writing over an old extent is faster
         /// than growing a new one.
-        spare_extents: Integer { min: 0, max: 64 } = "2", Restart, domino "TRANSLOG_MaxSize";
+        spare_extents: Integer { min: 0, max: 64 } = "2", Restart;
         /// Whether the log is written past the system's file cache, where the file system takes it.
         direct_io: Boolean = "true", Restart;
         /// Changes that may wait for the log to be written. Past that, those who change wait.
@@ -64,9 +85,9 @@ configuration! {
 
     /// When changes that stand in the log are also written to the databases' own files.
     checkpoint as CheckpointSettings {
-        /// Log written between two checkpoints. More favors running (fewer writes), less favors
-        /// restarting (less to read again).
-        log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart, domino "TRANSLOG_Performance";
+        /// Log written between two checkpoints, in place of what `log.favor` says: more favors running (fewer
+        /// writes), less favors restarting (less to do again). 0: what `log.favor` says.
+        log_bytes: Bytes { min: 0, max: TB } = "0", Restart;
     }
 
     /// The memory that databases may use.
@@ -236,6 +257,10 @@ impl Settings {
                 found.push((small, format!("it must be at least {needs}, as {large}")));
             }
         };
+        if self.log.max_size > 0 {
+            let needs = self.log.extent_bytes.saturating_mul(3);
+            at_least("log.max_size", self.log.max_size, "three times log.extent_bytes", needs);
+        }
         let http = &self.http;
         at_least(
             "http.max_request_bytes",

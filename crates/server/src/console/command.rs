@@ -4,7 +4,8 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, FixupOrder, UpdateViews, compact};
+use super::{ConsoleError, FixupOrder, SetProperty, UpdateViews, compact};
+use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -47,7 +48,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["show", "server"],
         arguments: "",
-        help: "Name, version, ports, time since the start, users and transactions",
+        help: "Name, version, ports, time since the start, users, transactions, the log and what a restart would take",
         build: |rest| rest.is_empty().then_some(Command::ShowServer),
     },
     CommandLine {
@@ -61,6 +62,18 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: "KEY=VALUE",
         help: "Changes a key, by its name or Domino's, and keeps it in the configuration file",
         build: assignment,
+    },
+    CommandLine {
+        words: &["show", "database"],
+        arguments: "DATABASE",
+        help: "Properties of a database, such as whether it is logged",
+        build: |rest| Some(Command::ShowDatabase(optional(rest)?)),
+    },
+    CommandLine {
+        words: &["set", "database"],
+        arguments: "DATABASE PROPERTY=VALUE",
+        help: "Sets a property of a database: logged=true or logged=false",
+        build: property,
     },
     CommandLine {
         words: &["load", "updall"],
@@ -93,6 +106,18 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowAside(optional(rest))),
     },
     CommandLine {
+        words: &["load", "backup"],
+        arguments: "DIR [-r RATE]",
+        help: "Backs the server up into a folder; -r at most so much a second (50MB)",
+        build: |rest| BackupOrder::parse(rest).map(Command::BackUp),
+    },
+    CommandLine {
+        words: &["load", "restore"],
+        arguments: "REPOSITORY DATABASE NEW [-b BACKUP] [-t MOMENT] [-a ARCHIVE]",
+        help: "Restores a database from a backup under a new name, beside the live one",
+        build: |rest| RestoreOrder::parse(rest).map(Command::RestoreDatabase),
+    },
+    CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit|pause|resume",
         help: "Stops a task, by its number in show tasks; has it wait (a compaction), and go on",
@@ -116,12 +141,16 @@ pub enum Command {
     ShowServer,
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
+    ShowDatabase(String),
+    SetDatabase(SetProperty),
     UpdateViews(UpdateViews),
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
     Fixup(FixupOrder),
     ShowFixup,
     ShowAside(Option<String>),
+    BackUp(BackupOrder),
+    RestoreDatabase(RestoreOrder),
     Quit { task: u64 },
     Pause { task: u64, paused: bool },
     Help,
@@ -212,6 +241,14 @@ fn assignment(rest: &str) -> Option<Command> {
     let (name, value) = rest.split_once('=')?;
     let name = name.trim().to_owned();
     (!name.is_empty()).then(|| Command::SetConfiguration { name, value: value.trim().to_owned() })
+}
+
+/// A database's name has no blanks in it.
+fn property(rest: &str) -> Option<Command> {
+    let (database, assigned) = rest.split_once(char::is_whitespace)?;
+    let (name, value) = assigned.split_once('=')?;
+    let (database, name, value) = (database.to_owned(), name.trim().to_owned(), value.trim().to_owned());
+    (!name.is_empty()).then_some(Command::SetDatabase(SetProperty { database, name, value }))
 }
 
 /// What follows `-T` is a view's name, which may have blanks in it.

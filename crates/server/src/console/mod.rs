@@ -1,13 +1,15 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `load updall`, `load compact`, `tell`,
-//! `help`.
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `show database`, `set database`,
+//! `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`, `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod command;
 mod compact;
+mod database;
 mod fixup;
+mod log;
 mod pattern;
 mod server;
 mod settings;
@@ -17,13 +19,15 @@ mod tasks;
 
 use std::sync::Arc;
 
-use scrinium_database::CompactOrder;
+use scrinium_database::{CompactOrder, Properties};
 use scrinium_statistics::{Snapshot, Tasks};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::{RunningConfiguration, SetError};
 
 pub use command::{COMMANDS, Command, CommandLine};
+pub use database::SetProperty;
 pub use fixup::FixupOrder;
 pub use server::ServerReport;
 
@@ -59,6 +63,26 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why it cannot be told, in words.
     fn set_aside(&self, database: Option<&str>) -> Result<Reply, String>;
+    /// Begins a backup, in the background; returns the task's number.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn back_up(&self, order: BackupOrder) -> Result<u64, String>;
+    /// Begins to restore a database, in the background; returns the task's number.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn restore_database(&self, order: RestoreOrder) -> Result<u64, String>;
+    /// What is set for a database as a whole.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn properties(&self, database: &str) -> Result<Properties, String>;
+    /// Sets properties of a database; returns all of them.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn set_properties(&self, database: &str, wish: &Map<String, Value>) -> Result<Properties, String>;
 }
 
 /// `load updall`: which views, and how.
@@ -169,6 +193,8 @@ impl Console {
             Command::SetConfiguration { name, value } => {
                 settings::set_configuration(parts.configuration(), &name, &value)
             }
+            Command::ShowDatabase(name) => database::show_database(parts, &name),
+            Command::SetDatabase(order) => database::set_database(parts, &order),
             Command::UpdateViews(order) => {
                 let databases = parts.update_views(&order).map_err(ConsoleError::NotFound)?;
                 Ok(Reply {
@@ -188,9 +214,24 @@ impl Console {
             Command::ShowAside(database) => {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)
             }
+            Command::BackUp(order) => {
+                let task = parts.back_up(order).map_err(ConsoleError::NotFound)?;
+                Ok(begun("Backup", task))
+            }
+            Command::RestoreDatabase(order) => {
+                let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
+                Ok(begun("Restore", task))
+            }
             Command::Help => Ok(help()),
         }
     }
+}
+
+fn begun(what: &str, task: u64) -> Reply {
+    let text = format!(
+        "{what} has begun as task {task}; show tasks says how far it is, tell {task} quit cancels it.\n"
+    );
+    Reply { text, data: json!({"task": task}) }
 }
 
 fn help() -> Reply {

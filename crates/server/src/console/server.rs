@@ -8,6 +8,7 @@ use scrinium_statistics::Snapshot;
 use serde_json::json;
 
 use super::Reply;
+use super::log::transaction_log;
 use super::table::{grouped, number, spoken};
 
 /// What there is to say of the server as a whole, beside its statistics.
@@ -50,6 +51,8 @@ pub(super) fn show_server(report: &ServerReport, statistics: &Snapshot) -> Reply
         ),
         line("Refused as busy", &grouped(counter("Server.Trans.Refused"))),
     ];
+    let (log_lines, log) = transaction_log(statistics);
+    let log_lines: String = log_lines.iter().map(|(label, value)| line(label, value)).collect();
     let data = json!({
         "name": report.name,
         "version": report.version,
@@ -63,8 +66,9 @@ pub(super) fn show_server(report: &ServerReport, statistics: &Snapshot) -> Reply
         "transactions_last_minute": gauge("Server.Trans.PerMinute"),
         "transactions_per_minute_peak": gauge("Server.Trans.PerMinute.Peak"),
         "refused": counter("Server.Trans.Refused"),
+        "log": log,
     });
-    Reply { text: text.concat(), data }
+    Reply { text: text.concat() + &log_lines, data }
 }
 
 /// RFC 3339, to the second, in UTC.

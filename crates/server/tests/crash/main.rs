@@ -2,7 +2,7 @@
 //! what is built anew.
 //!
 //! Sixteen clients write documents and deposit memos into a server that is killed at random moments, while
-//! starting too, again and again. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-server --test
+//! starting too, again and again. Now and then it has no log, and databases are taken out of it and put back. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-server --test
 //! crash` repeats a run, as far as the moments of kills can be repeated, or makes it longer.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
@@ -59,7 +59,7 @@ fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
         } else {
             write_until_killed(&mut server, &mut writers, &mut random);
         }
-        server = Server::start(folder, &SMALL);
+        server = Server::start(folder, &settings(&mut random));
         settle(&server, &mut writers);
         if kill % CHECK_EVERY == 0 {
             println!("kill {kill}: {}", check::all(&mut server.client(), &writers, kill));
@@ -114,6 +114,27 @@ fn prepare(client: &mut Client) {
     }
 }
 
+/// Some lives have no log, and some a small one.
+fn settings(random: &mut StdRng) -> Vec<(&'static str, &'static str)> {
+    let mut settings = SMALL.to_vec();
+    if random.random_ratio(1, 6) {
+        settings.push(("SCRINIUM_LOG__STYLE", "off"));
+    }
+    if random.random_ratio(1, 3) {
+        settings.push(("SCRINIUM_LOG__MAX_SIZE", "3 MB"));
+    }
+    settings
+}
+
+/// Has one of the databases logged or not from now on, while it is written to.
+fn change_logging(client: &mut Client, random: &mut StdRng) -> std::io::Result<()> {
+    let (database, logged) = (DATABASES[random.random_range(0..DATABASES.len())], random.random_ratio(1, 2));
+    let path = format!("/{database}/_properties");
+    client.json("PUT", &path, &json!({"logged": logged}))?.expect(200);
+    std::thread::sleep(Duration::from_millis(random.random_range(0..200)));
+    Ok(())
+}
+
 fn die_while_starting(folder: &Path, random: &mut StdRng) {
     let mut server = Server::spawn(folder, &SMALL);
     std::thread::sleep(Duration::from_millis(random.random_range(0..400)));
@@ -142,6 +163,8 @@ fn write_until_killed(server: &mut Server, writers: &mut [Writer], random: &mut 
         }
         let mut reader = server.client();
         scope.spawn(move || while check::read_a_page(&mut reader).is_ok() {});
+        let (mut administrator, mut random) = (server.client(), StdRng::seed_from_u64(random.random()));
+        scope.spawn(move || while change_logging(&mut administrator, &mut random).is_ok() {});
         std::thread::sleep(life);
         server.kill();
     });

@@ -1,0 +1,178 @@
+//! Making a backup.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use scrinium_store::{BackupPoint, Store};
+
+use crate::local::FileReader;
+use crate::pace::Pace;
+use crate::place::Pieces;
+use crate::plan::{Planned, plan, plan_file};
+use crate::repository::file_name;
+use crate::stream::pass;
+use crate::{BackupError, FileEntry, Manifest, Progress, Repository};
+
+/// What a backup is made of.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The server's name, for people.
+    pub server: String,
+    /// The release of the server.
+    pub version: String,
+    /// The folder that holds everything the server keeps, the store's `store` included.
+    pub data_dir: PathBuf,
+    /// Folders in it that need not be kept: the log, and what is made again.
+    pub leave_out: Vec<PathBuf>,
+    /// The configuration file, if there is one.
+    pub configuration: Option<PathBuf>,
+    /// Where the log is archived, if it is.
+    pub archive_dir: Option<PathBuf>,
+}
+
+/// A backup that was made.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// What it consists of.
+    pub manifest: Manifest,
+    /// Files that were copied; the others were there.
+    pub new_files: usize,
+}
+
+/// Makes a backup of an open store into `repository`, at no more than `bytes_per_second`. It is valid when this
+/// returns; if it fails, or the process ends before, there is none.
+///
+/// # Errors
+/// [`BackupError`]; the repository's other backups are as they were.
+pub fn create(
+    repository: &Repository,
+    store: &Store,
+    source: &Source,
+    bytes_per_second: Option<u64>,
+    progress: &dyn Progress,
+) -> Result<Created, BackupError> {
+    let started = Timestamp::now();
+    let _alone = repository.lock_to_write()?;
+    let mut leave_out = source.leave_out.clone();
+    if let Ok(place) = Path::new(&repository.name()).canonicalize() {
+        let data_dir = source.data_dir.canonicalize().map_err(BackupError::io("find", &source.data_dir))?;
+        if place.starts_with(&data_dir) {
+            return Err(BackupError::OutOfReach(format!(
+                "{} lies within the data folder, and would be lost with it; name a folder elsewhere",
+                repository.name()
+            )));
+        }
+        leave_out.push(place);
+    }
+    leave_out.extend(source.archive_dir.clone());
+    progress.step("checkpoint");
+    repository.place.settle()?;
+    let point = store.backup_point()?;
+    progress.step("plan");
+    let mut planned = plan(&point, &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
+    let configuration = source.configuration.as_ref();
+    let configuration =
+        configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned())).transpose()?;
+    planned.extend(configuration);
+    progress.step("copy");
+    let pace = Pace::new(progress, bytes_per_second);
+    let (mut files, new_bytes, new_files) = copy(repository, &planned, pace)?;
+    let configuration = if source.configuration.is_some() { files.pop() } else { None };
+    let bytes = planned.iter().map(|file| file.bytes).sum();
+    let id = new_id(repository, started)?;
+    let manifest = describe(source, &point, (id, started), (bytes, new_bytes), configuration, files);
+    progress.step("finish");
+    repository.add(&manifest)?;
+    Ok(Created { manifest, new_files })
+}
+
+/// Copies what no other backup has. Returns all files, and how many bytes and files were copied.
+fn copy(
+    repository: &Repository,
+    planned: &[Planned],
+    mut pace: Pace<'_>,
+) -> Result<(Vec<FileEntry>, u64, usize), BackupError> {
+    let known = repository.known_files()?;
+    let mut taken = HashSet::new();
+    let wanted = planned.iter().filter(|file| !known.contains_key(&file.print));
+    // Two files of the same content are copied once.
+    let wanted: Vec<&Planned> = wanted.filter(|file| taken.insert(file.print.as_str())).collect();
+    let new_bytes = wanted.iter().map(|file| file.bytes).sum();
+    BackupError::check_space(repository.name(), new_bytes, repository.place.free_bytes())?;
+    pace.total(new_bytes);
+    let mut digests = HashMap::new();
+    let number = |number: usize| wanted.get(number).copied().ok_or(BackupError::Cancelled);
+    pass(
+        wanted.len(),
+        &|file| Ok(Box::new(FileReader::open(&number(file)?.from)?) as Box<dyn Pieces>),
+        |file| repository.place.create(&file_name(&number(file)?.print)).map(Some),
+        |file, passed| {
+            let file = number(file)?;
+            check_unchanged(file, passed.bytes)?;
+            digests.insert(file.print.clone(), passed.blake3);
+            Ok(())
+        },
+        &mut pace,
+    )?;
+    let entry = |file: &Planned| {
+        let known = known.get(&file.print).map(|known| &known.blake3);
+        let blake3 = known.or_else(|| digests.get(&file.print)).cloned().unwrap_or_default();
+        let Planned { path, bytes, mode, print, .. } = file.clone();
+        FileEntry { path, bytes, mode, print, blake3 }
+    };
+    Ok((planned.iter().map(entry).collect(), new_bytes, wanted.len()))
+}
+
+/// What was copied must be what the print was taken of.
+fn check_unchanged(file: &Planned, copied: u64) -> Result<(), BackupError> {
+    let changed = |problem: String| BackupError::Changed { path: file.from.clone(), problem };
+    if copied != file.bytes {
+        return Err(changed(format!("it had {} bytes, then {copied}", file.bytes)));
+    }
+    if !file.fixed && plan_file(file.from.clone(), file.path.clone())?.print != file.print {
+        return Err(changed("its content is another".to_owned()));
+    }
+    Ok(())
+}
+
+/// The time, or later where a clock that was set back would put the backup before one that is there.
+fn new_id(repository: &Repository, started: Timestamp) -> Result<String, BackupError> {
+    let digits = |id: &str| id.get(..18).and_then(|id| id.replace('T', "").parse::<u64>().ok());
+    let now = digits(&started.strftime("%Y%m%dT%H%M%S%3f").to_string()).unwrap_or_default();
+    let newest = repository.backups()?.last().and_then(|(id, _)| digits(id));
+    let text = newest.map_or(now, |newest| now.max(newest + 1)).to_string();
+    let (day, time) = text.split_at_checked(8).unwrap_or((&text, ""));
+    Ok(format!("{day}T{time}Z-{:04x}", rand::random::<u16>()))
+}
+
+fn describe(
+    source: &Source,
+    point: &BackupPoint,
+    (id, started): (String, Timestamp),
+    (bytes, new_bytes): (u64, u64),
+    configuration: Option<FileEntry>,
+    files: Vec<FileEntry>,
+) -> Manifest {
+    let taken = point.taken().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let taken_ms = u64::try_from(taken.as_millis()).unwrap_or(u64::MAX);
+    let taken = Timestamp::try_from(point.taken()).unwrap_or(started);
+    Manifest {
+        id,
+        server: source.server.clone(),
+        version: source.version.clone(),
+        started: started.to_string(),
+        taken: taken.to_string(),
+        taken_ms,
+        finished: Timestamp::now().to_string(),
+        store: point.identity().to_owned(),
+        log_key: format!("{:016x}", point.log_key()),
+        sequence: point.sequence(),
+        archive_dir: source.archive_dir.as_ref().map(|dir| dir.display().to_string()),
+        bytes,
+        new_bytes,
+        configuration,
+        files,
+    }
+}

@@ -1,0 +1,40 @@
+//! Backups of a server: made while it runs, kept in a repository, verified, pruned, restored.
+//!
+//! A backup is a checkpoint of the store's files with what else lies in the data folder. In the repository
+//! each file is kept once, so that a backup costs what changed since the one before:
+//!
+//! ```text
+//! repository.json      what this is, and its format
+//! repository.lock      locked while a backup is made or pruned; shared by those who read
+//! backups/ID.json      one for each backup, written last: without it there is no backup (see `manifest`)
+//! files/ab/abcd...     files, named by their print (see `plan`)
+//! ```
+//!
+//! A backup stands for the store as it was when it was made. With the log's archive, restoring goes on from there
+//! to any record, or any moment.
+
+mod aligned;
+mod create;
+mod error;
+mod local;
+mod manifest;
+mod pace;
+mod place;
+mod plan;
+mod prune;
+mod remote;
+mod repository;
+mod restore;
+mod stream;
+mod target;
+mod verify;
+
+pub use create::{Created, Source, create};
+pub use error::BackupError;
+pub use manifest::{FileEntry, Manifest};
+pub use pace::{Progress, Quiet};
+pub use prune::{Pruned, prune, prune_archive};
+pub use repository::{Listed, Repository};
+pub use restore::{Order, RESTORING, Restored, restore};
+pub use target::Target;
+pub use verify::{Verified, verify, verify_archive};

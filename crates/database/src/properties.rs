@@ -1,0 +1,110 @@
+//! What an administrator sets for a database as a whole, beside who may do what.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use scrinium_store::{Batch, Family, LogStyle, Store};
+use serde_json::{Map, Value, json};
+
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+
+/// What an administrator sets for a database as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// Whether changes go through the transaction log. Those of a database that is not logged are answered when the
+    /// files of all databases hold them, which takes longer and makes others wait.
+    pub logged: bool,
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        Self { logged: true }
+    }
+}
+
+impl Properties {
+    /// As clients see them.
+    #[must_use]
+    pub fn to_json(self) -> Value {
+        json!({"logged": self.logged})
+    }
+
+    /// These, changed as a client wishes: an object with the properties that are to be changed.
+    ///
+    /// # Errors
+    /// [`DatabaseError::BadRequest`] for a property that is not known or a value that it does not take.
+    pub fn changed(mut self, wish: &Map<String, Value>) -> Result<Self> {
+        for (name, value) in wish {
+            match (name.as_str(), value) {
+                ("logged", Value::Bool(logged)) => self.logged = *logged,
+                ("logged", _) => return Err(DatabaseError::bad_request("`logged` must be true or false")),
+                _ => {
+                    return Err(DatabaseError::bad_request(format!(
+                        "`{name}` is no property of a database; there is: logged"
+                    )));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn read(store: &Store, number: u32, name: &str) -> Result<Self> {
+        let Some(stored) = store.get(Family::Meta, &keys::properties(number))? else {
+            return Ok(Self::default());
+        };
+        let known = serde_json::from_slice::<Map<String, Value>>(&stored).ok();
+        let known = known.and_then(|members| Self::default().changed(&members).ok());
+        known.ok_or_else(|| DatabaseError::damaged("properties", name))
+    }
+}
+
+impl Database {
+    /// What is set for the database as a whole.
+    #[must_use]
+    pub fn properties(&self) -> Properties {
+        Properties { logged: self.logged.load(Ordering::Acquire) }
+    }
+
+    /// Sets it; it is durable and in force when this returns. Updates of the database wait meanwhile: what was begun in
+    /// one way is stored before anything is in the other.
+    ///
+    /// # Errors
+    /// What the store reports; nothing was changed then.
+    pub fn set_properties(self: &Arc<Self>, properties: Properties) -> Result<()> {
+        let writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
+        if properties == self.properties() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        batch.put(
+            Family::Meta,
+            &keys::properties(self.number()),
+            properties.to_json().to_string().as_bytes(),
+        );
+        // It waits in the line of the updates before it, so that these are stored when it is.
+        self.submit(&writer, batch, (), |_| {})?.wait()?;
+        self.logged.store(properties.logged, Ordering::Release);
+        drop(writer);
+        Ok(())
+    }
+
+    /// The last change that may be given out of a snapshot taken after `visible` was the last known to be durable. In a
+    /// snapshot of a database that is not logged there may be later ones that are not durable yet: whoever goes on
+    /// after one that is then lost would miss the one that gets its number.
+    pub(crate) fn given_up_to(&self, visible: u64) -> u64 {
+        if self.is_logged() { u64::MAX } else { visible }
+    }
+
+    /// Whether its changes go through the log: as its properties say, where the server has a log.
+    #[must_use]
+    pub fn is_logged(&self) -> bool {
+        match self.store().log_style() {
+            LogStyle::Off => false,
+            LogStyle::Circular => self.properties().logged,
+            // What is not in the log could not be restored.
+            LogStyle::Archive => true,
+        }
+    }
+}

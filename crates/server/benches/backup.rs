@@ -1,0 +1,225 @@
+//! Backups of a server at work: how fast, what its users notice, and what the next one costs.
+//!
+//! The device is measured in the same rounds by `dd` past the page cache: reading, writing, and copying one large file
+//! on it, which is what a backup on the same device does. Eight clients read pages and update documents over HTTP, at a
+//! part of the rate that they reach without think times. Asked for: 70 % of the sequential speed, p99 at most twice as
+//! high, and an incremental backup in proportion to what changed.
+//! `cargo bench -p scrinium-server --bench backup`; `SCRINIUM_GIGABYTES=10` for another size, `SCRINIUM_RATE=100MB` for
+//! backups that are held back.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a benchmark stops at the first error"
+)]
+
+use std::path::Path;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use scrinium_bench::client::{Connection, crowd, work};
+use scrinium_bench::discussion::design;
+use scrinium_bench::server::{Discussion, Server};
+use scrinium_bench::{Against, Line, folder, percentile, report, scatter, setting};
+use serde_json::{Value, json};
+
+const GIGABYTES: f64 = 1.0;
+const DOCUMENTS: u64 = 20_000;
+const CLIENTS: u64 = 8;
+/// One operation of so many is an update.
+const UPDATE_EVERY: u64 = 5;
+const ROUNDS: u64 = 3;
+const BEFORE: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(3);
+const FLAT_OUT: Duration = Duration::from_secs(3);
+/// Of the rate without think times; `SCRINIUM_PACE` for another.
+const PACE: f64 = 0.3;
+const ATTACHMENT_BYTES: usize = 8 << 20;
+const MEGABYTE: f64 = 1e6;
+const VIEW: &str = "discussion/_view/all%20documents";
+
+struct Place {
+    server: Server,
+    discussion: Discussion,
+}
+
+impl Place {
+    /// The clients work while `meanwhile` runs. Gives how long each operation took, in microseconds.
+    fn load<M>(&self, think: Duration, seed: u64, meanwhile: impl FnOnce() -> M) -> (Vec<f64>, M) {
+        let client = |number: u64, end: &_| {
+            let mut connection = self.server.connect();
+            work(think, end, scatter(seed << 16 ^ number), |random| {
+                let is_update = random.is_multiple_of(UPDATE_EVERY);
+                let random = scatter(random);
+                if is_update {
+                    self.discussion.update(&mut connection, random);
+                } else {
+                    let start = random % (self.discussion.documents() - 30);
+                    self.discussion.read_page(&mut connection, VIEW, &format!("start={start}"));
+                }
+            })
+        };
+        let (done, meant) = crowd(CLIENTS, client, meanwhile);
+        (done.into_iter().flatten().map(|((), took)| took).collect(), meant)
+    }
+
+    fn think(&self) -> Duration {
+        let (flat_out, ()) = self.load(Duration::ZERO, 0, || sleep(FLAT_OUT));
+        let rate = setting("SCRINIUM_PACE", PACE) * flat_out.len() as f64 / FLAT_OUT.as_secs_f64();
+        eprintln!("{rate:.0} operations a second");
+        Duration::from_secs_f64(CLIENTS as f64 / rate)
+    }
+}
+
+/// Bytes that compression hardly makes less.
+fn noise(seed: u64) -> String {
+    let mut state = scatter(seed);
+    let mut text = String::with_capacity(ATTACHMENT_BYTES);
+    while text.len() < ATTACHMENT_BYTES {
+        state = scatter(state);
+        text.extend(state.to_le_bytes().map(|byte| char::from(byte & 0x7f)));
+    }
+    text
+}
+
+fn fill(connection: &mut Connection, bytes: u64) {
+    connection.request("PUT", "/large", "");
+    for number in 0..bytes / ATTACHMENT_BYTES as u64 {
+        connection.request("PUT", &format!("/large/{number}/noise"), &noise(number));
+    }
+}
+
+/// Makes a backup; what it says of itself, and how long it took.
+fn back_up(connection: &mut Connection, repository: &Path) -> (Value, Duration) {
+    let rate: String = setting("SCRINIUM_RATE", String::new());
+    let rate = if rate.is_empty() { rate } else { format!(" -r {rate}") };
+    let command = json!({"command": format!("load backup \"{}\"{rate}", repository.display())});
+    let began = Instant::now();
+    let begun: Value =
+        serde_json::from_str(connection.request("POST", "/_console", &command.to_string())).unwrap();
+    let task = &begun["data"]["task"];
+    loop {
+        sleep(Duration::from_millis(20));
+        let tasks = connection.request("POST", "/_console", &json!({"command": "show tasks"}).to_string());
+        let tasks: Value = serde_json::from_str(tasks).unwrap();
+        let ended = tasks["data"]["ended"].as_array().unwrap().iter().find(|ended| ended["task"] == *task);
+        if let Some(ended) = ended {
+            assert!(ended["state"] == "finished", "{ended}");
+            return (ended["details"]["result"].clone(), began.elapsed());
+        }
+    }
+}
+
+/// MB a second of `dd` between two files, or `/dev/zero` and `/dev/null`.
+fn dd(from: &Path, to: &Path, bytes: u64) -> f64 {
+    let count = bytes / (2 << 20);
+    let mut command = Command::new("dd");
+    command.arg(format!("if={}", from.display())).arg(format!("of={}", to.display()));
+    command.args(["bs=2M", &format!("count={count}"), "status=none"]);
+    if from.is_file() {
+        command.arg("iflag=direct");
+    }
+    if to.as_os_str() != "/dev/null" {
+        command.args(["oflag=direct", "conv=fsync"]);
+    }
+    let began = Instant::now();
+    assert!(command.status().unwrap().success());
+    (count * (2 << 20)) as f64 / began.elapsed().as_secs_f64() / MEGABYTE
+}
+
+#[derive(Default)]
+struct Found {
+    full: Vec<f64>,
+    beside: Vec<f64>,
+    device_reads: Vec<f64>,
+    device_writes: Vec<f64>,
+    device_copies: Vec<f64>,
+    before: Vec<f64>,
+    during: Vec<f64>,
+    incremental_seconds: Vec<f64>,
+    incremental_bytes: Vec<f64>,
+    full_seconds: Vec<f64>,
+    full_bytes: Vec<f64>,
+}
+
+fn main() {
+    let bytes = (setting("SCRINIUM_GIGABYTES", GIGABYTES) * 1e9) as u64;
+    let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[]);
+    let discussion = Discussion::fill(&server, "discussion", setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
+    let mut connection = server.connect();
+    discussion.build(&mut connection, &design());
+    fill(&mut connection, bytes);
+    let place = Place { server, discussion };
+    let think = place.think();
+    let mut found = Found::default();
+    for round in 1..=ROUNDS {
+        measure(&place, &mut connection, think, round, bytes.min(1 << 30), &mut found);
+    }
+    tell(&found);
+}
+
+fn measure(
+    place: &Place,
+    connection: &mut Connection,
+    think: Duration,
+    round: u64,
+    device_bytes: u64,
+    found: &mut Found,
+) {
+    let scratch = folder();
+    let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
+    found.device_writes.push(dd(Path::new("/dev/zero"), &one, device_bytes));
+    found.device_reads.push(dd(&one, Path::new("/dev/null"), device_bytes));
+    found.device_copies.push(dd(&one, &two, device_bytes));
+    drop(scratch);
+    // What dd wrote is being given back by the file system for a while.
+    sleep(SETTLE);
+    let repository = folder();
+    let (before, ()) = place.load(think, round << 2, || sleep(BEFORE));
+    // The first while nobody works, to be compared with the device.
+    let (full, took) = back_up(connection, repository.path());
+    let full_bytes = full["new_bytes"].as_f64().unwrap();
+    found.full.push(full_bytes / took.as_secs_f64() / MEGABYTE);
+    found.full_seconds.push(took.as_secs_f64());
+    found.full_bytes.push(full_bytes / MEGABYTE);
+    // Then a hundred documents.
+    for number in 0..100 {
+        place.discussion.update(connection, scatter(number << 8 | round));
+    }
+    let (incremental, took) = back_up(connection, repository.path());
+    found.incremental_seconds.push(took.as_secs_f64());
+    found.incremental_bytes.push(incremental["new_bytes"].as_f64().unwrap() / MEGABYTE);
+    drop(repository);
+    // And a full one while they work.
+    let repository = folder();
+    let (during, (full, took)) = place.load(think, round << 2 | 1, || back_up(connection, repository.path()));
+    let rate = full["new_bytes"].as_f64().unwrap() / took.as_secs_f64() / MEGABYTE;
+    found.beside.push(rate);
+    eprintln!("round {round}: {rate:.0} MB/s beside {} operations in {took:.1?}", during.len());
+    found.before.push(percentile(&before, 0.99));
+    found.during.push(percentile(&during, 0.99));
+}
+
+fn tell(found: &Found) {
+    let line = |case: &str, values: &[f64], unit: &str, against: Against<'_>| {
+        report(&Line { name: "backup", case, values, unit, against });
+    };
+    let copy = Against::Measured("dd copying a file there (asked for: 0.7)", &found.device_copies);
+    line("a full backup on the same device, speed", &found.full, "MB/s", copy);
+    let copy = Against::Measured("dd copying a file there (asked for: 0.7)", &found.device_copies);
+    line("the same beside 8 users, speed", &found.beside, "MB/s", copy);
+    let write = Against::Measured("dd writing there", &found.device_writes);
+    line("a full backup on the same device, speed", &found.full, "MB/s", write);
+    let read = Against::Measured("dd reading there", &found.device_reads);
+    line("a full backup on the same device, speed", &found.full, "MB/s", read);
+    let before = Against::Measured("before (asked for: at most 2)", &found.before);
+    line("pages and updates of 8 users during a full backup, p99", &found.during, "us", before);
+    let full = Against::Measured("the full one", &found.full_bytes);
+    line("an incremental backup after 100 updates, new bytes", &found.incremental_bytes, "MB", full);
+    let full = Against::Measured("the full one", &found.full_seconds);
+    line("an incremental backup after 100 updates, time", &found.incremental_seconds, "s", full);
+}

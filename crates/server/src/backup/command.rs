@@ -1,0 +1,256 @@
+//! `scrinium backup` and `scrinium restore`.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use scrinium_backup::{
+    Order, Progress, Repository, Target, Verified, prune, prune_archive, restore, verify, verify_archive,
+};
+use scrinium_statistics::Registry;
+use serde_json::{Value, json};
+
+use super::online::{self, bar};
+use super::show::{created_json, manifest_json, restored_json, result_text, size};
+use super::{BackupOrder, RestoreOrder, archive_dir, back_up, restore_database, source};
+use crate::cli::{BackupArguments, BackupCommand, Failure, RestoreArguments, Terminal, VerifyArguments};
+use crate::config::Configuration;
+use crate::storage::{Storage, StorageError, store_options};
+
+/// Shows progress in a bar.
+struct Bar(ProgressBar);
+
+impl Progress for Bar {
+    fn total(&self, bytes: u64) {
+        self.0.set_length(bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.inc(bytes);
+    }
+
+    fn step(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    // ^C ends the process, which leaves no backup.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Carries out `scrinium backup`.
+pub(crate) fn backup(
+    configuration: &Configuration,
+    arguments: &BackupArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    match (&arguments.command, &arguments.repository) {
+        (Some(BackupCommand::List { repository }), _) => list(repository, terminal),
+        (Some(BackupCommand::Verify(arguments)), _) => check(configuration, arguments, terminal),
+        (Some(BackupCommand::Prune { repository, keep, archive }), _) => {
+            let archive = archive
+                .then(|| configuration.settings().in_data_dir(&configuration.settings().log.archive_dir));
+            let keep = usize::try_from(*keep).unwrap_or(usize::MAX);
+            let_go(repository, keep, archive.as_deref(), terminal)
+        }
+        (None, Some(repository)) => make(configuration, repository, arguments.rate, terminal),
+        (None, None) => Err(Failure::Use("name the folder of the backups: scrinium backup DIR".to_owned())),
+    }
+}
+
+fn make(
+    configuration: &Configuration,
+    repository: &Path,
+    bytes_per_second: Option<u64>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let settings = configuration.settings();
+    let order = BackupOrder { repository: absolute(repository)?, bytes_per_second };
+    let result = match Storage::open(&settings, &Registry::new()) {
+        Ok(storage) => {
+            let bar = Bar(bar(terminal));
+            let source = source(&settings, &settings.server.name, configuration.file());
+            let created = back_up(&storage.store, &source, &order, &bar);
+            bar.0.finish_and_clear();
+            storage.close();
+            created_json(&created.map_err(Failure::Work)?)
+        }
+        Err(StorageError::InUse(_)) => online::run(&settings, &order.line(), terminal)?,
+        Err(unusable @ StorageError::Unusable(_)) => return Err(unusable.into()),
+    };
+    terminal.data(&result_text(&result), &result)
+}
+
+fn list(repository: &Path, terminal: &Terminal) -> Result<(), Failure> {
+    let repository = Repository::open(repository).map_err(Failure::work)?;
+    let mut text = String::new();
+    let mut data = Vec::new();
+    for (id, manifest) in repository.backups().map_err(Failure::work)? {
+        match manifest {
+            Ok(manifest) => {
+                text.push_str(&format!(
+                    "{id}  {:>10}  {:>10} new  record {:>10}  {}  {}\n",
+                    size(manifest.bytes),
+                    size(manifest.new_bytes),
+                    manifest.sequence,
+                    manifest.taken,
+                    manifest.server
+                ));
+                data.push(manifest_json(&manifest));
+            }
+            Err(error) => {
+                text.push_str(&format!("{id}  {error}\n"));
+                data.push(json!({"backup": id, "problem": error.to_string()}));
+            }
+        }
+    }
+    if data.is_empty() {
+        text.push_str("No backup yet.\n");
+    }
+    terminal.data(&text, &json!({"backups": data}))
+}
+
+fn check(
+    configuration: &Configuration,
+    arguments: &VerifyArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let repository = Repository::open(&arguments.repository).map_err(Failure::work)?;
+    let bar = Bar(bar(terminal));
+    let verified = verify(&repository, arguments.backup.as_deref(), arguments.rate, &bar);
+    let mut verified = verified.map_err(Failure::work)?;
+    if arguments.archive {
+        let settings = configuration.settings();
+        let dir = settings.in_data_dir(&settings.log.archive_dir);
+        let manifest = repository.backup(arguments.backup.as_deref()).map_err(Failure::work)?;
+        let archive = verify_archive(&manifest, &dir, &bar).map_err(Failure::work)?;
+        verified.whole.extend(archive.whole);
+        verified.damaged.extend(archive.damaged);
+    }
+    bar.0.finish_and_clear();
+    tell_verified(&verified, terminal)?;
+    let damaged = verified.damaged.len();
+    if damaged == 0 { Ok(()) } else { Err(Failure::Work(format!("{damaged} of what was read is damaged"))) }
+}
+
+fn tell_verified(verified: &Verified, terminal: &Terminal) -> Result<(), Failure> {
+    let mut text = format!("{} files with {} were read.\n", verified.files, size(verified.bytes));
+    for name in &verified.whole {
+        text.push_str(&format!("whole    {name}\n"));
+    }
+    for (name, problem) in &verified.damaged {
+        text.push_str(&format!("DAMAGED  {name}: {problem}\n"));
+    }
+    let damaged: Vec<Value> =
+        verified.damaged.iter().map(|(name, problem)| json!({"name": name, "problem": problem})).collect();
+    let (ok, files, bytes) = (damaged.is_empty(), verified.files, verified.bytes);
+    terminal.data(
+        &text,
+        &json!({"ok": ok, "files": files, "bytes": bytes, "whole": verified.whole, "damaged": damaged}),
+    )
+}
+
+fn let_go(
+    repository: &Path,
+    keep: usize,
+    archive: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let repository = Repository::open(repository).map_err(Failure::work)?;
+    let pruned = prune(&repository, keep).map_err(Failure::work)?;
+    let segments = archive.map_or(Ok(0), |dir| prune_archive(&repository, dir)).map_err(Failure::work)?;
+    let text = format!(
+        "{} backups stay, {} went, with {} files of {}; {segments} segments of the log's archive went.\n",
+        pruned.kept.len(),
+        pruned.removed.len(),
+        pruned.files,
+        size(pruned.bytes)
+    );
+    let data = json!({"kept": pruned.kept, "removed": pruned.removed, "files": pruned.files,
+        "bytes": pruned.bytes, "segments": segments});
+    terminal.data(&text, &data)
+}
+
+/// Carries out `scrinium restore`.
+pub(crate) fn restore_command(
+    configuration: &Configuration,
+    arguments: &RestoreArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let target = arguments.to.unwrap_or_default();
+    match (&arguments.into, &arguments.database, &arguments.name) {
+        (Some(into), None, None) => restore_server(configuration, arguments, into, target, terminal),
+        (None, Some(database), Some(name)) => {
+            let order = RestoreOrder {
+                repository: absolute(&arguments.repository)?,
+                database: database.clone(),
+                name: name.clone(),
+                backup: arguments.backup.clone(),
+                target,
+                archive_dir: arguments.archive.as_deref().map(absolute).transpose()?,
+            };
+            restore_one(configuration, &order, terminal)
+        }
+        _ => {
+            let usage =
+                "say --into DATA_DIR for the whole server, or --database NAME --as NEW for one database";
+            Err(Failure::Use(usage.to_owned()))
+        }
+    }
+}
+
+fn restore_server(
+    configuration: &Configuration,
+    arguments: &RestoreArguments,
+    into: &Path,
+    target: Target,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let settings = configuration.settings();
+    let repository = Repository::open(&arguments.repository).map_err(Failure::work)?;
+    let order = Order {
+        backup: arguments.backup.clone(),
+        target,
+        archive_dir: arguments.archive.clone().or_else(|| archive_dir(&settings)),
+        into: into.to_owned(),
+        log_dir: arguments.log_dir.clone().unwrap_or_else(|| settings.log.dir.clone()),
+        store_only: false,
+        options: store_options(&settings),
+        bytes_per_second: arguments.rate,
+    };
+    let bar = Bar(bar(terminal));
+    let restored = restore(&repository, &order, &bar);
+    bar.0.finish_and_clear();
+    let restored = restored.map_err(Failure::work)?;
+    let result = restored_json(&restored);
+    let next = format!("{}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
+    terminal.data(&next, &result)
+}
+
+fn restore_one(
+    configuration: &Configuration,
+    order: &RestoreOrder,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let settings = configuration.settings();
+    let result = match Storage::open(&settings, &Registry::new()) {
+        Ok(storage) => {
+            let bar = Bar(bar(terminal));
+            let restored = restore_database(&settings, &storage.store, &storage.databases, order, &bar);
+            bar.0.finish_and_clear();
+            storage.close();
+            restored_json(&restored.map_err(Failure::Work)?)
+        }
+        Err(StorageError::InUse(_)) => online::run(&settings, &order.line(), terminal)?,
+        Err(unusable @ StorageError::Unusable(_)) => return Err(unusable.into()),
+    };
+    terminal.data(&format!("{}: {}", order.name, result_text(&result)), &result)
+}
+
+/// The server may run in another folder than the command.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    if Repository::is_remote(path) {
+        return Ok(path.to_owned());
+    }
+    std::path::absolute(path).map_err(|error| Failure::Use(format!("{}: {error}", path.display())))
+}

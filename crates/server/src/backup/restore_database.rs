@@ -1,0 +1,74 @@
+//! One database of a backup, beside the live one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use scrinium_backup::{Order, Progress, Repository, Restored, restore};
+use scrinium_database::{DatabaseOptions, Databases};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+
+use super::RestoreOrder;
+use crate::config::Settings;
+
+/// Memory for the store that the backup is opened as.
+const BUDGET_BYTES: u64 = 64 << 20;
+
+/// A folder that goes when this is dropped.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.0.display(), %error, "a temporary folder stays until the next start");
+        }
+    }
+}
+
+/// Restores the store of a backup into a folder that is emptied at the next start, if not before, opens it, and brings
+/// in the database. The live databases go on meanwhile.
+pub(crate) fn restore_database(
+    settings: &Settings,
+    live: &Store,
+    databases: &Databases,
+    order: &RestoreOrder,
+    progress: &dyn Progress,
+) -> Result<Restored, String> {
+    if databases.get(&order.name).is_ok() {
+        return Err(format!("there is a database {} already; give another name", order.name));
+    }
+    let repository = Repository::open(&order.repository).map_err(|error| error.to_string())?;
+    let scratch = Scratch(live.dir().join("backup").join(format!("restore-{:08x}", rand::random::<u32>())));
+    let whole = Order {
+        backup: order.backup.clone(),
+        target: order.target,
+        archive_dir: order.archive_dir.clone(),
+        into: scratch.0.clone(),
+        log_dir: PathBuf::from("log"),
+        store_only: true,
+        options: options(settings, &scratch.0),
+        bytes_per_second: None,
+    };
+    let restored = restore(&repository, &whole, progress).map_err(|error| error.to_string())?;
+    progress.step("bring in");
+    let store =
+        Store::open(options(settings, &scratch.0), &Registry::new()).map_err(|error| error.to_string())?;
+    let others = Databases::open(&store, DatabaseOptions::default()).map_err(|error| error.to_string())?;
+    let adopted = databases.adopt(&others, &order.database, &order.name, &mut |_| !progress.is_cancelled());
+    let adopted = adopted.map_err(|error| format!("{}: {error}", order.database));
+    drop(others);
+    // It is thrown away.
+    drop(store);
+    adopted.map(|_| restored)
+}
+
+fn options(settings: &Settings, into: &Path) -> StoreOptions {
+    let mut options = StoreOptions::new(into.join("store"));
+    options.log_dir = Some(into.join("log"));
+    options.budget_bytes = Some(BUDGET_BYTES);
+    options.log_extent_bytes = settings.log.extent_bytes;
+    options.reserve_bytes = 0;
+    options
+}

@@ -1,0 +1,174 @@
+//! Backups of a server that runs, is killed, or is stopped; and restoring all of it, or one database.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+use common::{Client, PASSWORD, SMALL, Server, environment};
+use serde_json::{Value, json};
+
+const ATTACHMENT_BYTES: usize = 300_000;
+
+fn settings(folder: &Path) -> Vec<(&'static str, String)> {
+    let mut settings: Vec<(&str, String)> = SMALL.map(|(name, value)| (name, value.to_owned())).to_vec();
+    settings.push(("SCRINIUM_LOG__STYLE", "archive".to_owned()));
+    settings.push(("SCRINIUM_LOG__ARCHIVE_DIR", folder.join("archive").display().to_string()));
+    settings
+}
+
+fn start(folder: &Path, root: &Path) -> Server {
+    std::fs::create_dir_all(root.join("archive")).unwrap();
+    let settings = settings(root);
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    Server::start(folder, &settings)
+}
+
+/// The command line beside the server of this folder, which may listen there.
+fn scrinium(folder: &Path, root: &Path, listen: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
+    command
+        .args(["--json", "--data-dir"])
+        .arg(folder.join("data"))
+        .args(arguments)
+        .envs(settings(root))
+        .env("SCRINIUM_HTTP__LISTEN", listen)
+        .env("SCRINIUM_ADMIN_PASSWORD", PASSWORD)
+        .stdin(Stdio::null());
+    command
+}
+
+fn answer(output: &Output) -> Value {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn fill(client: &mut Client) {
+    client.json("PUT", "/mail%2Fada", &json!({})).unwrap().expect(201);
+    for batch in 0..5 {
+        let documents: Vec<Value> = (0..100)
+            .map(|n| json!({"_id": format!("{batch}-{n}"), "Subject": "x".repeat(500), "n": n}))
+            .collect();
+        client.json("POST", "/mail%2Fada/_bulk_docs", &json!({"docs": documents})).unwrap().expect(201);
+    }
+    client.ask("PUT", "/mail%2Fada/file/noise", "application/zip", &noise()).unwrap().expect(201);
+}
+
+fn noise() -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    (0..ATTACHMENT_BYTES).map(|_| next()).collect()
+}
+
+fn count(client: &mut Client, database: &str) -> u64 {
+    client.get(&format!("/{database}")).unwrap().expect(200).value()["doc_count"].as_u64().unwrap()
+}
+
+#[test]
+fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let repository = folder.join("repository").display().to_string();
+    let mut server = start(folder, folder);
+    let listen = server.address().to_string();
+    let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
+    let mut client = server.client();
+    fill(&mut client);
+    let made = answer(&run(&["backup", &repository]));
+    assert!(made["new_bytes"].as_u64().unwrap() >= ATTACHMENT_BYTES as u64, "{made}");
+    client.json("PUT", "/mail%2Fada/between", &json!({"Subject": "between"})).unwrap().expect(201);
+    std::thread::sleep(Duration::from_millis(20));
+    let between = jiff::Timestamp::try_from(SystemTime::now()).unwrap().to_string();
+    std::thread::sleep(Duration::from_millis(20));
+    client.json("PUT", "/mail%2Fada/after", &json!({"Subject": "after"})).unwrap().expect(201);
+    // A backup has the log archived up to there.
+    answer(&run(&["backup", &repository]));
+
+    // One database, beside the live one.
+    let restored =
+        run(&["restore", &repository, "--database", "mail/ada", "--as", "mail/ada-then", "--to", &between]);
+    assert_eq!(answer(&restored)["backup"], made["backup"]);
+    assert_eq!(count(&mut client, "mail%2Fada-then"), 502);
+    client.get("/mail%2Fada-then/between").unwrap().expect(200);
+    client.get("/mail%2Fada-then/after").unwrap().expect(404);
+    assert!(client.get("/mail%2Fada-then/file/noise").unwrap().expect(200).body == noise());
+    assert_eq!(count(&mut client, "mail%2Fada"), 503);
+    let again = run(&["restore", &repository, "--database", "mail/ada", "--as", "mail/ada-then"]);
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("another name"));
+
+    let listed = answer(&run(&["backup", "list", &repository]));
+    assert_eq!(listed["backups"].as_array().unwrap().len(), 2, "{listed}");
+    let verified = answer(&run(&["backup", "verify", &repository, "--archive"]));
+    assert!(verified["ok"] == true && verified["files"].as_u64().unwrap() > 5, "{verified}");
+
+    // The whole server, elsewhere, with everything that was archived.
+    client.json("PUT", "/mail%2Fada/last", &json!({"Subject": "last"})).unwrap().expect(201);
+    assert!(server.terminate(Duration::from_secs(60)).success());
+    answer(&run(&["backup", &repository]));
+    let other = folder.join("other");
+    let into = other.join("data").display().to_string();
+    let refused = run(&["restore", &repository, "--into", &folder.join("data").display().to_string()]);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("not empty"));
+    let restored = answer(&run(&["restore", &repository, "--into", &into, "--to", "latest"]));
+    assert!(restored["warning"].is_null(), "{restored}");
+    let server = start(&other, folder);
+    let mut client = server.client();
+    assert_eq!((count(&mut client, "mail%2Fada"), count(&mut client, "mail%2Fada-then")), (504, 502));
+    client.json("PUT", "/mail%2Fada/new", &json!({})).unwrap().expect(201);
+}
+
+/// `SCRINIUM_KILLS` says how many; the seed that repeats a run is printed.
+#[test]
+fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
+    let kills = environment("SCRINIUM_KILLS").unwrap_or(4);
+    let mut seed = environment("SCRINIUM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("SCRINIUM_SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let repository = folder.join("repository").display().to_string();
+    let mut whole = 0;
+    for kill in 0..kills {
+        let mut server = start(folder, folder);
+        let listen = server.address().to_string();
+        let mut client = server.client();
+        if kill == 0 {
+            fill(&mut client);
+        }
+        let id = format!("/mail%2Fada/kill-{kill}");
+        client.json("PUT", &id, &json!({"Subject": "x".repeat(100_000)})).unwrap().expect(201);
+        // Slow enough to be met in the middle, mostly.
+        let mut backup = scrinium(folder, folder, &listen, &["backup", &repository, "--rate", "2MB"]);
+        let mut backup = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(200 + (seed >> 33) % 400));
+        server.kill();
+        drop(backup.kill());
+        drop(backup.wait());
+        let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
+        if Path::new(&repository).join("repository.json").exists() {
+            let verified = answer(&run(&["backup", "verify", &repository]));
+            let now = verified["whole"].as_array().unwrap().len();
+            assert!(now == whole || now == whole + 1, "{verified}");
+        }
+        // The next one works, without the server that was killed.
+        answer(&run(&["backup", &repository]));
+        let verified = answer(&run(&["backup", "verify", &repository]));
+        whole = verified["whole"].as_array().unwrap().len();
+    }
+    let other = folder.join("other");
+    let into = other.join("data").display().to_string();
+    answer(
+        &scrinium(folder, folder, "127.0.0.1:1", &["restore", &repository, "--into", &into])
+            .output()
+            .unwrap(),
+    );
+    let server = start(&other, folder);
+    assert_eq!(count(&mut server.client(), "mail%2Fada"), 501 + kills);
+}
