@@ -51,7 +51,9 @@ impl Properties {
     }
 
     pub(crate) fn read(store: &Store, number: u32, name: &str) -> Result<Self> {
-        let Some(stored) = store.get(Family::Meta, &keys::properties(number))? else { return Ok(Self::default()) };
+        let Some(stored) = store.get(Family::Meta, &keys::properties(number))? else {
+            return Ok(Self::default());
+        };
         let known = serde_json::from_slice::<Map<String, Value>>(&stored).ok();
         let known = known.and_then(|members| Self::default().changed(&members).ok());
         known.ok_or_else(|| DatabaseError::damaged("properties", name))
@@ -76,7 +78,11 @@ impl Database {
             return Ok(());
         }
         let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::properties(self.number()), properties.to_json().to_string().as_bytes());
+        batch.put(
+            Family::Meta,
+            &keys::properties(self.number()),
+            properties.to_json().to_string().as_bytes(),
+        );
         // It waits in the line of the updates before it, so that these are stored when it is.
         self.submit(&writer, batch, (), |_| {})?.wait()?;
         self.logged.store(properties.logged, Ordering::Release);

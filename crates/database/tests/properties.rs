@@ -54,7 +54,10 @@ fn logging_is_changed_while_a_database_is_written_to() {
             // Each document changes once.
             assert!(numbers.iter().copied().eq(1..=numbers.len() as u64), "{numbers:?}");
             let was_unlogged = !logged && step % 2 == 0 && step == steps.load(Ordering::SeqCst);
-            assert!(!was_unlogged || numbers.last().is_none_or(|last| *last <= visible), "{numbers:?}, {visible}");
+            assert!(
+                !was_unlogged || numbers.last().is_none_or(|last| *last <= visible),
+                "{numbers:?}, {visible}"
+            );
             assert!(numbers.len() >= given);
             given = numbers.len();
         }

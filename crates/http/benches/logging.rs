@@ -115,8 +115,7 @@ fn main() {
         }
         let noun = if clients == 1 { "client" } else { "clients" };
         for other in [1, 2] {
-            for (case, unit, values) in
-                [("updates", "updates/min", &updates), ("response", "ms", &responses)]
+            for (case, unit, values) in [("updates", "updates/min", &updates), ("response", "ms", &responses)]
             {
                 report(&Line {
                     name: "logging",

@@ -156,7 +156,9 @@ async fn special_page(context: &Context, database: &str, special: Special, body:
     let allow = match special {
         Special::Changes => "GET,POST,HEAD",
         Special::AccessList => "DELETE,GET,PUT",
-        Special::RevisionLimit | Special::Security | Special::Properties | Special::PurgedInfosLimit => "PUT,GET",
+        Special::RevisionLimit | Special::Security | Special::Properties | Special::PurgedInfosLimit => {
+            "PUT,GET"
+        }
         Special::Index => "GET,POST",
         _ => "POST",
     };

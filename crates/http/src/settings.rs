@@ -66,8 +66,9 @@ pub(crate) async fn set_security(
 
 /// `GET /{db}/_properties`.
 pub(crate) async fn properties(context: &Context, database: &str) -> Result<Response<Body>> {
-    let properties =
-        context.with_database(database, Level::Reader, |database| Ok(database.properties().to_json())).await?;
+    let properties = context
+        .with_database(database, Level::Reader, |database| Ok(database.properties().to_json()))
+        .await?;
     Ok(response::json_value(StatusCode::OK, &properties))
 }
 

@@ -491,7 +491,9 @@ impl Engine {
         let answer = self.write(records);
         match &answer {
             Ok(_) => {}
-            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => self.shared.refuse_waiting(full),
+            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => {
+                self.shared.refuse_waiting(full)
+            }
             Err(error) => self.shared.fail(error.to_string().into()),
         }
         answer

@@ -136,11 +136,7 @@ impl ControlFile {
     }
 
     /// Also tells whether both copies are whole and the same.
-    fn open_as(
-        system: &dyn System,
-        dir: &Path,
-        access: Access,
-    ) -> Result<Option<(Self, bool)>, LogError> {
+    fn open_as(system: &dyn System, dir: &Path, access: Access) -> Result<Option<(Self, bool)>, LogError> {
         let path = dir.join(NAME);
         let file = match system.open(&path, access, false) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

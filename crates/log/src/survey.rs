@@ -291,6 +291,10 @@ impl Survey {
 
 impl std::fmt::Debug for Survey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Survey").field("dir", &self.dir).field("found", &self.found).finish_non_exhaustive()
+        formatter
+            .debug_struct("Survey")
+            .field("dir", &self.dir)
+            .field("found", &self.found)
+            .finish_non_exhaustive()
     }
 }

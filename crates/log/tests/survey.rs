@@ -22,7 +22,8 @@ fn filled(disk: &Disk) -> Vec<(u64, u64, u64, usize, usize)> {
     let (mut log, _) = open(disk).unwrap();
     let (mut frames, mut next, mut extent, mut offset) = (Vec::new(), 1, 1, 4096);
     while extent < 4 || offset < 9000 {
-        let group: Vec<_> = (0..1 + next % 3).map(|index| record(next + index, 300 + (next as usize * 97) % 700)).collect();
+        let group: Vec<_> =
+            (0..1 + next % 3).map(|index| record(next + index, 300 + (next as usize * 97) % 700)).collect();
         let payload: usize = group.iter().map(|bytes| bytes.len() + 4).sum();
         let bytes = (40 + payload).next_multiple_of(8);
         if offset + bytes > common::EXTENT_BYTES as usize {
@@ -92,7 +93,8 @@ fn missing_files_are_damage_and_a_missing_control_file_is_the_end() {
     let frames = filled(&disk);
     disk.delete(&name(2));
     let (found, read) = survey(&disk).unwrap();
-    let gone: Vec<u64> = frames.iter().filter(|frame| frame.2 == 2).flat_map(|frame| frame.0..frame.1).collect();
+    let gone: Vec<u64> =
+        frames.iter().filter(|frame| frame.2 == 2).flat_map(|frame| frame.0..frame.1).collect();
     let (first, last) = (Sequence(gone[0]), Sequence(*gone.last().unwrap()));
     assert_eq!(found.missing, [Missing { first, last: Some(last) }]);
     assert_eq!((found.damaged_places, read.len()), (1, frames.last().unwrap().1 as usize - 1 - gone.len()));

@@ -162,10 +162,16 @@ fn a_log_of_limited_size_is_emptied_while_commits_wait() {
     notes.refuses.store(false, Ordering::SeqCst);
     write(100).unwrap();
     committer.stop();
-    let applied: Vec<u64> = notes.done.lock().unwrap().iter().flat_map(|done| match done {
-        Done::Logged(_, records) => records.iter().map(number).collect::<Vec<_>>(),
-        Done::Unlogged(_) => Vec::new(),
-    }).collect();
+    let applied: Vec<u64> = notes
+        .done
+        .lock()
+        .unwrap()
+        .iter()
+        .flat_map(|done| match done {
+            Done::Logged(_, records) => records.iter().map(number).collect::<Vec<_>>(),
+            Done::Unlogged(_) => Vec::new(),
+        })
+        .collect();
     assert_eq!(applied, (1..=written).collect::<Vec<_>>());
     let (log, recovery) = open().unwrap();
     assert_eq!(recovery.next, Sequence(written + 1));

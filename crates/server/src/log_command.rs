@@ -12,7 +12,11 @@ use crate::storage::store_options;
 /// Places and ranges that are told to people; JSON has all that are known.
 const TOLD: usize = 20;
 
-pub(crate) fn run(configuration: &Configuration, command: &LogCommand, terminal: &Terminal) -> Result<(), Failure> {
+pub(crate) fn run(
+    configuration: &Configuration,
+    command: &LogCommand,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let options = store_options(&configuration.settings());
     match command {
         LogCommand::Verify => {
@@ -42,7 +46,9 @@ pub(crate) fn run(configuration: &Configuration, command: &LogCommand, terminal:
 
 fn told(error: StoreError) -> Failure {
     match error {
-        StoreError::Locked { .. } => Failure::Work(format!("{error}; this is done while the server is stopped")),
+        StoreError::Locked { .. } => {
+            Failure::Work(format!("{error}; this is done while the server is stopped"))
+        }
         other => Failure::work(other),
     }
 }
@@ -59,8 +65,13 @@ fn verified(found: &Surveyed, whole: bool) -> String {
         text.push_str("Nothing is damaged.\n");
     }
     for damage in found.damage.iter().take(TOLD) {
-        let _infallible =
-            writeln!(text, "DAMAGED  {} at byte {}: {}", damage.file.display(), damage.offset, damage.problem);
+        let _infallible = writeln!(
+            text,
+            "DAMAGED  {} at byte {}: {}",
+            damage.file.display(),
+            damage.offset,
+            damage.problem
+        );
     }
     let shown = u64::try_from(found.damage.len().min(TOLD)).unwrap_or(0);
     if found.damaged_places > shown {

@@ -216,11 +216,18 @@ Refused as busy        0
 "
     );
     let (console, _, parts) = console();
-    let megabytes = [("Log.Size", 192.0), ("Log.Redo.Bytes", 17.26), ("Log.Redo.Limit", 256.0), ("Log.Restart.Bytes", 0.0)];
+    let megabytes = [
+        ("Log.Size", 192.0),
+        ("Log.Redo.Bytes", 17.26),
+        ("Log.Redo.Limit", 256.0),
+        ("Log.Restart.Bytes", 0.0),
+    ];
     for (name, value) in megabytes {
         parts.statistics.gauge(name, move || value * 1_048_576.0);
     }
-    for (name, value) in [("Database.RM.Sys.Log.Type", 1.0), ("Log.Redo.Seconds", 0.126), ("Log.Restart.Seconds", 0.0)] {
+    for (name, value) in
+        [("Database.RM.Sys.Log.Type", 1.0), ("Log.Redo.Seconds", 0.126), ("Log.Restart.Seconds", 0.0)]
+    {
         parts.statistics.gauge(name, move || value);
     }
     let shown = console.execute("show server").unwrap();

@@ -11,12 +11,19 @@ use common::Server;
 use serde_json::{Value, json};
 
 /// Nothing of the log goes to the databases' own files by itself.
-const SETTINGS: [(&str, &str); 3] =
-    [("SCRINIUM_LOG__EXTENT_BYTES", "1 MB"), ("SCRINIUM_LOG__FAVOR", "runtime"), ("SCRINIUM_MEMORY__BUDGET", "64 MB")];
+const SETTINGS: [(&str, &str); 3] = [
+    ("SCRINIUM_LOG__EXTENT_BYTES", "1 MB"),
+    ("SCRINIUM_LOG__FAVOR", "runtime"),
+    ("SCRINIUM_MEMORY__BUDGET", "64 MB"),
+];
 
 fn scrinium(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command.arg("--data-dir").arg(folder.join("data")).args(arguments).env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0");
+    command
+        .arg("--data-dir")
+        .arg(folder.join("data"))
+        .args(arguments)
+        .env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0");
     let output = command.envs(SETTINGS).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
@@ -49,12 +56,21 @@ fn a_damaged_log_is_verified_and_salvaged_on_the_command_line() {
     std::fs::write(&extent, bytes).unwrap();
 
     let (code, _, said) = scrinium(folder, &["serve"]);
-    assert!(code == 1 && said.contains("is damaged at byte") && said.contains("scrinium log salvage"), "{said}");
+    assert!(
+        code == 1 && said.contains("is damaged at byte") && said.contains("scrinium log salvage"),
+        "{said}"
+    );
     let (code, output, _) = scrinium(folder, &["log", "verify", "--json"]);
     let found: Value = serde_json::from_str(&output).unwrap();
-    assert_eq!((code, found["damaged_places"].as_u64(), found["missing"].as_array().unwrap().len()), (1, Some(1), 1));
+    assert_eq!(
+        (code, found["damaged_places"].as_u64(), found["missing"].as_array().unwrap().len()),
+        (1, Some(1), 1)
+    );
     let (code, output, _) = scrinium(folder, &["log", "salvage"]);
-    assert!(code == 0 && output.contains("LOST: records ") && output.contains("Nothing was changed"), "{output}");
+    assert!(
+        code == 0 && output.contains("LOST: records ") && output.contains("Nothing was changed"),
+        "{output}"
+    );
     let (code, output, talk) = scrinium(folder, &["log", "salvage", "--yes", "--json"]);
     assert_eq!(code, 0, "{talk}");
     let done: Value = serde_json::from_str(&output).unwrap();

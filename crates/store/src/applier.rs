@@ -155,7 +155,8 @@ pub(crate) fn replay(
     let records = recovery.next.0 - next.0;
     tracing::info!(records, "reading the log again from where the store had come");
     let started = Instant::now();
-    let bytes = apply_again(tree, log.read_from(next)?.map(|record| Ok(record?)), position, records, progress)?;
+    let bytes =
+        apply_again(tree, log.read_from(next)?.map(|record| Ok(record?)), position, records, progress)?;
     let replayed = Replayed { records, bytes, elapsed: started.elapsed() };
     tracing::info!(records, bytes, elapsed = ?replayed.elapsed, bytes_per_second = replayed.speed(), "the log was read");
     Ok(replayed)

@@ -64,11 +64,15 @@ pub enum StoreError {
 
     /// The log has its largest size, and what it holds could not be brought into the tree's files. Reads go on; writes
     /// go on once it could.
-    #[error("{0}; writes go on once there is space for the databases' own files, or with a larger log.max_size")]
+    #[error(
+        "{0}; writes go on once there is space for the databases' own files, or with a larger log.max_size"
+    )]
     LogAtLimit(LogError),
 
     /// A write or a sync failed, so that the store takes no more writes until it is opened again.
-    #[error("the store takes no writes until it is opened again: {reason}; put that right and restart (docs/logging.md)")]
+    #[error(
+        "the store takes no writes until it is opened again: {reason}; put that right and restart (docs/logging.md)"
+    )]
     Failed {
         /// What failed first.
         reason: String,

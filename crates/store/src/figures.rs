@@ -53,7 +53,9 @@ fn register_log(core: &Arc<Core>, statistics: &Registry) {
     gauge("Log.BytesSinceCheckpoint", |core| float(core.progress.unflushed_bytes()));
     gauge("Database.RM.Sys.Log.Type", |core| f64::from(core.style.code()));
     gauge("Log.Redo.Bytes", |core| float(core.progress.unflushed_bytes()));
-    gauge("Log.Redo.Seconds", |core| float(core.progress.unflushed_bytes()) / float(core.redo.speed()).max(1.0));
+    gauge("Log.Redo.Seconds", |core| {
+        float(core.progress.unflushed_bytes()) / float(core.redo.speed()).max(1.0)
+    });
     gauge("Log.Redo.Limit", |core| float(core.redo.limit_bytes()));
     gauge("Log.Redo.BytesPerSecond", |core| float(core.redo.speed()));
     gauge("Log.Restart.Bytes", |core| float(core.redo.restart.bytes));

@@ -23,8 +23,9 @@ impl Replayed {
     /// Bytes a second, if it was enough to tell.
     pub(crate) fn speed(&self) -> Option<u64> {
         let elapsed_us = u64::try_from(self.elapsed.as_micros()).unwrap_or(u64::MAX).max(1);
-        (self.bytes >= MEASURABLE_BYTES)
-            .then(|| u64::try_from(u128::from(self.bytes) * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX))
+        (self.bytes >= MEASURABLE_BYTES).then(|| {
+            u64::try_from(u128::from(self.bytes) * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
+        })
     }
 }
 

@@ -99,7 +99,12 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     write_report(&log_dir, &plan)?;
     if plan.reached > plan.position {
         let survey = Survey::begin(&log_dir)?;
-        let records = Readable { survey, next: plan.position + 1, end: plan.reached + 1, frame: Vec::new().into_iter() };
+        let records = Readable {
+            survey,
+            next: plan.position + 1,
+            end: plan.reached + 1,
+            frame: Vec::new().into_iter(),
+        };
         let position = Sequence(plan.position);
         apply_again(&tree, records, position, plan.reached - plan.position, &Progress::default())?;
     }

@@ -92,7 +92,15 @@ impl Store {
         };
         let committer = Committer::start(log, applier, statistics);
         let checkpoints = statistics.counter("Log.Checkpoints");
-        let core = Arc::new(Core::new(tree, health, progress, committer, options.log_style, (redo, bell), checkpoints));
+        let core = Arc::new(Core::new(
+            tree,
+            health,
+            progress,
+            committer,
+            options.log_style,
+            (redo, bell),
+            checkpoints,
+        ));
         figures::register(&core, statistics);
         if core.style == LogStyle::Off {
             // Nothing of the log is needed from here on.

@@ -161,7 +161,8 @@ impl Tree {
     /// A number that the store keeps for itself, beside the position.
     pub(crate) fn note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
         let own = self.opened.borrow_dependent().own;
-        let found = self.db().get_pinned_cf_opt(own, key, &self.reads).map_err(|error| self.error("read", &error))?;
+        let found =
+            self.db().get_pinned_cf_opt(own, key, &self.reads).map_err(|error| self.error("read", &error))?;
         Ok(found.and_then(|value| value.as_ref().try_into().ok().map(u64::from_be_bytes)))
     }
 

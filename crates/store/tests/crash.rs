@@ -63,7 +63,10 @@ fn check_witnesses(snapshot: &Snapshot, versions: &[u64]) {
         let Some(seen) = snapshot.get(Family::Meta, &[witness]).unwrap() else { continue };
         for (writer, seen) in seen.chunks(8).enumerate() {
             let (seen, version) = (number(seen), versions[writer]);
-            assert!(version >= seen, "witness {witness} has seen {seen} of writer {writer}, which has {version}");
+            assert!(
+                version >= seen,
+                "witness {witness} has seen {seen} of writer {writer}, which has {version}"
+            );
         }
     }
 }

@@ -12,7 +12,8 @@ use common::{all, crash_image, quick_folder, small_options};
 use proptest::prelude::*;
 use scrinium_statistics::{Registry, Snapshot};
 use scrinium_store::{
-    Batch, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions, plan_salvage, salvage, survey_log,
+    Batch, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions, plan_salvage,
+    salvage, survey_log,
 };
 
 fn put(number: u32) -> Batch {
@@ -46,7 +47,8 @@ fn gauge(statistics: &Registry, name: &str) -> f64 {
 fn changing_the_style_keeps_all_data() {
     let folder = quick_folder();
     let mut dir = folder.path().join("0");
-    for (life, style) in (0_u32..).zip([LogStyle::Circular, LogStyle::Off, LogStyle::Off, LogStyle::Circular]) {
+    for (life, style) in (0_u32..).zip([LogStyle::Circular, LogStyle::Off, LogStyle::Off, LogStyle::Circular])
+    {
         let mut options = small_options(&dir);
         options.log_style = style;
         let (store, statistics) = open(options);
@@ -62,7 +64,10 @@ fn changing_the_style_keeps_all_data() {
         }
         let unlogged = if style == LogStyle::Off { 60.0 } else { 20.0 };
         assert_eq!(gauge(&statistics, "Log.Unlogged.Records"), unlogged);
-        assert_eq!(gauge(&statistics, "Database.RM.Sys.Log.Type"), if style == LogStyle::Off { 0.0 } else { 1.0 });
+        assert_eq!(
+            gauge(&statistics, "Database.RM.Sys.Log.Type"),
+            if style == LogStyle::Off { 0.0 } else { 1.0 }
+        );
         dir = folder.path().join((life + 1).to_string());
         crash_image(&folder.path().join(life.to_string()), &dir);
     }
@@ -111,7 +116,8 @@ fn a_log_of_limited_size_stays_within_it_and_refuses_nobody() {
     options.budget_bytes = Some(1 << 30);
     let (store, statistics) = open(options);
     for round in 0..20_u32 {
-        let commits: Vec<_> = (0..1000).map(|number| store.submit(put(round * 1000 + number)).unwrap()).collect();
+        let commits: Vec<_> =
+            (0..1000).map(|number| store.submit(put(round * 1000 + number)).unwrap()).collect();
         commits.into_iter().for_each(|commit| commit.wait().unwrap());
         assert!(gauge(&statistics, "Log.Size") <= f64::from(3 << 20));
     }
@@ -164,7 +170,8 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
 
 fn extents(log: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(log).unwrap().flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "TXN")).collect();
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "TXN")).collect();
     files.sort();
     files
 }

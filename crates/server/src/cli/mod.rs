@@ -63,8 +63,12 @@ pub trait Program {
     ///
     /// # Errors
     /// [`Failure`] says why it could not, or that the log is damaged.
-    fn log(&self, configuration: Configuration, command: &LogCommand, terminal: &Terminal)
-    -> Result<(), Failure>;
+    fn log(
+        &self,
+        configuration: Configuration,
+        command: &LogCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
 
     /// Runs the laboratory.
     ///
