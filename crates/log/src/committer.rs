@@ -492,7 +492,7 @@ impl Engine {
         match &answer {
             Ok(_) => {}
             Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => {
-                self.shared.refuse_waiting(full)
+                self.shared.refuse_waiting(full);
             }
             Err(error) => self.shared.fail(error.to_string().into()),
         }
