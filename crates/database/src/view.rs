@@ -199,11 +199,12 @@ impl Database {
         }
     }
 
-    /// `_design/x/_info`: how large the indexes are and what they have reached.
+    /// `_design/x/_info`: how large the indexes are and what they have reached. On which document a function failed is
+    /// told to those who see all documents.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn view_info(self: &Arc<Self>, design: &str) -> Result<Value> {
+    pub fn view_info(self: &Arc<Self>, design: &str, access: &Access) -> Result<Value> {
         self.check_there()?;
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
@@ -219,7 +220,9 @@ impl Database {
             .map(|view| (view, view.index.errors.lock().clone()))
             .filter(|(_, errors)| errors.count > 0)
             .map(|(view, errors)| {
-                (view.definition.name.clone(), json!({"count": errors.count, "last": errors.last}))
+                // It names a document, and may tell what is in it.
+                let last = access.reader_names().is_none().then_some(errors.last);
+                (view.definition.name.clone(), json!({"count": errors.count, "last": last}))
             })
             .collect();
         Ok(json!({

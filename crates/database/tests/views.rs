@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Server, all_rows, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn a_view_follows_the_documents_unless_told_not_to() {
     assert_eq!(ids(&database, "inbox", soon), "b c a");
     assert_eq!(database.take_wanted_views(), ["mail"]);
     assert_eq!(ids(&database, "inbox", RowQuery::default()), "a c");
-    let info = database.view_info("mail").unwrap();
+    let info = database.view_info("mail", &Access::everything()).unwrap();
     assert_eq!(info["view_index"]["pending_changes"], 0);
     drop(database);
     let server = server.reopen();
@@ -483,6 +483,31 @@ fn a_page_begins_where_it_is_told_to() {
     assert_eq!(gone.err().unwrap().to_string(), "The document is not in the view.");
     let twice = RowQuery { at: Some("b".to_owned()), find: Some("w".to_owned()), ..RowQuery::default() };
     assert!(database.view("mail", "by category", twice).is_err());
+}
+
+/// An id is no beginning of others: what ends at document `1` has nothing of `10`.
+#[test]
+fn a_range_that_ends_at_a_document_leaves_out_longer_ids() {
+    let (_server, database) = filled();
+    for id in ["1", "10", "1 1", "2"] {
+        put(&database, &json!({"_id": id, "Form": "Memo", "Date": "2026-05-05", "Size": 1})).unwrap();
+    }
+    let key = Some(json!(["2026-05-05"]));
+    let until = |id: &str, descending| {
+        let (end_key, end_id) = (key.clone(), Some(id.to_owned()));
+        let query = RowQuery { start_key: key.clone(), end_key, end_id, descending, ..RowQuery::default() };
+        ids(&database, "inbox", query)
+    };
+    assert_eq!((until("1", false).as_str(), until("10", false).as_str()), ("1", "1 1 1 10"));
+    assert_eq!(until("10", true), "2 10");
+    let from = |id: &str| RowQuery {
+        start_key: key.clone(),
+        start_id: Some(id.to_owned()),
+        end_key: key.clone(),
+        descending: true,
+        ..RowQuery::default()
+    };
+    assert_eq!(ids(&database, "inbox", from("1")), "1");
 }
 
 #[test]

@@ -290,6 +290,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::ingest_derived`]. Some of the files may be in then.
+    #[allow(clippy::needless_pass_by_value, reason = "files are used up by bringing them in")]
     pub fn bring_in(&self, files: Vec<SortedFiles>) -> Result<(), StoreError> {
         self.check_committer()?;
         let mut together = Together::of(&files);
