@@ -124,6 +124,7 @@ impl Core {
                 Ok(())
             }
         });
+        self.health.checkpoint_found_space(!matches!(checkpointed, Err(StoreError::Full)));
         match checkpointed {
             Ok(()) => {
                 self.stuck.store(false, Ordering::Relaxed);
