@@ -85,7 +85,7 @@ impl Health {
         }
     }
 
-    /// Refuses writes as [`StoreError::Full`] until a checkpoint finds space.
+    /// Refuses writes as [`StoreError::Full`] until a checkpoint finds space, or there is seen to be enough.
     pub(crate) fn checkpoint_found_space(&self, found: bool) {
         self.unflushable.store(!found, Ordering::Relaxed);
     }
@@ -100,6 +100,9 @@ impl Health {
         let memtable_bytes = tree.budget.memtable_bytes();
         let short = free_bytes < memtable_bytes.saturating_mul(2).saturating_add(SHORT_BYTES);
         tree.short_of_space.store(short, Ordering::Relaxed);
+        if free_bytes > memtable_bytes {
+            self.checkpoint_found_space(true);
+        }
         let left_bytes = free_bytes.saturating_sub(memtable_bytes);
         self.set_full(left_bytes < self.reserve_bytes, free_bytes);
     }

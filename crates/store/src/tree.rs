@@ -124,6 +124,11 @@ impl Tree {
         Ok(Self { opened, options, reads, writes, prompt_writes, short_of_space, budget, folder })
     }
 
+    /// Whether the disk has space for all that is in memory, as far as it tells.
+    pub(crate) fn has_room_to_flush(&self) -> bool {
+        self.folder.free_bytes().map_or(true, |free_bytes| free_bytes > self.budget.memtable_bytes())
+    }
+
     fn write(&self, batch: WriteBatch, options: &WriteOptions) -> Result<(), StoreError> {
         self.db().write_opt(batch, options).map_err(|error| self.error("write to", &error))
     }
