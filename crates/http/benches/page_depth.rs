@@ -1,7 +1,7 @@
 //! What a client waits for at 1,000 documents and at many more: a document, pages of a view, entry N, and an
 //! update that seven views follow. Then the same at the largest size with memory for all, and for a tenth.
 //!
-//! One client over HTTP; rounds alternate between the sizes, and between the budgets.
+//! One client over HTTP, on a core of its own; rounds alternate between the sizes, and between the budgets.
 //! `SCRINIUM_SIZES=1000,5000000` for other sizes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
+use scrinium_bench::process::on_core;
 use scrinium_bench::{Against, Line, report, scatter, sizes};
 use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
 use serde_json::Value;
@@ -25,6 +26,8 @@ const AMPLE_BYTES: u64 = 6 << 30;
 const LEAST_BYTES: u64 = 16 << 20;
 const OPERATIONS: u64 = 1000;
 const AT_ONCE: u64 = 2000;
+const CLIENT_CORE: usize = 0;
+const SERVER_CORE: usize = 1;
 const VIEW: &str = "_design/discussion/_view/all%20documents";
 
 /// A database of so many documents, and what is known of it.
@@ -122,7 +125,7 @@ fn compare_budgets(ample: &Place, connection: &mut Connection) {
     let data = ample.database.info().unwrap().file_bytes + ample.database.derived_bytes();
     let budget_bytes = (data / 10).max(LEAST_BYTES);
     eprintln!("{} MB of documents and views, and {} MB of memory", data >> 20, budget_bytes >> 20);
-    let served = Served::start(budget_bytes);
+    let served = on_core(SERVER_CORE, || Served::start(budget_bytes));
     let scarce = fill(&served.databases, ample.documents);
     served.store.checkpoint().unwrap();
     let mut scarce_connection = served.connect();
@@ -148,17 +151,21 @@ fn compare_budgets(ample: &Place, connection: &mut Connection) {
 }
 
 fn main() {
-    let served = Served::start(AMPLE_BYTES);
+    let served = on_core(SERVER_CORE, || Served::start(AMPLE_BYTES));
     let sizes = sizes(&SIZES);
     let places: Vec<Place> = sizes.iter().map(|documents| fill(&served.databases, *documents)).collect();
     served.store.checkpoint().unwrap();
     let mut connection = served.connect();
     places.iter().for_each(|place| warm(place, &mut connection));
+    on_core(CLIENT_CORE, || measure(&places, &sizes, &mut connection));
+}
+
+fn measure(places: &[Place], sizes: &[u64], connection: &mut Connection) {
     for (case, operation) in CASES {
-        compare_sizes("page-depth", case, &sizes, OPERATIONS, |size, number| {
+        compare_sizes("page-depth", case, sizes, OPERATIONS, |size, number| {
             let place = &places[size];
-            operation(place, &mut connection, number % place.documents);
+            operation(place, connection, number % place.documents);
         });
     }
-    compare_budgets(places.last().unwrap(), &mut connection);
+    compare_budgets(places.last().unwrap(), connection);
 }
