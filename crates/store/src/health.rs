@@ -9,6 +9,9 @@ use crate::tree::Tree;
 /// Free space is measured again after so many bytes were taken, besides once a second.
 const MEASURE_BYTES: u64 = 8 << 20;
 
+/// With less than this free, beside twice what is in memory, a flush may find no space before it is measured again.
+const SHORT_BYTES: u64 = 128 << 20;
+
 /// Whether writes are taken, and why not.
 pub(crate) struct Health {
     reserve_bytes: u64,
@@ -18,6 +21,9 @@ pub(crate) struct Health {
     half_used: AtomicBool,
     /// The tree was refused space.
     waiting: AtomicBool,
+    /// The last checkpoint was refused space. Writes would only pile up in memory until RocksDB stops them; one
+    /// that it holds then keeps it from flushing what is there when there is space again.
+    unflushable: AtomicBool,
     since_measured: AtomicU64,
     failure: OnceLock<String>,
 }
@@ -29,6 +35,7 @@ impl Health {
             full: AtomicBool::new(false),
             half_used: AtomicBool::new(false),
             waiting: AtomicBool::new(false),
+            unflushable: AtomicBool::new(false),
             since_measured: AtomicU64::new(0),
             failure: OnceLock::new(),
         }
@@ -65,7 +72,10 @@ impl Health {
         if self.since_measured.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) >= MEASURE_BYTES {
             self.measure(tree);
         }
-        let is_full = || refused.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed);
+        let is_full = || {
+            let tree_waits = self.waiting.load(Ordering::Relaxed) || self.unflushable.load(Ordering::Relaxed);
+            tree_waits || refused.load(Ordering::Relaxed)
+        };
         if is_full() {
             // What was measured last may be a second old, and there may be space again.
             self.measure(tree);
@@ -80,6 +90,11 @@ impl Health {
         }
     }
 
+    /// Refuses writes as [`StoreError::Full`] until a checkpoint finds space, or there is seen to be enough.
+    pub(crate) fn checkpoint_found_space(&self, found: bool) {
+        self.unflushable.store(!found, Ordering::Relaxed);
+    }
+
     /// Looks at the disk.
     pub(crate) fn measure(&self, tree: &Tree) {
         self.since_measured.store(0, Ordering::Relaxed);
@@ -87,7 +102,13 @@ impl Health {
         let Ok(free_bytes) = tree.folder.free_bytes() else { return };
         self.half_used.store(free_bytes < self.reserve_bytes / 2, Ordering::Relaxed);
         // What was accepted and is not in its files yet will take space too, and not that of the reserve.
-        let left_bytes = free_bytes.saturating_sub(tree.budget.memtable_bytes());
+        let memtable_bytes = tree.budget.memtable_bytes();
+        let short = free_bytes < memtable_bytes.saturating_mul(2).saturating_add(SHORT_BYTES);
+        tree.short_of_space.store(short, Ordering::Relaxed);
+        if free_bytes > memtable_bytes {
+            self.checkpoint_found_space(true);
+        }
+        let left_bytes = free_bytes.saturating_sub(memtable_bytes);
         self.set_full(left_bytes < self.reserve_bytes, free_bytes);
     }
 

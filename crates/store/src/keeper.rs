@@ -122,12 +122,16 @@ impl Core {
         self.tree.budget.used_bytes();
         self.rescue();
         let checkpointed = self.release_flushed().and_then(|()| {
-            if self.progress.unflushed_bytes() >= self.redo.limit_bytes() {
+            if self.progress.unflushed_bytes() < self.redo.limit_bytes() {
+                Ok(())
+            } else if self.tree.has_room_to_flush() {
                 self.checkpoint()
             } else {
-                Ok(())
+                // A flush that fails stops RocksDB for seconds beyond the end of the want of space.
+                Err(StoreError::Full)
             }
         });
+        self.health.checkpoint_found_space(!matches!(checkpointed, Err(StoreError::Full)));
         match checkpointed {
             Ok(()) => {
                 self.stuck.store(false, Ordering::Relaxed);

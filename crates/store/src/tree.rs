@@ -1,8 +1,11 @@
 //! The tree: RocksDB with its own log off, and the position of the transaction log that it has reached.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
 use rocksdb::{
-    ColumnFamily, ColumnFamilyDescriptor, DB, FlushOptions, Options, ReadOptions, ReadTier, WriteBatch,
-    WriteOptions,
+    ColumnFamily, ColumnFamilyDescriptor, DB, ErrorKind, FlushOptions, Options, ReadOptions, ReadTier,
+    WriteBatch, WriteOptions, properties,
 };
 use scrinium_log::Sequence;
 use self_cell::self_cell;
@@ -15,6 +18,10 @@ use crate::{Family, Operation, StoreError, manifest, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
 pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
+
+/// How long a write waits on a disk that is nearly full while RocksDB takes none, and how often it looks.
+const WAIT_WHILE_STOPPED: Duration = Duration::from_secs(5);
+const LOOK_WHILE_STOPPED: Duration = Duration::from_millis(20);
 
 /// Holds the number of the last log record applied, eight bytes, big-endian.
 pub(crate) const POSITION_KEY: &[u8] = b"log-position";
@@ -81,6 +88,10 @@ pub(crate) struct Tree {
     options: Options,
     reads: ReadOptions,
     writes: WriteOptions,
+    /// For writes that would rather fail than wait.
+    prompt_writes: WriteOptions,
+    /// What is in memory may not fit on the disk.
+    pub(crate) short_of_space: AtomicBool,
     pub(crate) budget: Budget,
     pub(crate) folder: Folder,
     /// Files that are missing or cannot be read, as found when it was opened.
@@ -124,7 +135,30 @@ impl Tree {
         let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
-        Ok(Self { opened, options, reads: read_options(), writes, budget, folder, damaged })
+        let mut prompt_writes = WriteOptions::default();
+        prompt_writes.disable_wal(true);
+        prompt_writes.set_no_slowdown(true);
+        let short_of_space = AtomicBool::new(false);
+        let reads = read_options();
+        Ok(Self { opened, options, reads, writes, prompt_writes, short_of_space, budget, folder, damaged })
+    }
+
+    /// Whether the disk has space for all that is in memory, as far as it tells.
+    pub(crate) fn has_room_to_flush(&self) -> bool {
+        self.folder.free_bytes().map_or(true, |free_bytes| free_bytes > self.budget.memtable_bytes())
+    }
+
+    fn write(&self, batch: WriteBatch, options: &WriteOptions) -> Result<(), StoreError> {
+        self.db().write_opt(batch, options).map_err(|error| self.error("write to", &error))
+    }
+
+    /// Whether RocksDB holds all writes, as it does when too much waits to be flushed.
+    fn takes_no_writes(&self) -> bool {
+        self.db()
+            .property_int_value(properties::IS_WRITE_STOPPED)
+            .ok()
+            .flatten()
+            .is_some_and(|stopped| stopped > 0)
     }
 
     pub(crate) fn db(&self) -> &DB {
@@ -263,9 +297,30 @@ impl TreeWrite<'_> {
 
     /// Makes the changes visible as a whole. They are on disk only after a flush.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
-        self.tree
-            .db()
-            .write_opt(self.batch, &self.tree.writes)
-            .map_err(|error| self.tree.error("write to", &error))
+        if self.tree.short_of_space.load(Ordering::Relaxed) {
+            return self.finish_or_leave();
+        }
+        self.tree.write(self.batch, &self.tree.writes)
+    }
+
+    /// As [`finish`](Self::finish), but does not wait within RocksDB while it takes no writes: on a full disk a write
+    /// that waits there keeps RocksDB from flushing what is in memory, for which it waits, when there is space again.
+    fn finish_or_leave(self) -> Result<(), StoreError> {
+        let batch = || WriteBatch::from_data(self.batch.data());
+        let deadline = Instant::now() + WAIT_WHILE_STOPPED;
+        loop {
+            match self.tree.db().write_opt(batch(), &self.tree.prompt_writes) {
+                Err(error) if error.kind() == ErrorKind::Incomplete => {}
+                written => return written.map_err(|error| self.tree.error("write to", &error)),
+            }
+            if !self.tree.takes_no_writes() {
+                // It is slowed down only, which is over soon.
+                return self.tree.write(batch(), &self.tree.writes);
+            }
+            if Instant::now() >= deadline {
+                return Err(StoreError::Full);
+            }
+            std::thread::sleep(LOOK_WHILE_STOPPED);
+        }
     }
 }

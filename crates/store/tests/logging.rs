@@ -210,7 +210,7 @@ proptest! {
         // Record n holds number n - 1. What is not found to be missing before the last record known of is there.
         let known = found.next.0 - 1;
         let is_missing = |record: u64| found.missing.iter().any(|missing| (missing.first.0..=missing.last.unwrap().0).contains(&record));
-        let reached = (u64::from(flushed) + 1..=known).find(|record| is_missing(*record)).map_or(known.max(u64::from(flushed)), |record| record - 1);
+        let reached = (u64::from(flushed) + 1..=known).find(|record| is_missing(*record)).map_or_else(|| known.max(u64::from(flushed)), |record| record - 1);
         prop_assert_eq!(plan.reached, reached);
         let lost = (reached < known).then_some(Missing { first: Sequence(reached + 1), last: Some(Sequence(known)) });
         prop_assert_eq!(plan.lost, lost);
