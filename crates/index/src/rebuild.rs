@@ -11,8 +11,10 @@ use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{Index, IndexError, KEY_BYTES_MAX, Sums};
 
-/// Up to so many bytes of entries are written as one batch, which is quicker than sorted files.
+/// Up to so many bytes of entries are written as one batch, which is quicker than sorted files; of a small budget,
+/// up to this part.
 const BATCH_BYTES_MAX: usize = 4 << 20;
+const BATCH_PART: u64 = 64;
 
 type SourceError = Box<dyn Error + Send + Sync>;
 type SourceEntry<E> = Result<(Vec<u8>, Vec<u8>, Sums), E>;
@@ -56,7 +58,8 @@ impl Index {
     ) -> Result<(Tree, State), IndexError> {
         let mut source = Source { layout: self.layout, sorted, chunks, failed: None };
         let (mut first, mut bytes, mut ended) = (Vec::new(), 0, false);
-        while bytes < BATCH_BYTES_MAX && !ended {
+        let batch_bytes_max = usize::try_from(self.store.budget() / BATCH_PART).unwrap_or(BATCH_BYTES_MAX);
+        while bytes < batch_bytes_max.min(BATCH_BYTES_MAX) && !ended {
             match source.next() {
                 Some((key, value)) => {
                     bytes += key.len() + value.len();

@@ -46,8 +46,7 @@ impl Storage {
     pub(crate) fn follow(&self, configuration: &RunningConfiguration) {
         let store = self.store.clone();
         configuration.on_change("memory.budget", move |settings| {
-            store.set_budget(budget_bytes(settings));
-            Ok(())
+            store.set_budget(budget_bytes(settings)).map_err(|error| error.to_string())
         });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {

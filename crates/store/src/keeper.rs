@@ -6,12 +6,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use rocksdb::properties;
 use scrinium_log::{Committer, Sequence};
 
-use crate::StoreError;
 use crate::health::Health;
 use crate::progress::Progress;
 use crate::tree::Tree;
+use crate::{Purpose, Reservation, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -27,6 +28,7 @@ pub(crate) struct Core {
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
     checkpoint: Mutex<()>,
+    open_files: Reservation,
     /// The last checkpoint failed, and that was said.
     stuck: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl Core {
         checkpoint_log_bytes: u64,
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {
+        let open_files = Reservation::new(&tree.budget, Purpose::OpenFiles, 0);
         Self {
             tree,
             health,
@@ -48,6 +51,7 @@ impl Core {
             checkpoint_log_bytes,
             checkpoints,
             checkpoint: Mutex::new(()),
+            open_files,
             stuck: AtomicBool::new(false),
         }
     }
@@ -71,9 +75,16 @@ impl Core {
         Ok(())
     }
 
+    /// Has blocks make room for what RocksDB holds beside its cache, and remembers the most that was used.
+    fn note_memory(&self) {
+        self.open_files.set(self.tree.sum_of(properties::ESTIMATE_TABLE_READERS_MEM));
+        self.tree.budget.fit_reserved();
+        self.tree.budget.used_bytes();
+    }
+
     fn look(&self) {
         self.health.measure(&self.tree);
-        self.tree.budget.used_bytes();
+        self.note_memory();
         let checkpointed = self.release_flushed().and_then(|()| {
             if self.progress.unflushed_bytes() >= self.checkpoint_log_bytes {
                 self.checkpoint()

@@ -7,6 +7,7 @@
 //!
 //! It knows nothing of documents, and no other crate knows that there is a RocksDB.
 
+mod account;
 mod applier;
 mod batch;
 mod budget;
@@ -21,13 +22,16 @@ mod ingest;
 mod keeper;
 mod memory;
 mod options;
+mod pool;
 mod progress;
+mod purpose;
 mod slice;
 mod snapshot;
 mod store;
 mod tree;
 mod tuning;
 
+pub use account::Usage;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
 pub use cursor::{Cursor, Entry};
@@ -35,6 +39,7 @@ pub use error::StoreError;
 pub use family::Family;
 pub use memory::available_bytes;
 pub use options::{Direction, KeyRange, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
+pub use purpose::{Purpose, Reservation};
 pub use slice::Slice;
 pub use snapshot::Snapshot;
 pub use store::Store;

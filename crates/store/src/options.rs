@@ -11,7 +11,7 @@ pub struct StoreOptions {
     pub dir: PathBuf,
     /// The folder of the transaction log, best on a device of its own. `None` is `log` within `dir`.
     pub log_dir: Option<PathBuf>,
-    /// Memory for blocks, memtables and iterators together. `None` is a quarter of what the machine or
+    /// Memory for blocks, memtables and all that is reserved, together. `None` is a quarter of what the machine or
     /// its container has.
     pub budget_bytes: Option<u64>,
     /// A checkpoint is made when so many bytes of log would have to be read again after a crash.

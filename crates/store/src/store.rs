@@ -16,7 +16,10 @@ use crate::keeper::{Core, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::tree::Tree;
-use crate::{Batch, Commit, Family, Slice, Snapshot, StoreError, StoreOptions, figures, ingest, slice};
+use crate::{
+    Batch, Commit, Family, Purpose, Reservation, Slice, Snapshot, StoreError, StoreOptions, Usage, figures,
+    ingest, slice,
+};
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
 ///
@@ -50,7 +53,8 @@ impl Store {
         log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
         log_options.queue_bytes = options.queue_bytes;
 
-        let tree = Arc::new(Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io)?);
+        let tree =
+            Arc::new(Tree::open(folder, Arc::new(Budget::new(options.budget_bytes)), options.direct_io)?);
         let (log, recovery) = Log::open(log_options)?;
         if let Some(cut) = &recovery.cut {
             tracing::warn!(
@@ -253,15 +257,40 @@ impl Store {
         self.check_committer()
     }
 
-    /// Sets the memory for blocks, memtables and iterators, at least 16 MB, at once.
-    pub fn set_budget(&self, bytes: u64) {
-        self.inner.core.tree.budget.set(bytes);
+    /// Sets the memory for blocks, memtables and all that is [reserved](Self::reserve), at least 16 MB. Blocks beyond it
+    /// are dropped before this returns; memtables and what is reserved shrink as they are given back.
+    ///
+    /// # Errors
+    /// [`StoreError::Tree`] if the tree could not note it; the memory has the new size all the same.
+    pub fn set_budget(&self, bytes: u64) -> Result<(), StoreError> {
+        let tree = &self.inner.core.tree;
+        tree.budget.set(bytes);
+        tree.fit_to_budget()
     }
 
-    /// The memory for blocks, memtables and iterators, in bytes.
+    /// Takes memory for something else than blocks and memtables from the budget.
+    #[must_use]
+    pub fn reserve(&self, purpose: Purpose, bytes: u64) -> Reservation {
+        Reservation::new(&self.inner.core.tree.budget, purpose, bytes)
+    }
+
+    /// What is reserved for a purpose, in bytes.
+    #[must_use]
+    pub fn reserved(&self, purpose: Purpose) -> u64 {
+        self.inner.core.tree.budget.reserved_for(purpose)
+    }
+
+    /// The memory for blocks, memtables and all that is reserved, in bytes.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.inner.core.tree.budget.bytes()
+    }
+
+    /// What was read and written under keys that begin with `number`, four bytes, big-endian, since the store was opened.
+    /// Contents, which users share, are not among it.
+    #[must_use]
+    pub fn usage(&self, number: u32) -> Usage {
+        self.inner.core.tree.accounts.usage(number)
     }
 
     /// About how many bytes of disk the keys from `from` up to, not including, `to` take. What is still in

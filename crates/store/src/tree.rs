@@ -1,5 +1,7 @@
 //! The tree: RocksDB with its own log off, and the position of the transaction log that it has reached.
 
+use std::sync::Arc;
+
 use rocksdb::{
     ColumnFamily, ColumnFamilyDescriptor, DB, FlushOptions, Options, ReadOptions, ReadTier, WriteBatch,
     WriteOptions,
@@ -7,6 +9,7 @@ use rocksdb::{
 use scrinium_log::Sequence;
 use self_cell::self_cell;
 
+use crate::account::Accounts;
 use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::folder::Folder;
@@ -80,12 +83,13 @@ pub(crate) struct Tree {
     options: Options,
     reads: ReadOptions,
     writes: WriteOptions,
-    pub(crate) budget: Budget,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) accounts: Accounts,
     pub(crate) folder: Folder,
 }
 
 impl Tree {
-    pub(crate) fn open(folder: Folder, budget: Budget, direct_io: bool) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: Folder, budget: Arc<Budget>, direct_io: bool) -> Result<Self, StoreError> {
         let direct_io = direct_io && folder.takes_direct_io();
         let options = tuning::tree_options(&budget, direct_io);
         let families = std::iter::once((OWN_FAMILY, None))
@@ -96,7 +100,22 @@ impl Tree {
         let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
-        Ok(Self { opened, options, reads: read_options(), writes, budget, folder })
+        let (reads, accounts) = (read_options(), Accounts::default());
+        let tree = Self { opened, options, reads, writes, budget, accounts, folder };
+        tree.fit_to_budget()?;
+        Ok(tree)
+    }
+
+    /// Has compactions hold no more than the budget allows while they learn what a file's dictionary is to be. This
+    /// cannot be said before the tree is open.
+    pub(crate) fn fit_to_budget(&self) -> Result<(), StoreError> {
+        let options = tuning::dictionary_options(&self.budget);
+        for family in tuning::WITH_DICTIONARY {
+            let set =
+                self.db().set_options_cf(self.family(family), &[("bottommost_compression_opts", &options)]);
+            set.map_err(|error| self.error("set the options of", &error))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn db(&self) -> &DB {
@@ -149,6 +168,12 @@ impl Tree {
         Ok(Sequence(u64::from_be_bytes(bytes)))
     }
 
+    /// What a figure of RocksDB is for all families together.
+    pub(crate) fn sum_of(&self, property: &rocksdb::properties::PropName) -> u64 {
+        let families = Family::ALL.into_iter().map(|family| self.family(family));
+        families.filter_map(|family| self.db().property_int_value_cf(family, property).ok().flatten()).sum()
+    }
+
     /// Writes the memtables of all families to synced files, up to the same batch.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         let own = self.opened.borrow_dependent().own;
@@ -182,8 +207,14 @@ impl TreeWrite<'_> {
             let operation = operation?;
             let handle = self.tree.family(operation.family());
             match operation {
-                Operation::Put { key, value, .. } => self.batch.put_cf(handle, key, value),
-                Operation::Delete { key, .. } => self.batch.delete_cf(handle, key),
+                Operation::Put { family, key, value } => {
+                    self.tree.accounts.of(family, key).wrote(key.len() + value.len());
+                    self.batch.put_cf(handle, key, value);
+                }
+                Operation::Delete { family, key } => {
+                    self.tree.accounts.of(family, key).wrote(key.len());
+                    self.batch.delete_cf(handle, key);
+                }
                 Operation::DeleteRange { from, to, .. } => self.batch.delete_range_cf(handle, from, to),
             }
         }
