@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use quick_cache::sync::Cache;
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
@@ -167,6 +167,14 @@ impl Databases {
 
     pub(crate) fn store(&self) -> &Store {
         &self.shared.common.store
+    }
+
+    pub(crate) fn opened(&self) -> MutexGuard<'_, HashMap<String, Weak<Database>>> {
+        self.shared.open.lock()
+    }
+
+    pub(crate) fn idle(&self) -> &Cache<String, Arc<Database>> {
+        &self.shared.idle
     }
 
     pub(crate) fn announced(&self) -> &Announced {
@@ -397,7 +405,7 @@ fn server_uuid(store: &Store) -> Result<String> {
     Ok(crate::content::hex(&uuid))
 }
 
-fn number_of(bytes: &[u8]) -> Option<u32> {
+pub(crate) fn number_of(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 

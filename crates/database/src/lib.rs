@@ -23,6 +23,7 @@ mod header;
 mod keys;
 mod leaf;
 mod local;
+mod memory;
 mod names;
 mod query;
 mod read;
@@ -50,6 +51,7 @@ pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
+pub use memory::{DatabaseActivity, DatabaseSpace};
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};

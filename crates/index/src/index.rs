@@ -1,10 +1,11 @@
 //! An open index: the writer's side, and where readers come from.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_document::collation::COLLATION_VERSION;
-use scrinium_store::{Batch, Direction, Snapshot, Store};
+use scrinium_store::{Batch, Direction, Purpose, Reservation, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
 use crate::plan::{Net, Plan, net};
@@ -25,6 +26,9 @@ pub struct Index {
     pub(crate) writer: Mutex<()>,
     published: Mutex<Published>,
     pub(crate) reductions: Arc<Reductions>,
+    memory: Reservation,
+    /// Entries when the memory was counted.
+    counted: AtomicU64,
 }
 
 /// What readers see.
@@ -67,9 +71,15 @@ impl Index {
                 (Tree::build(&[], sums), State::default())
             }
         };
-        let published = Mutex::new(Published { tree, state, frozen: None });
-        let reductions = Arc::default();
-        Ok(Self { store: store.clone(), layout, writer: Mutex::new(()), published, reductions })
+        Ok(Self {
+            memory: store.reserve(Purpose::ViewTrees, tree.bytes() as u64),
+            counted: AtomicU64::new(state.entries),
+            store: store.clone(),
+            layout,
+            writer: Mutex::new(()),
+            published: Mutex::new(Published { tree, state, frozen: None }),
+            reductions: Arc::default(),
+        })
     }
 
     /// Removes index number `id`, which must not be open any more. Readers keep what they have.
@@ -129,9 +139,19 @@ impl Index {
         let mut published = self.published.lock();
         published.frozen = None;
         let (tree, state) = written?;
+        self.note_memory(&tree, state.entries);
         published.tree = tree;
         published.state = state;
         Ok(())
+    }
+
+    /// The memory of a tree goes with its entries; it is counted again when they are an eighth more or less.
+    fn note_memory(&self, tree: &Tree, entries: u64) {
+        let counted = self.counted.load(Ordering::Relaxed);
+        if entries.abs_diff(counted) > counted / 8 {
+            self.counted.store(entries, Ordering::Relaxed);
+            self.memory.set(tree.bytes() as u64);
+        }
     }
 
     /// The index as it stands. Never waits for an update under way.
@@ -174,6 +194,12 @@ impl Index {
     pub fn debris(&self) -> u64 {
         let tree = self.published.lock().tree.clone();
         tree.debris()
+    }
+
+    /// Memory of the tree in bytes, as it is taken from the store's budget: about an eighth more or less.
+    #[must_use]
+    pub fn reserved_bytes(&self) -> u64 {
+        self.memory.bytes()
     }
 
     /// Memory of the tree in bytes; counted node by node, so not for every request.

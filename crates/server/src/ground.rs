@@ -200,6 +200,10 @@ impl ServerParts for Ground {
         &self.configuration
     }
 
+    fn databases(&self) -> Option<Databases> {
+        self.databases.read().clone()
+    }
+
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
         let databases = self.databases.read().clone().ok_or("the server is about to stop")?;
         let names = databases_for(&databases, order)?;

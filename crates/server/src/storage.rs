@@ -48,6 +48,11 @@ impl Storage {
         configuration.on_change("memory.budget", move |settings| {
             store.set_budget(budget_bytes(settings)).map_err(|error| error.to_string())
         });
+        let store = self.store.clone();
+        configuration.on_change("file_cache.sync_report", move |settings| {
+            store.report_syncs_above(settings.file_cache.sync_report);
+            Ok(())
+        });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {
             databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
@@ -91,6 +96,9 @@ fn store_options(settings: &Settings) -> StoreOptions {
     options.log_spare_extents = settings.log.spare_extents;
     options.queue_bytes = usize::try_from(settings.log.queue_bytes).unwrap_or(usize::MAX);
     options.direct_io = settings.log.direct_io;
+    options.direct_reads = settings.file_cache.mode == "direct";
+    options.direct_reads_above_bytes = settings.file_cache.threshold;
+    options.report_syncs_above = settings.file_cache.sync_report;
     options
 }
 

@@ -39,11 +39,14 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
             () = shutdown.wait() => return,
             _ = update.tick() => {
                 if databases.has_announced() {
-                    let room = updates.room();
+                    let (databases, room) = (databases.clone(), updates.room());
                     let announced = tokio::task::spawn_blocking(move || databases.take_announced(room)).await;
                     updates.take_up(announced.unwrap_or_default());
                 }
                 updates.begin();
+                if databases.holds_too_many_trees() {
+                    release(databases).await;
+                }
             }
             Some(ended) = updates.ended() => {
                 report(ended);
@@ -68,6 +71,12 @@ fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
         Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),
         Err(error) => tracing::error!(%error, "upkeep failed"),
     }
+}
+
+/// Closes databases that nobody uses, so that the trees of their indexes give back memory.
+async fn release(databases: Databases) {
+    let done = tokio::task::spawn_blocking(move || Ok(databases.release_view_trees())).await;
+    report(done.map(|done| done.map(|count| tracing::debug!(count, "closed databases that nobody uses"))));
 }
 
 /// Discards the indexes of views that nobody reads.

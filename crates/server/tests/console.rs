@@ -46,6 +46,10 @@ impl ServerParts for Parts {
         }
     }
 
+    fn databases(&self) -> Option<scrinium_database::Databases> {
+        None
+    }
+
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
         let UpdateViews { database, view, rebuild } = order;
         match database.as_str() {

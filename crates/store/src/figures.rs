@@ -36,6 +36,8 @@ pub(crate) fn register(core: &Arc<Core>, statistics: &Registry) {
     gauge("Compact.BytesRead", |tree| ticker(tree, Ticker::CompactReadBytes));
     gauge("Compact.BytesWritten", |tree| ticker(tree, Ticker::CompactWriteBytes));
     gauge("Compact.BytesPending", |tree| property(tree, properties::ESTIMATE_PENDING_COMPACTION_BYTES));
+    let cache = Gauges { statistics, tree: &tree, prefix: "FileCache." };
+    cache.add("Direct", |tree| f64::from(u8::from(tree.direct.reads)));
     gauge("BackgroundErrors", |tree| property(tree, properties::BACKGROUND_ERRORS));
     gauge("Snapshots", |tree| property(tree, properties::NUM_SNAPSHOTS));
 

@@ -28,6 +28,7 @@ mod purpose;
 mod slice;
 mod snapshot;
 mod store;
+mod syncs;
 mod tree;
 mod tuning;
 

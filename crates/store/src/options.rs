@@ -1,6 +1,7 @@
 //! How a store is opened and scanned.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -27,6 +28,12 @@ pub struct StoreOptions {
     pub queue_bytes: usize,
     /// Whether files are written past the page cache where the file system takes it.
     pub direct_io: bool,
+    /// Whether the tree's files are also read past it.
+    pub direct_reads: bool,
+    /// They are, too, if they take more than so many bytes when the store is opened; 0: however many.
+    pub direct_reads_above_bytes: u64,
+    /// A sync of the log that takes so long or longer is reported; zero: none is.
+    pub report_syncs_above: Duration,
 }
 
 impl StoreOptions {
@@ -43,6 +50,9 @@ impl StoreOptions {
             log_spare_extents: 2,
             queue_bytes: 64 << 20,
             direct_io: true,
+            direct_reads: false,
+            direct_reads_above_bytes: 0,
+            report_syncs_above: Duration::ZERO,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -15,7 +16,8 @@ use crate::health::Health;
 use crate::keeper::{Core, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
-use crate::tree::Tree;
+use crate::syncs::{Syncs, WatchedSystem};
+use crate::tree::{Direct, Tree};
 use crate::{
     Batch, Commit, Family, Purpose, Reservation, Slice, Snapshot, StoreError, StoreOptions, Usage, figures,
     ingest, slice,
@@ -35,6 +37,7 @@ struct Inner {
     /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
     /// before them must be so too.
     derived: RwLock<()>,
+    syncs: Arc<Syncs>,
 }
 
 impl Store {
@@ -53,9 +56,10 @@ impl Store {
         log_options.max_record_bytes = max_batch_bytes(options.log_extent_bytes);
         log_options.queue_bytes = options.queue_bytes;
 
-        let tree =
-            Arc::new(Tree::open(folder, Arc::new(Budget::new(options.budget_bytes)), options.direct_io)?);
-        let (log, recovery) = Log::open(log_options)?;
+        let direct = Direct::of(&options, &folder);
+        let tree = Arc::new(Tree::open(folder, Arc::new(Budget::new(options.budget_bytes)), direct)?);
+        let syncs = Syncs::register(statistics, options.report_syncs_above);
+        let (log, recovery) = Log::open_on(Arc::new(WatchedSystem(Arc::clone(&syncs))), log_options)?;
         if let Some(cut) = &recovery.cut {
             tracing::warn!(
                 ?cut,
@@ -76,7 +80,12 @@ impl Store {
         figures::register(&core, statistics);
         let keeper = Keeper::start(Arc::clone(&core))?;
         Ok(Self {
-            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
+            inner: Arc::new(Inner {
+                core,
+                keeper: Mutex::new(Some(keeper)),
+                derived: RwLock::new(()),
+                syncs,
+            }),
         })
     }
 
@@ -266,6 +275,11 @@ impl Store {
         let tree = &self.inner.core.tree;
         tree.budget.set(bytes);
         tree.fit_to_budget()
+    }
+
+    /// From now on reports syncs of the log that take so long or longer; zero: none.
+    pub fn report_syncs_above(&self, time: Duration) {
+        self.inner.syncs.report_above(time);
     }
 
     /// Takes memory for something else than blocks and memtables from the budget.

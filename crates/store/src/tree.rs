@@ -13,7 +13,7 @@ use crate::account::Accounts;
 use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::folder::Folder;
-use crate::{Family, Operation, StoreError, tuning};
+use crate::{Family, Operation, StoreError, StoreOptions, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
 const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
@@ -75,12 +75,33 @@ impl<'db> Families<'db> {
     }
 }
 
+/// What goes past the system's cache of files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Direct {
+    pub(crate) writes: bool,
+    pub(crate) reads: bool,
+}
+
+impl Direct {
+    /// As the options say, where the file system takes it.
+    pub(crate) fn of(options: &StoreOptions, folder: &Folder) -> Self {
+        let above_bytes = options.direct_reads_above_bytes;
+        let reads = options.direct_reads || (above_bytes > 0 && folder.tree_bytes() > above_bytes);
+        let taken = (options.direct_io || reads) && folder.takes_direct_io();
+        if reads && !taken {
+            tracing::warn!(dir = %folder.dir.display(), "the file system has no direct I/O: its files are read through its cache");
+        }
+        Self { writes: options.direct_io && taken, reads: reads && taken }
+    }
+}
+
 /// RocksDB, opened. It is closed when the last snapshot, cursor or value read from it is gone, and only
 /// then is the folder's lock given back.
 pub(crate) struct Tree {
     opened: OpenedCell,
     /// RocksDB counts its statistics into these.
     options: Options,
+    pub(crate) direct: Direct,
     reads: ReadOptions,
     writes: WriteOptions,
     pub(crate) budget: Arc<Budget>,
@@ -89,9 +110,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn open(folder: Folder, budget: Arc<Budget>, direct_io: bool) -> Result<Self, StoreError> {
-        let direct_io = direct_io && folder.takes_direct_io();
-        let options = tuning::tree_options(&budget, direct_io);
+    pub(crate) fn open(folder: Folder, budget: Arc<Budget>, direct: Direct) -> Result<Self, StoreError> {
+        let options = tuning::tree_options(&budget, direct);
         let families = std::iter::once((OWN_FAMILY, None))
             .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
             .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));
@@ -101,7 +121,7 @@ impl Tree {
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
         let (reads, accounts) = (read_options(), Accounts::default());
-        let tree = Self { opened, options, reads, writes, budget, accounts, folder };
+        let tree = Self { opened, options, direct, reads, writes, budget, accounts, folder };
         tree.fit_to_budget()?;
         Ok(tree)
     }

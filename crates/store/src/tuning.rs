@@ -8,6 +8,7 @@ use rocksdb::{
 
 use crate::Family;
 use crate::budget::Budget;
+use crate::tree::Direct;
 
 const KILOBYTE: usize = 1 << 10;
 const MEGABYTE: u64 = 1 << 20;
@@ -29,14 +30,15 @@ const DELETION_RATIO: f64 = 0.5;
 const MIN_BLOB_BYTES: u64 = 4096;
 
 /// The options of the tree as a whole.
-pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Options {
+pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Options {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let mut options = Options::default();
     options.create_if_missing(true);
     options.create_missing_column_families(true);
     // Every family is flushed up to the same batch, which is what the recorded log position means.
     options.set_atomic_flush(true);
-    options.set_use_direct_io_for_flush_and_compaction(direct_io);
+    options.set_use_direct_io_for_flush_and_compaction(direct.writes);
+    options.set_use_direct_reads(direct.reads);
     options.set_compaction_readahead_size(budget.read_ahead_bytes());
     options.set_bytes_per_sync(MEGABYTE);
     options.set_max_background_jobs(background_jobs(cores, budget));

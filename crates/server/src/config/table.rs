@@ -75,6 +75,21 @@ configuration! {
         budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
     }
 
+    /// The system's cache of files, beside the server's own memory.
+    file_cache as FileCacheSettings {
+        /// Whether the databases' files are read through the system's cache (`system`) or past it (`direct`), where the
+        /// file system takes that. Past it, memory is used once, by `memory.budget`, which should then be most of the
+        /// machine's; what is not there is read from the disk.
+        mode: Choice { options: &["system", "direct"] } = "system", Restart;
+        /// With `system`: if the databases' files take more than this when the server starts, they are read past the
+        /// cache all the same, so that they do not push out what others need. Databases share files, so it is all of
+        /// them or none. 0: never.
+        threshold: Bytes { min: 0, max: 1024 * TB } = "0", Restart, domino "DEBUG_FileSizeThreshold";
+        /// When making a file of the log durable takes this long or longer, the file and the time are told as a
+        /// warning and counted (`FileCache.Sync.Slow`). 0: never.
+        sync_report: Duration { min: Duration::ZERO, max: HOUR } = "2 s", Running, domino "DEBUG_FileSyncThreshold";
+    }
+
     /// The disk that databases are on.
     disk as DiskSettings {
         /// Free space that is left alone: with less than this, changes are refused (507) and reading goes
