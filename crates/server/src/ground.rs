@@ -16,6 +16,7 @@ use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, ServerParts, ServerReport, UpdateViews};
 use crate::messages::{self, MessageLevel};
+use crate::storage::pool_threads;
 use crate::{Shutdown, tls};
 
 /// Tasks of the runtime that did not end with their ports get this long.
@@ -259,7 +260,7 @@ fn runtime(network_threads: usize) -> std::io::Result<Runtime> {
 
 fn worker_options(settings: &Settings) -> WorkerOptions {
     WorkerOptions {
-        threads: settings.server.pool_tasks,
+        threads: pool_threads(settings),
         admitted: settings.server.max_concurrent_transactions,
         waiting: settings.server.max_waiting_transactions,
         wait: settings.server.admission_timeout,
@@ -270,7 +271,7 @@ fn worker_options(settings: &Settings) -> WorkerOptions {
 fn follow_changes(configuration: &RunningConfiguration, workers: &WorkerPool, level: Option<MessageLevel>) {
     let pool = workers.clone();
     configuration.on_change("server.pool_tasks", move |settings| {
-        pool.set_threads(settings.server.pool_tasks);
+        pool.set_threads(pool_threads(settings));
         Ok(())
     });
     let pool = workers.clone();

@@ -4,6 +4,7 @@
 //! opened on it.
 
 mod administration;
+mod allocators;
 pub mod cli;
 pub mod client;
 pub mod config;

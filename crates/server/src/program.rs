@@ -4,7 +4,7 @@ use crate::cli::{DemoArguments, Failure, ImportMailArguments, LabArguments, Prog
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, lab_command, mail_import};
+use crate::{allocators, demo, lab_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,7 @@ pub struct Scrinium;
 
 impl Program for Scrinium {
     fn serve(&self, configuration: Configuration, terminal: &Terminal) -> Result<(), Failure> {
+        allocators::settle();
         Ground::run(configuration, terminal, |ground| async move {
             let running = Running::start(&ground, terminal)?;
             ground.shutdown().wait().await;

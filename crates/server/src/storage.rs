@@ -3,6 +3,7 @@
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreError, StoreOptions, available_bytes};
+use scrinium_worker::WorkerPool;
 
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings, Share};
@@ -43,9 +44,10 @@ impl Storage {
     }
 
     /// Has keys that are set while running take effect.
-    pub(crate) fn follow(&self, configuration: &RunningConfiguration) {
-        let store = self.store.clone();
+    pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
+        let (store, workers) = (self.store.clone(), workers.clone());
         configuration.on_change("memory.budget", move |settings| {
+            workers.set_threads(pool_threads(settings));
             store.set_budget(budget_bytes(settings)).map_err(|error| error.to_string())
         });
         let store = self.store.clone();
@@ -77,6 +79,14 @@ impl Storage {
             tracing::warn!(%error, "the store was not closed in order; the next start reads the log again");
         }
     }
+}
+
+/// Threads for work on databases. Each of them holds some memory for what it did last, beside the budget.
+pub(crate) fn pool_threads(settings: &Settings) -> usize {
+    const BUDGET_OF_ONE: u64 = 8 << 20;
+    const MIN: usize = 4;
+    let by_memory = usize::try_from(budget_bytes(settings) / BUDGET_OF_ONE).unwrap_or(usize::MAX);
+    settings.server.pool_tasks.min(by_memory.max(MIN))
 }
 
 fn budget_bytes(settings: &Settings) -> u64 {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_database::{DatabaseError, Databases};
+use scrinium_http::HttpState;
 use scrinium_statistics::{Counter, Tasks};
+use scrinium_store::Reservation;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
@@ -24,8 +26,14 @@ const COLLECT_EVERY: Duration = Duration::from_secs(30);
 /// How often indexes are looked for that nobody reads.
 const DISCARD_EVERY: Duration = Duration::from_secs(3600);
 
+/// The bodies of requests, and the memory that they take from the databases' budget.
+pub(crate) struct Bodies {
+    pub(crate) state: HttpState,
+    pub(crate) memory: Reservation,
+}
+
 /// Runs until the server stops.
-pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
+pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground>) {
     let shutdown = ground.shutdown().clone();
     let discarded = ground.statistics().counter("View.Discarded");
     let mut update = tokio::time::interval(UPDATE_EVERY);
@@ -38,6 +46,7 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
         tokio::select! {
             () = shutdown.wait() => return,
             _ = update.tick() => {
+                bodies.memory.set(bodies.state.body_bytes());
                 if databases.has_announced() {
                     let (databases, room) = (databases.clone(), updates.room());
                     let announced = tokio::task::spawn_blocking(move || databases.take_announced(room)).await;

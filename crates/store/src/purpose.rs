@@ -17,7 +17,7 @@ pub enum Purpose {
     Scans,
     /// Files of the store that are open, without their blocks.
     OpenFiles,
-    /// Bodies of requests and batches on their way to the log.
+    /// Bodies of requests.
     Requests,
 }
 

@@ -28,7 +28,8 @@ configuration! {
         name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart,
             domino "ServerName";
         /// Jobs on databases that run at once, each on a thread of its own. More than the processors and
-        /// disks can serve only makes each wait longer.
+        /// disks can serve only makes each wait longer. With a small `memory.budget` there are fewer, one for each
+        /// 8 MB of it, and no fewer than 4, since each thread holds memory of its own.
         pool_tasks: Integer { min: 1, max: 10_000 } = "100", Running, domino "SERVER_POOL_TASKS";
         /// Transactions that are admitted at once. One that waits for the log to be written is admitted
         /// but uses no pool task, so this is the larger number.
@@ -70,8 +71,9 @@ configuration! {
 
     /// The memory that databases may use.
     memory as MemorySettings {
-        /// Memory for blocks of databases, for changes not yet in their files and for whatever reads
-        /// them; a size, or a percentage of the machine's (or the container's) memory.
+        /// Memory for blocks of databases, for changes not yet in their files, for the trees of views' indexes, for
+        /// views that are built and for whatever reads them; a size, or a percentage of the machine's (or the
+        /// container's) memory. `show memory` tells what it is used for; docs/memory.md tells how to size it.
         budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
     }
 
