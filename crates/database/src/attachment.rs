@@ -103,10 +103,16 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::open_attachment`].
-    pub fn share_attachment(&self, id: &str, name: &str) -> Result<crate::edit::NewAttachment> {
+    pub fn share_attachment(
+        &self,
+        id: &str,
+        name: &str,
+        access: &Access,
+    ) -> Result<crate::edit::NewAttachment> {
         let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(DatabaseError::missing)?;
         let leaf = Leaf::decode(id, &stored)?;
+        access.check_read(self, id, &leaf)?;
         let attachment = named(&leaf, id, name)?;
         let content = self.common.contents.share(&attachment)?;
         Ok(crate::edit::NewAttachment {

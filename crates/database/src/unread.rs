@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
+use crate::access::Access;
 use crate::database::{Database, header_at};
 use crate::error::{DatabaseError, Result};
 use crate::folder::members::MAX_MEMBERS_AT_ONCE;
@@ -96,12 +97,18 @@ impl Database {
         })
     }
 
-    /// Marks everything that is in a folder now as read by a person, or as unread, in batches of a thousand
+    /// Marks everything that is in a folder now, and that `access` lets the person read, as read by a person, or as unread, in batches of a thousand
     /// documents. Returns how many were otherwise before; durable when it returns.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and as [`Database::mark`]; then some batches may be stored.
-    pub fn mark_folder(self: &Arc<Self>, person: &str, name: &str, read: bool) -> Result<u64> {
+    pub fn mark_folder(
+        self: &Arc<Self>,
+        person: &str,
+        name: &str,
+        read: bool,
+        access: &Access,
+    ) -> Result<u64> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let folder = record_at(&snapshot, self.number(), name)?;
@@ -114,7 +121,12 @@ impl Database {
             let members: Vec<_> = members.into_iter().filter(|(uid, _)| *uid < end_uid).collect();
             let Some((last, _)) = members.last() else { return Ok(changed) };
             since_uid = *last;
-            let ids = members.into_iter().map(|(_, member)| member.id).collect();
+            let mut ids = Vec::with_capacity(members.len());
+            for (_, member) in members {
+                if access.may_read_winner(self, &snapshot, &member.id)? {
+                    ids.push(member.id);
+                }
+            }
             for marked in self.mark(person, ids, read)?.wait()? {
                 match marked {
                     Ok(marked) => changed += u64::from(marked.changed),

@@ -14,6 +14,7 @@ mod folder;
 mod follow;
 pub(crate) mod hierarchy;
 mod info;
+mod lists;
 mod options;
 mod policy;
 mod read;
@@ -42,6 +43,7 @@ use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
 use collection::Collection;
 use definition::{Definition, Source};
+use lists::Homes;
 use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
@@ -64,6 +66,8 @@ pub(crate) struct Views {
     /// The Mango indexes of all design documents, and of which generation they are.
     mango: Mutex<Option<(u64, MangoIndexes)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
+    /// Where indexes have the documents' lists.
+    homes: Homes,
     /// By the folder's number, with the columns that it had.
     folders: Mutex<HashMap<u32, (String, Arc<Group>)>>,
     /// Design documents whose views a reader wants brought up to date soon.
@@ -205,11 +209,12 @@ impl Database {
         }
     }
 
-    /// `_design/x/_info`: how large the indexes are and what they have reached.
+    /// `_design/x/_info`: how large the indexes are and what they have reached. On which document a function failed is
+    /// told to those who see all documents.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn view_info(self: &Arc<Self>, design: &str) -> Result<Value> {
+    pub fn view_info(self: &Arc<Self>, design: &str, access: &Access) -> Result<Value> {
         self.check_there()?;
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
@@ -225,7 +230,9 @@ impl Database {
             .map(|view| (view, view.index.errors.lock().clone()))
             .filter(|(_, errors)| errors.count > 0)
             .map(|(view, errors)| {
-                (view.definition.name.clone(), json!({"count": errors.count, "last": errors.last}))
+                // It names a document, and may tell what is in it.
+                let last = access.reader_names().is_none().then_some(errors.last);
+                (view.definition.name.clone(), json!({"count": errors.count, "last": last}))
             })
             .collect();
         Ok(json!({

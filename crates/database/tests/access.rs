@@ -21,6 +21,7 @@ use scrinium_database::{
     Row, RowQuery,
 };
 use scrinium_mango::Query;
+use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
 /// Somebody, with the groups of the directory and the roles of the list.
@@ -378,4 +379,44 @@ fn lists_are_kept_and_refused_with_reasons() {
     }
     database.set_access_list(None).unwrap();
     assert!(database.access_list().unwrap().is_none());
+}
+
+/// More names than are known of a document, and so many that its entries would be without bound: those who are known
+/// read it, nobody else does, and it takes no more entries than a document may have.
+#[test]
+fn a_document_with_thousands_of_readers_is_bounded() {
+    let server = Server::new();
+    let database = server.databases.create("crowd").unwrap();
+    put(&database, &designs()[0]).unwrap();
+    database.set_access_list(Some(AccessList::parse(&list()).unwrap())).unwrap();
+    let names: Vec<String> = (0..3000).map(|number| format!("person {number}")).collect();
+    put(&database, &json!({"_id": "few", "k": "one", "n": 1, "Readers": names})).unwrap();
+    let categories: Vec<u32> = (0..900).collect();
+    put(&database, &json!({"_id": "many", "k": categories, "n": 1, "Readers": names})).unwrap();
+    let seen = |name: &str| {
+        let access = database.access(Some(name), &[]).unwrap();
+        let row = |id: &str| {
+            database.read(id, &ReadOptions { access: access.clone(), ..ReadOptions::default() }).is_ok()
+        };
+        let query = RowQuery { access: access.clone(), ..RowQuery::default() };
+        (
+            row("few"),
+            all_rows(database.view("f", "all", query).unwrap())
+                .iter()
+                .filter(|row| row.id.as_deref() == Some("few"))
+                .count(),
+        )
+    };
+    assert_eq!((seen("person 0"), seen("person 999")), ((true, 1), (true, 1)));
+    assert_eq!((seen("person 1000"), seen("person 2999"), seen("ada")), ((false, 0), (false, 0), (false, 0)));
+    let info = database.view_info("f", &Access::everything()).unwrap();
+    let all = all_rows(database.view("f", "all", RowQuery::default()).unwrap()).len();
+    assert_eq!((all, &info["view_index"]["entries"]), (901, &json!(901)));
+    let snapshot = server.store.as_ref().unwrap().snapshot();
+    let mut cursor = snapshot.cursor(Family::DerivedScan, KeyRange::ALL, Direction::Forward);
+    let entries = std::iter::from_fn(|| cursor.next().unwrap().map(|_| ())).count();
+    assert!((1001 + 900..1001 + 20_000).contains(&entries), "{entries}");
+    let old = common::get(&database, "many").unwrap();
+    put(&database, &json!({"_id": "many", "_rev": old["_rev"], "_deleted": true})).unwrap();
+    assert_eq!(all_rows(database.view("f", "all", RowQuery::default()).unwrap()).len(), 1);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};
+use scrinium_database::{Access, Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};
 use serde_json::{Value, json};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -64,7 +64,7 @@ fn fill(database: &Arc<Database>, range: std::ops::Range<u32>) {
 }
 
 fn stored_entries(database: &Arc<Database>) -> u64 {
-    database.view_info("d").unwrap()["view_index"]["entries"].as_u64().unwrap()
+    database.view_info("d", &Access::everything()).unwrap()["view_index"]["entries"].as_u64().unwrap()
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     drop(database);
     let server = server.reopen_with(of_collation(2, 7));
     let database = server.databases.get("large").unwrap();
-    let pending = || database.view_info("d").unwrap()["view_index"]["update_seq"] == 0;
+    let pending = || database.view_info("d", &Access::everything()).unwrap()["view_index"]["update_seq"] == 0;
     fill(&database, 3000..3001);
     assert_eq!((usual(&database, "v").len(), usual(&database, "w").len()), (3001, 3001));
     assert!(pending(), "nobody had to wait for the new ones");
@@ -370,7 +370,11 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     let server = server.reopen_with(of_collation(3, 8));
     let database = server.databases.get("large").unwrap();
     assert_eq!(usual(&database, "v").len(), 3001);
-    assert_ne!(database.view_info("d").unwrap()["view_index"]["update_seq"], 0, "the read has built it");
+    assert_ne!(
+        database.view_info("d", &Access::everything()).unwrap()["view_index"]["update_seq"],
+        0,
+        "the read has built it"
+    );
     assert_eq!(database.clean_up_views().unwrap(), 2);
 }
 

@@ -40,7 +40,7 @@ fn trees_of_indexes_count_in_the_budget_and_those_of_idle_databases_go_first() {
         opened.push(database);
     }
     let trees = || store.reserved(Purpose::ViewTrees);
-    assert_eq!(trees(), opened.iter().map(|database| database.view_tree_bytes()).sum());
+    assert_eq!(trees(), opened.iter().map(|database| database.view_tree_bytes()).sum::<u64>());
     assert!(!databases.holds_too_many_trees());
 
     let all = databases.activity().unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::{Server, all_rows, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, EditMode, Row, RowQuery};
+use scrinium_database::{Access, Database, EditMode, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
@@ -79,7 +79,10 @@ fn rows_and_reductions_come_as_couchdb_gives_them() {
     ] {
         assert_eq!(database.view("js", view, query).err().unwrap().to_string(), reason);
     }
-    assert_eq!(database.view_info("js").unwrap()["view_index"]["language"], "javascript");
+    assert_eq!(
+        database.view_info("js", &Access::everything()).unwrap()["view_index"]["language"],
+        "javascript"
+    );
 }
 
 /// A function that loops, throws or eats memory on one document costs that document, in that view.
@@ -101,7 +104,7 @@ fn a_bad_document_costs_itself_only() {
     );
     assert_eq!(rows(&database, "bad", RowQuery::default()), ["null 2"]);
     assert_eq!(rows(&database, "good", RowQuery::default()).len(), 5);
-    let errors = &database.view_info("js").unwrap()["view_index"]["errors"];
+    let errors = &database.view_info("js", &Access::everything()).unwrap()["view_index"]["errors"];
     assert_eq!((errors["bad"]["count"].as_u64(), errors.get("good")), (Some(3), None), "{errors}");
     assert!(errors["bad"]["last"].as_str().unwrap().contains("memory"), "{errors}");
 }

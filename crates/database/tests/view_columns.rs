@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Access, Database, EditMode, Freshness, Row, RowQuery};
 use scrinium_document::collation::{descending, sort_key};
 use serde_json::{Value, json};
 
@@ -383,7 +383,10 @@ fn a_unique_key_shows_its_first_document_and_the_next_when_that_goes() {
     };
     assert_eq!(at("a"), Ok(Some(0)));
     assert_eq!(at("b"), Err("The document is not in the view.".to_owned()));
-    assert_eq!(database.view_info("d").unwrap()["view_index"]["entries"], json!(3 + 3 + 3 + 1 + 1 + 3));
+    assert_eq!(
+        database.view_info("d", &Access::everything()).unwrap()["view_index"]["entries"],
+        json!(3 + 3 + 3 + 1 + 1 + 3)
+    );
     change(&database, "a", Some(&json!({"Who": "Ada", "Day": "02", "Size": 1})));
     assert_eq!(shown(), "a b");
     change(&database, "b", None);
@@ -408,8 +411,9 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
         freshness,
         ..RowQuery::default()
     };
-    let bytes =
-        |database: &Arc<Database>| database.view_info("d").unwrap()["view_index"]["signature"].clone();
+    let bytes = |database: &Arc<Database>| {
+        database.view_info("d", &Access::everything()).unwrap()["view_index"]["signature"].clone()
+    };
     let signature = bytes(&database);
     assert_eq!(ids(&database, "orders", RowQuery::default()), "c b a");
     assert_eq!(ids(&database, "orders", by("Size", None, Freshness::AsItStands)), "");

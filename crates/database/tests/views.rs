@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Server, all_rows, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn a_view_follows_the_documents_unless_told_not_to() {
     assert_eq!(ids(&database, "inbox", soon), "b c a");
     assert_eq!(database.take_wanted_views(), ["mail"]);
     assert_eq!(ids(&database, "inbox", RowQuery::default()), "a c");
-    let info = database.view_info("mail").unwrap();
+    let info = database.view_info("mail", &Access::everything()).unwrap();
     assert_eq!(info["view_index"]["pending_changes"], 0);
     drop(database);
     let server = server.reopen();
@@ -485,6 +485,31 @@ fn a_page_begins_where_it_is_told_to() {
     assert!(database.view("mail", "by category", twice).is_err());
 }
 
+/// An id is no beginning of others: what ends at document `1` has nothing of `10`.
+#[test]
+fn a_range_that_ends_at_a_document_leaves_out_longer_ids() {
+    let (_server, database) = filled();
+    for id in ["1", "10", "1 1", "2"] {
+        put(&database, &json!({"_id": id, "Form": "Memo", "Date": "2026-05-05", "Size": 1})).unwrap();
+    }
+    let key = Some(json!(["2026-05-05"]));
+    let until = |id: &str, descending| {
+        let (end_key, end_id) = (key.clone(), Some(id.to_owned()));
+        let query = RowQuery { start_key: key.clone(), end_key, end_id, descending, ..RowQuery::default() };
+        ids(&database, "inbox", query)
+    };
+    assert_eq!((until("1", false).as_str(), until("10", false).as_str()), ("1", "1 1 1 10"));
+    assert_eq!(until("10", true), "2 10");
+    let from = |id: &str| RowQuery {
+        start_key: key.clone(),
+        start_id: Some(id.to_owned()),
+        end_key: key.clone(),
+        descending: true,
+        ..RowQuery::default()
+    };
+    assert_eq!(ids(&database, "inbox", from("1")), "1");
+}
+
 #[test]
 fn totals_are_shown_as_the_columns_say() {
     let server = Server::new();
@@ -565,4 +590,57 @@ fn views_are_built_anew_from_all_documents() {
     let old = get(&database, "b").unwrap();
     put(&database, &json!({"_id": "b", "_rev": old["_rev"], "_deleted": true})).unwrap();
     assert_eq!(ids(&database, "by category", RowQuery::default()), "c d a");
+}
+
+/// Views that were built together share records of what a document has in them. One of them is built anew, or the other
+/// removed, and each goes on taking out what it put in; of lists that nobody needs nothing stays.
+#[test]
+fn views_built_together_part_without_losing_what_they_know() {
+    let (server, database) = filled();
+    ids(&database, "inbox", RowQuery::default());
+    let change = |round: u32| {
+        for (id, size) in [("a", round), ("c", round * 2)] {
+            let mut document = get(&database, id).unwrap();
+            document["Size"] = json!(size);
+            document["Date"] = json!(format!("2026-02-{:02}", 28 - round));
+            document["Categories"] = json!([format!("round {round}"), "work"]);
+            put(&database, &document).unwrap();
+        }
+        let sizes = |view| {
+            let rows = read(&database, view, RowQuery::default());
+            rows.into_iter().map(|row| format!("{} {:?}", row.key, row.id)).collect::<Vec<_>>()
+        };
+        let (inbox, by_category) = (sizes("inbox"), sizes("by category"));
+        assert_eq!((inbox.len(), by_category.len()), (3, 7), "{inbox:?} {by_category:?}");
+    };
+    let homes = || {
+        let snapshot = server.store.as_ref().unwrap().snapshot();
+        let from = [database.number().to_be_bytes(), [255, 255, 255, 254]].concat();
+        let to = [database.number().to_be_bytes(), [255; 4]].concat();
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::DerivedPoint, range, Direction::Forward);
+        let mut homes = std::collections::BTreeSet::new();
+        while let Some((key, _)) = cursor.next().unwrap() {
+            homes.insert(key[8..12].to_vec());
+        }
+        homes.len()
+    };
+    change(1);
+    assert_eq!(homes(), 1);
+    assert_eq!(database.update_all_views(Some("inbox"), true).unwrap(), 1);
+    change(2);
+    assert_eq!(homes(), 2);
+    assert_eq!(database.update_all_views(None, true).unwrap(), 2);
+    change(3);
+    assert_eq!(homes(), 1, "they are together again, and what was before is cleared away");
+    let mut only_inbox = get(&database, "_design/mail").unwrap();
+    let removed = only_inbox["views"].as_object_mut().unwrap().remove("by category").unwrap();
+    put(&database, &only_inbox).unwrap();
+    ids(&database, "inbox", RowQuery::default());
+    assert_eq!(database.clean_up_views().unwrap(), 1);
+    let mut both = get(&database, "_design/mail").unwrap();
+    both["views"]["by category"] = removed;
+    put(&database, &both).unwrap();
+    change(4);
+    assert_eq!(homes(), 2);
 }

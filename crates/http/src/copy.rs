@@ -60,7 +60,7 @@ fn edit(database: &Opened, source: &str, revision: Option<String>) -> Result<Edi
 /// the same content.
 fn attachment(database: &Opened, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
     if revision.is_none() {
-        return Ok(database.share_attachment(id, name)?);
+        return Ok(database.share_attachment(id, name, &database.access)?);
     }
     let reader = database.open_attachment(id, name, revision, &database.access)?;
     let mut upload = database.upload(&reader.content_type);

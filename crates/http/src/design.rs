@@ -11,7 +11,9 @@ use crate::response::{self, Body};
 pub(crate) async fn info(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {
     let wanted = design.to_owned();
     let info = context
-        .with_database(database, Level::Reader, move |database| Ok(database.view_info(&wanted)?))
+        .with_database(database, Level::Reader, move |database| {
+            Ok(database.view_info(&wanted, &database.access)?)
+        })
         .await?;
     Ok(response::json_value(StatusCode::OK, &info))
 }

@@ -60,7 +60,7 @@ pub(crate) async fn mark(
         let FolderMark { folder, read } = parse(members)?;
         let changed = context
             .with_database(database, Level::Reader, move |database| {
-                Ok(database.mark_folder(&person, &folder, read)?)
+                Ok(database.mark_folder(&person, &folder, read, &database.access)?)
             })
             .await?;
         return Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "changed": changed})));

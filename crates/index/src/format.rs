@@ -3,9 +3,11 @@
 //! ```text
 //! entry   DerivedScan   id, place (4), key  → per column 8 bytes (double, little endian), value
 //! chunk   DerivedChurn  id, lower bound     → varints place, debris, count; per column 16 bytes (two doubles)
-//! state   DerivedPoint  id                  → 01, columns, collation version (4), next place (4), reached (8),
-//!                                             entries (8)
+//! state   DerivedPoint  id                  → 02, columns, collation version (4), next place (4), reached (8),
+//!                                             entries (8), numbers of the first and the next pack (8 each)
 //! ```
+//!
+//! Records of chunks that were changed of late are in packs, of which [`recent`](crate::recent) tells.
 //!
 //! `id` is 8 bytes, big endian, as are places and the state's numbers. A chunk holds the entries from its lower bound
 //! up to the next chunk's; the first one's is empty. An index without state does not exist, whatever else is there.
@@ -30,7 +32,7 @@ pub const KEY_BYTES_MAX: usize = 65_535;
 /// The most sums that an entry may carry.
 pub const COLUMNS_MAX: usize = 16;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const ID_BYTES: usize = 8;
 const PLACE_BYTES: usize = 4;
 
@@ -50,6 +52,8 @@ pub(crate) struct State {
     pub(crate) next_place: u32,
     pub(crate) reached: u64,
     pub(crate) entries: u64,
+    /// The first pack, and the one behind the last.
+    pub(crate) packs: (u64, u64),
 }
 
 /// The first key of all keys of index `id`, and the first behind them.
@@ -60,7 +64,8 @@ pub(crate) fn bounds(id: u64) -> ([u8; ID_BYTES], [u8; ID_BYTES]) {
 /// Removes every record of index `id`.
 pub(crate) fn remove_all(batch: &mut Batch, id: u64) {
     let (from, to) = bounds(id);
-    batch.delete(STATE, &from);
+    // The state, and the packs behind it.
+    batch.delete_range(STATE, &from, &to);
     batch.delete_range(ENTRIES, &from, &to);
     batch.delete_range(CHUNKS, &from, &to);
 }
@@ -147,6 +152,8 @@ impl Layout {
         value.extend_from_slice(&state.next_place.to_be_bytes());
         value.extend_from_slice(&state.reached.to_be_bytes());
         value.extend_from_slice(&state.entries.to_be_bytes());
+        value.extend_from_slice(&state.packs.0.to_be_bytes());
+        value.extend_from_slice(&state.packs.1.to_be_bytes());
         batch.put(STATE, &self.id.to_be_bytes(), &value);
     }
 
@@ -156,11 +163,16 @@ impl Layout {
         if version > VERSION {
             return Err(IndexError::NewerFormat { id, found: version, newest: VERSION });
         }
+        if version < VERSION {
+            return Err(IndexError::Outdated { id, what: "format" });
+        }
         let short = || self.damaged("its state has the wrong length");
         let (&columns, rest) = rest.split_first().ok_or_else(short)?;
         let (collation, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
         let (next_place, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-        let ([reached, entries], []) = rest.as_chunks::<8>() else { return Err(short()) };
+        let ([reached, entries, first_pack, next_pack], []) = rest.as_chunks::<8>() else {
+            return Err(short());
+        };
         if usize::from(columns) != self.columns {
             return Err(IndexError::Outdated { id, what: "number of sums" });
         }
@@ -171,6 +183,7 @@ impl Layout {
             next_place: u32::from_be_bytes(*next_place),
             reached: u64::from_be_bytes(*reached),
             entries: u64::from_be_bytes(*entries),
+            packs: (u64::from_be_bytes(*first_pack), u64::from_be_bytes(*next_pack)),
         })
     }
 
@@ -189,7 +202,7 @@ pub(crate) fn read_sums(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
     bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes))
 }
 
-fn write_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -197,7 +210,7 @@ fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push((value & 0x7f) as u8);
 }
 
-fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let length = bytes.iter().take(9).position(|byte| byte & 0x80 == 0)? + 1;
     let (number, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;

@@ -8,9 +8,10 @@ use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_store::{Batch, Direction, Purpose, Reservation, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, remove_all};
-use crate::plan::{Net, Plan, net};
 use crate::reader::Contents;
+use crate::recent::Recent;
 use crate::reduce::Reductions;
+use crate::together::Update;
 use crate::tree::Tree;
 use crate::{Change, IndexError, Reader};
 
@@ -23,7 +24,7 @@ pub struct Index {
     pub(crate) store: Store,
     pub(crate) layout: Layout,
     /// Held by whoever changes the index.
-    pub(crate) writer: Mutex<()>,
+    pub(crate) writer: Mutex<Recent>,
     published: Mutex<Published>,
     pub(crate) reductions: Arc<Reductions>,
     memory: Reservation,
@@ -64,11 +65,11 @@ impl Index {
         }
         let layout = Layout { id, columns: sums, collation };
         let snapshot = store.snapshot();
-        let (tree, state) = match snapshot.get(STATE, &id.to_be_bytes())? {
+        let (tree, state, recent) = match snapshot.get(STATE, &id.to_be_bytes())? {
             Some(state) => load(layout, &snapshot, layout.read_state(&state)?)?,
             None => {
                 clear_away(layout, store, &snapshot)?;
-                (Tree::build(&[], sums), State::default())
+                (Tree::build(&[], sums), State::default(), Recent::default())
             }
         };
         Ok(Self {
@@ -76,7 +77,7 @@ impl Index {
             counted: AtomicU64::new(state.entries),
             store: store.clone(),
             layout,
-            writer: Mutex::new(()),
+            writer: Mutex::new(recent),
             published: Mutex::new(Published { tree, state, frozen: None }),
             reductions: Arc::default(),
         })
@@ -104,45 +105,31 @@ impl Index {
     /// # Errors
     /// [`IndexError::KeyTooLong`], [`IndexError::Store`]; nothing was changed then.
     pub fn update(&self, changes: Vec<Change>, extra: Batch, reached: u64) -> Result<(), IndexError> {
-        let nets = net(changes, self.layout.columns)?;
-        let _writer = self.writer.lock();
-        let (snapshot, published) = self.freeze();
-        let plan = Plan::new(self.layout, &snapshot, published.tree, published.state.next_place);
-        let written = self.write(plan, nets, extra, reached);
-        self.publish(written)
+        Update { index: self, changes, reached }.carry_out(extra)
     }
 
-    fn write(
-        &self,
-        plan: Plan<'_>,
-        nets: Vec<Net>,
-        mut batch: Batch,
-        reached: u64,
-    ) -> Result<(Tree, State), IndexError> {
-        let (tree, next_place) = plan.carry_out(nets, &mut batch)?;
-        let state = State { next_place, reached, entries: tree.count() };
-        self.layout.put_state(&mut batch, state);
-        self.store.write_derived(batch)?;
-        Ok((tree, state))
+    /// The first place that was never used.
+    pub(crate) fn next_place(&self) -> u32 {
+        self.published.lock().state.next_place
     }
 
-    /// Lets readers go on with the present state while the next one is written.
-    pub(crate) fn freeze(&self) -> (Snapshot, Published) {
+    /// Lets readers go on with the present state while the next one is written; the snapshot was taken while nobody else
+    /// changed the index.
+    pub(crate) fn freeze_at(&self, snapshot: &Snapshot) -> Published {
         let mut published = self.published.lock();
-        let snapshot = self.store.snapshot();
         published.frozen = Some(snapshot.clone());
-        (snapshot, published.clone())
+        published.clone()
     }
 
-    /// Shows readers the next state, or goes on with the present one after an error.
-    pub(crate) fn publish(&self, written: Result<(Tree, State), IndexError>) -> Result<(), IndexError> {
-        let mut published = self.published.lock();
-        published.frozen = None;
-        let (tree, state) = written?;
+    /// Shows readers the next state.
+    pub(crate) fn publish(&self, tree: Tree, state: State) {
         self.note_memory(&tree, state.entries);
-        published.tree = tree;
-        published.state = state;
-        Ok(())
+        *self.published.lock() = Published { tree, state, frozen: None };
+    }
+
+    /// Goes on with the present state, after an error.
+    pub(crate) fn unfreeze(&self) {
+        self.published.lock().frozen = None;
     }
 
     /// The memory of a tree goes with its entries; it is counted again when they are an eighth more or less.
@@ -210,14 +197,9 @@ impl Index {
     }
 }
 
-/// Reads the chunk records into a tree.
-fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, State), IndexError> {
-    let range = layout.whole_range();
-    let mut cursor = snapshot.cursor(CHUNKS, key_range(&range), Direction::Forward);
-    let mut chunks = Vec::new();
-    while let Some((key, value)) = cursor.next()? {
-        chunks.push(layout.read_chunk(key, value)?);
-    }
+/// Reads the chunk records, and the packs of those of late, into a tree.
+fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, State, Recent), IndexError> {
+    let (recent, chunks) = Recent::read(&layout, snapshot, state.packs)?;
     if chunks.first().is_some_and(|first| !first.fence.is_empty()) {
         return Err(layout.damaged("its first chunk is missing"));
     }
@@ -225,7 +207,7 @@ fn load(layout: Layout, snapshot: &Snapshot, state: State) -> Result<(Tree, Stat
     if tree.count() != state.entries {
         return Err(layout.damaged("its chunks do not add up"));
     }
-    Ok((tree, state))
+    Ok((tree, state, recent))
 }
 
 /// Removes what a rebuild left that did not come to its end.

@@ -2,7 +2,8 @@
 //! O(log n).
 //!
 //! Entries are sorted keys in the store. Consecutive entries form *chunks* of about a hundred, each in a key range of
-//! its own; a small record per chunk (lower bound, count, sums) is changed in the same batch as the entries. An open
+//! its own; a small record per chunk (lower bound, count, sums) is changed in the same batch as the entries, those of
+//! one batch packed together. An open
 //! [`Index`] keeps a counted tree over the chunk records in memory, about 0.5 MB for a million entries. A
 //! [`Reader`] holds that tree together with the snapshot of the store that it describes.
 //!
@@ -19,8 +20,10 @@ mod overlay;
 mod plan;
 mod reader;
 mod rebuild;
+mod recent;
 mod reduce;
 mod sum;
+mod together;
 mod tree;
 
 pub use cursor::{Cursor, Entry};
@@ -29,5 +32,7 @@ pub use format::{COLUMNS_MAX, KEY_BYTES_MAX};
 pub use index::Index;
 pub use plan::{Change, Sums};
 pub use reader::{Checked, Reader};
+pub use rebuild::Rebuild;
 pub use reduce::Reduce;
 pub use scrinium_store::Direction;
+pub use together::Update;

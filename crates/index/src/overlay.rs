@@ -29,6 +29,10 @@ impl<'a> Overlay<'a> {
         Self { layout, snapshot, changes: BTreeMap::new() }
     }
 
+    pub(crate) fn snapshot(&self) -> &'a Snapshot {
+        self.snapshot
+    }
+
     pub(crate) fn put(&mut self, place: u32, key: &[u8], value: Vec<u8>) {
         self.changes.insert(self.layout.entry_key(place, key), Some(value));
     }

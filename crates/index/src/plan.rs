@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use scrinium_store::{Batch, Snapshot};
 
-use crate::format::{CHUNKS, Layout, read_sums};
+use crate::format::{Layout, read_sums};
 use crate::node::{FULL, JOINED, Place, Row, SPARSE, parts};
 use crate::overlay::{Found, Overlay};
+use crate::recent::Recent;
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{IndexError, KEY_BYTES_MAX};
@@ -121,9 +122,14 @@ impl<'a> Plan<'a> {
         Self { layout, entries, tree, next_place, touched: BTreeSet::new() }
     }
 
-    /// Adds the changes to the batch and returns the tree and the next place as they will be.
-    pub(crate) fn carry_out(mut self, nets: Vec<Net>, batch: &mut Batch) -> Result<(Tree, u32), IndexError> {
-        let mut nets = nets.into_iter().peekable();
+    /// Adds the changes to the batch and to `recent`; the tree and the next place as they will be.
+    pub(crate) fn carry_out(
+        mut self,
+        nets: &[Net],
+        recent: &mut Recent,
+        batch: &mut Batch,
+    ) -> Result<(Tree, u32), IndexError> {
+        let mut nets = nets.iter().peekable();
         while let Some(first) = nets.next() {
             let chunk = self.tree.chunk_of(&first.key);
             let next = chunk.as_ref().and_then(|chunk| chunk.next).map(<[u8]>::to_vec);
@@ -142,7 +148,9 @@ impl<'a> Plan<'a> {
             }
         }
         self.join_sparse_chunks()?;
-        self.write(batch);
+        self.entries.write(batch);
+        let touched = std::mem::take(&mut self.touched).into_iter();
+        recent.write(&self.layout, self.entries.snapshot(), &self.tree, touched, batch)?;
         Ok((self.tree, self.next_place))
     }
 
@@ -165,7 +173,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Makes one change within a chunk; `true` if its sums must be added up afresh.
-    fn apply(&mut self, row: &mut Row, net: Net) -> bool {
+    fn apply(&mut self, row: &mut Row, net: &Net) -> bool {
         let (mut doubtful, place) = (false, row.place.number);
         row.count = row.count.saturating_add_signed(net.count);
         for (sum, added) in row.sums.iter_mut().zip(&net.added) {
@@ -174,8 +182,8 @@ impl<'a> Plan<'a> {
             doubtful |= sum.is_doubtful_after(*added);
         }
         row.place.debris = row.place.debris.saturating_add(u32::from(net.count < 1));
-        match net.entry {
-            Some((value, sums)) => self.entries.put(place, &net.key, self.layout.entry_value(&sums, &value)),
+        match &net.entry {
+            Some((value, sums)) => self.entries.put(place, &net.key, self.layout.entry_value(sums, value)),
             None => self.entries.delete(place, &net.key),
         }
         doubtful
@@ -257,19 +265,6 @@ impl<'a> Plan<'a> {
         self.replace(&right.fence, &[]);
         self.replace(&left.fence, std::slice::from_ref(&left));
         Ok(left.fence)
-    }
-
-    fn write(&mut self, batch: &mut Batch) {
-        self.entries.write(batch);
-        for fence in &self.touched {
-            let key = self.layout.chunk_key(fence);
-            match self.tree.chunk_of(fence).filter(|chunk| chunk.fence == fence) {
-                Some(chunk) => {
-                    batch.put(CHUNKS, &key, &self.layout.chunk_value(chunk.place, chunk.count, chunk.sums));
-                }
-                None => batch.delete(CHUNKS, &key),
-            }
-        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use scrinium_store::{Direction, Snapshot};
 
-use crate::format::{CHUNKS, ENTRIES, Layout, key_range, read_sums};
+use crate::format::{ENTRIES, Layout, STATE, key_range, read_sums};
 use crate::node::Row;
+use crate::recent::Recent;
 use crate::reduce::Reductions;
 use crate::sum::{Sum, add_all};
 use crate::tree::{Chunk, Tree};
@@ -199,11 +200,13 @@ impl Reader {
     pub fn check(&self) -> Result<Checked, IndexError> {
         let Contents { layout, snapshot, tree, .. } = self.contents.as_ref();
         let all = layout.whole_range();
-        let mut records = snapshot.cursor(CHUNKS, key_range(&all), Direction::Forward);
+        let state = snapshot.get(STATE, &layout.id.to_be_bytes())?;
+        let packs = state.map_or(Ok((0, 0)), |state| layout.read_state(&state).map(|state| state.packs))?;
+        let mut records = Recent::read(layout, snapshot, packs)?.1.into_iter();
         let mut checked = Checked { entries: 0, chunks: 0, debris: 0 };
         for chunk in tree.chunks() {
-            let record = records.next()?.ok_or_else(|| layout.damaged("a chunk record is missing"))?;
-            if layout.read_chunk(record.0, record.1)? != chunk {
+            let record = records.next().ok_or_else(|| layout.damaged("a chunk record is missing"))?;
+            if record != chunk {
                 return Err(layout.damaged("a chunk record differs from what is in memory"));
             }
             self.check_chunk(&chunk)?;
@@ -216,7 +219,7 @@ impl Reader {
         while entries.next()?.is_some() {
             found += 1;
         }
-        if records.next()?.is_some() || found != checked.entries {
+        if records.next().is_some() || found != checked.entries {
             return Err(layout.damaged("there are records beyond its chunks"));
         }
         Ok(checked)

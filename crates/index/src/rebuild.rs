@@ -1,23 +1,42 @@
-//! Building an index from all its entries at once.
+//! Building indexes from all their entries at once.
 
 use std::error::Error;
 
-use scrinium_store::Batch;
+use scrinium_store::{Batch, SortedFiles, Store};
 
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
+use crate::index::Published;
 use crate::node::{CUT, Place, Row};
 use crate::plan::separator;
+use crate::recent::Recent;
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{Index, IndexError, KEY_BYTES_MAX, Sums};
 
-/// Up to so many bytes of entries are written as one batch, which is quicker than sorted files; of a small budget,
-/// up to this part.
-const BATCH_BYTES_MAX: usize = 4 << 20;
-const BATCH_PART: u64 = 64;
+/// Up to so many bytes of entries are written as one batch, which costs no flush; but whoever writes meanwhile waits for
+/// it.
+const BATCH_BYTES_MAX: usize = 512 << 10;
 
 type SourceError = Box<dyn Error + Send + Sync>;
 type SourceEntry<E> = Result<(Vec<u8>, Vec<u8>, Sums), E>;
+type Record = (Vec<u8>, Vec<u8>);
+
+/// All entries of an index, sorted, that wait to take the place of what is there.
+#[derive(Debug)]
+pub struct Rebuild<'a> {
+    index: &'a Index,
+    records: Records,
+    rows: Vec<Row>,
+    /// The first place that its entries use, and the first behind these.
+    places: (u32, u32),
+}
+
+/// The records of entries and chunks.
+#[derive(Debug)]
+enum Records {
+    Few(Vec<Record>),
+    Files { entries: SortedFiles, chunks: SortedFiles },
+}
 
 impl Index {
     /// Replaces the whole index by `sorted`, entries in strictly ascending order of keys, standing at change number
@@ -25,91 +44,135 @@ impl Index {
     /// at change number 0.
     ///
     /// # Errors
-    /// [`IndexError::Source`] with the first error of `sorted`, [`IndexError::Unsorted`], [`IndexError::KeyTooLong`],
-    /// [`IndexError::Store`]. The index is then empty and at change number 0.
+    /// As [`prepare_rebuild`](Self::prepare_rebuild) and [`Rebuild::all`].
     pub fn rebuild<E: Into<SourceError>>(
         &self,
         sorted: impl Iterator<Item = SourceEntry<E>>,
         reached: u64,
     ) -> Result<(), IndexError> {
-        let _writer = self.writer.lock();
-        let (_snapshot, published) = self.freeze();
-        let begun = published.state != State::default();
-        let chunks = Chunks::from_place(published.state.next_place);
-        let built = self.build(sorted, reached, begun, chunks);
-        match built {
-            Ok(built) => self.publish(Ok(built)),
-            Err(error) => {
-                self.reductions.clear();
-                let cleared = Self::drop_index(&self.store, self.layout.id);
-                let empty = Tree::build(&[], self.layout.columns);
-                self.publish(Ok((empty, State::default())))?;
-                cleared.and(Err(error))
-            }
-        }
+        Rebuild::all(&self.store, vec![self.prepare_rebuild(sorted)?], Vec::new(), reached)
     }
 
-    fn build<E: Into<SourceError>>(
+    /// Sorts entries, in strictly ascending order of keys, into files that wait to become the index, which must not
+    /// change meanwhile.
+    ///
+    /// # Errors
+    /// [`IndexError::Source`] with the first error of `sorted`, [`IndexError::Unsorted`], [`IndexError::KeyTooLong`],
+    /// [`IndexError::Store`]; nothing was changed then.
+    pub fn prepare_rebuild<E: Into<SourceError>>(
         &self,
         sorted: impl Iterator<Item = SourceEntry<E>>,
-        reached: u64,
-        begun: bool,
-        chunks: Chunks,
-    ) -> Result<(Tree, State), IndexError> {
-        let mut source = Source { layout: self.layout, sorted, chunks, failed: None };
-        let (mut first, mut bytes, mut ended) = (Vec::new(), 0, false);
-        let batch_bytes_max = usize::try_from(self.store.budget() / BATCH_PART).unwrap_or(BATCH_BYTES_MAX);
-        while bytes < batch_bytes_max.min(BATCH_BYTES_MAX) && !ended {
-            match source.next() {
-                Some((key, value)) => {
-                    bytes += key.len() + value.len();
-                    first.push((key, value));
-                }
-                None => ended = true,
-            }
+    ) -> Result<Rebuild<'_>, IndexError> {
+        let first_place = self.next_place();
+        let mut source =
+            Source { layout: self.layout, sorted, chunks: Chunks::from_place(first_place), failed: None };
+        let (mut first, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH_BYTES_MAX
+            && let Some((key, value)) = source.next()
+        {
+            bytes += key.len() + value.len();
+            first.push((key, value));
         }
         source.check()?;
-        let mut batch = Batch::with_capacity(if ended { bytes * 5 / 4 } else { 0 });
-        if begun || !ended {
-            remove_all(&mut batch, self.layout.id);
-        }
-        if ended {
-            first.iter().for_each(|(key, value)| batch.put(ENTRIES, key, value));
-            for row in &source.chunks.rows {
-                let (key, value) = self.chunk_record(row);
-                batch.put(CHUNKS, &key, &value);
-            }
+        let records = if bytes < BATCH_BYTES_MAX {
+            first.extend(source.chunks.rows.iter().map(|row| self.chunk_record(row)));
+            Records::Few(first)
         } else {
-            self.store.write_derived(std::mem::take(&mut batch))?;
-            let ingested = self.store.ingest_derived(ENTRIES, first.into_iter().chain(source.by_ref()));
+            let entries = self.store.sort_derived(ENTRIES, first.into_iter().chain(source.by_ref()));
             source.check()?;
-            ingested?;
-            self.write_chunks(&source.chunks.rows)?;
-        }
-        let tree = Tree::build(&source.chunks.rows, self.layout.columns);
-        let state = State { next_place: source.chunks.next_place, reached, entries: tree.count() };
-        // Comes last: until then there is no index, whatever its families hold.
-        self.layout.put_state(&mut batch, state);
-        self.store.write_derived(batch)?;
-        Ok((tree, state))
+            let chunks = source.chunks.rows.iter().map(|row| self.chunk_record(row));
+            Records::Files { entries: entries?, chunks: self.store.sort_derived(CHUNKS, chunks)? }
+        };
+        let Chunks { rows, next_place, .. } = source.chunks;
+        Ok(Rebuild { index: self, records, rows, places: (first_place, next_place) })
     }
 
-    /// In batches, since bringing sorted files in costs a flush of everything.
-    fn write_chunks(&self, rows: &[Row]) -> Result<(), IndexError> {
-        let mut batch = Batch::new();
-        for row in rows {
-            let (key, value) = self.chunk_record(row);
-            batch.put(CHUNKS, &key, &value);
-            if batch.len_bytes() > BATCH_BYTES_MAX {
-                self.store.write_derived(std::mem::take(&mut batch))?;
-            }
-        }
-        Ok(self.store.write_derived(batch)?)
-    }
-
-    fn chunk_record(&self, row: &Row) -> (Vec<u8>, Vec<u8>) {
+    fn chunk_record(&self, row: &Row) -> Record {
         (self.layout.chunk_key(&row.fence), self.layout.chunk_value(row.place, row.count, &row.sums))
     }
+}
+
+impl Rebuild<'_> {
+    /// Makes several indexes of one store what was prepared, standing at change number `reached`, and brings `beside`
+    /// in with them. Readers see the old indexes until all are complete.
+    ///
+    /// # Errors
+    /// [`IndexError::Unsupported`] if an index comes twice or was changed since; nothing was changed then.
+    /// [`IndexError::Store`]: the indexes are empty and at change number 0, and `beside` may be in.
+    pub fn all(
+        store: &Store,
+        mut rebuilds: Vec<Rebuild<'_>>,
+        beside: Vec<SortedFiles>,
+        reached: u64,
+    ) -> Result<(), IndexError> {
+        // In one order for all, so that nobody waits for somebody who waits for him.
+        rebuilds.sort_by_key(|rebuild| rebuild.index.layout.id);
+        let same =
+            |pair: &[Rebuild<'_>]| matches!(pair, [one, next] if one.index.layout.id == next.index.layout.id);
+        if rebuilds.windows(2).any(same) {
+            return Err(IndexError::Unsupported { what: "two rebuilds of one index at once" });
+        }
+        let mut held: Vec<_> = rebuilds.iter().map(|rebuild| rebuild.index.writer.lock()).collect();
+        if rebuilds.iter().any(|rebuild| rebuild.index.next_place() != rebuild.places.0) {
+            return Err(IndexError::Unsupported { what: "a change between the two parts of a rebuild" });
+        }
+        let snapshot = store.snapshot();
+        let indexes: Vec<&Index> = rebuilds.iter().map(|rebuild| rebuild.index).collect();
+        let published: Vec<Published> = indexes.iter().map(|index| index.freeze_at(&snapshot)).collect();
+        let built = write(store, rebuilds, &published, beside, reached);
+        held.iter_mut().for_each(|recent| **recent = Recent::default());
+        match built {
+            Ok(built) => {
+                indexes.iter().zip(built).for_each(|(index, (tree, state))| index.publish(tree, state));
+                Ok(())
+            }
+            Err(error) => {
+                for index in indexes {
+                    index.reductions.clear();
+                    let cleared = Index::drop_index(store, index.layout.id);
+                    index.publish(Tree::build(&[], index.layout.columns), State::default());
+                    cleared?;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+fn write(
+    store: &Store,
+    rebuilds: Vec<Rebuild<'_>>,
+    published: &[Published],
+    beside: Vec<SortedFiles>,
+    reached: u64,
+) -> Result<Vec<(Tree, State)>, IndexError> {
+    let (mut before, mut batch, mut files, mut built) = (Batch::new(), Batch::new(), beside, Vec::new());
+    for (Rebuild { index, records, rows, places }, published) in rebuilds.into_iter().zip(published) {
+        let layout = index.layout;
+        match records {
+            Records::Few(records) => {
+                if published.state != State::default() {
+                    remove_all(&mut batch, layout.id);
+                }
+                let (entries, chunks) = records.split_at(records.len().saturating_sub(rows.len()));
+                entries.iter().for_each(|(key, value)| batch.put(ENTRIES, key, value));
+                chunks.iter().for_each(|(key, value)| batch.put(CHUNKS, key, value));
+            }
+            Records::Files { entries, chunks } => {
+                remove_all(&mut before, layout.id);
+                files.extend([entries, chunks]);
+            }
+        }
+        let tree = Tree::build(&rows, layout.columns);
+        let state = State { next_place: places.1, reached, entries: tree.count(), packs: (0, 0) };
+        layout.put_state(&mut batch, state);
+        built.push((tree, state));
+    }
+    store.write_derived(before)?;
+    store.bring_in(files)?;
+    // Comes last: until then there is no index, whatever its families hold.
+    store.write_derived(batch)?;
+    Ok(built)
 }
 
 /// The entries as records of the store; counts them into chunks as they pass.

@@ -103,7 +103,7 @@ fn a_maildir_becomes_folders_and_read_marks() {
     let out = FolderChange::Move { from: "Inbox".to_owned(), to: "Lists\\5".to_owned() };
     let changes = inbox.into_iter().map(|member| (member.id, out.clone())).collect();
     database.change_folders(changes, &Access::everything()).unwrap().wait().unwrap();
-    database.mark_folder("ada", "Lists\\5", true).unwrap();
+    database.mark_folder("ada", "Lists\\5", true, &Access::everything()).unwrap();
     assert_eq!(import().added, 0);
     assert!(subjects("Inbox").is_empty());
     assert_eq!(database.unread("ada").unwrap().database, 0);

@@ -1,5 +1,6 @@
 //! Bringing many derived entries in at once, as sorted files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,8 +30,10 @@ impl Drop for Workplace {
     }
 }
 
-/// Sorted files that wait to be brought in. They are removed when this is dropped before.
-pub(crate) struct SortedFiles {
+/// Entries of one derived family in sorted files, which wait to be brought in ([`Store::bring_in`](crate::Store)). They
+/// are removed when this is dropped before.
+pub struct SortedFiles {
+    family: Family,
     workplace: Workplace,
     files: Vec<PathBuf>,
     entries: u64,
@@ -44,8 +47,8 @@ impl SortedFiles {
         sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self, StoreError> {
         let failed = |error| tree.error("write a sorted file for", &error);
-        let mut this =
-            Self { workplace: Workplace::make(&tree.folder.ingest)?, files: Vec::new(), entries: 0 };
+        let workplace = Workplace::make(&tree.folder.ingest)?;
+        let mut this = Self { family, workplace, files: Vec::new(), entries: 0 };
         let options = tuning::family_options(Some(family), &tree.budget);
         // A file is held in memory until it is closed, since its dictionary is learned from all of it. Closed at this
         // size, files also can be compacted one at a time.
@@ -86,32 +89,66 @@ impl SortedFiles {
         Ok(writer)
     }
 
-    pub(crate) fn entries(&self) -> u64 {
+    /// How many entries they hold.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
         self.entries
     }
+}
 
-    /// Moves all files into the tree if no key in memory lies between theirs; else `false`, and nothing is changed.
-    pub(crate) fn bring_in_at_once(&self, tree: &Tree, family: Family) -> Result<bool, StoreError> {
-        match self.move_into(tree, family, false) {
-            Ok(()) => Ok(true),
-            // "External file requires flush": no other error has this kind here.
-            Err(error) if error.kind() == ErrorKind::InvalidArgument => Ok(false),
-            Err(error) => Err(tree.error("bring sorted files into", &error)),
+impl std::fmt::Debug for SortedFiles {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SortedFiles")
+            .field("family", &self.family)
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sorted files by family, since those of one are moved in by one step.
+#[derive(Default)]
+pub(crate) struct Together(BTreeMap<Family, Vec<PathBuf>>);
+
+impl Together {
+    pub(crate) fn of(all: &[SortedFiles]) -> Self {
+        let mut by_family: BTreeMap<Family, Vec<PathBuf>> = BTreeMap::new();
+        for sorted in all.iter().filter(|sorted| !sorted.files.is_empty()) {
+            by_family.entry(sorted.family).or_default().extend_from_slice(&sorted.files);
         }
+        Self(by_family)
     }
 
-    /// Moves all files into the tree. Returns how many entries they held.
-    pub(crate) fn bring_in(self, tree: &Tree, family: Family) -> Result<u64, StoreError> {
-        let moved = self.move_into(tree, family, true);
-        moved.map_err(|error| tree.error("bring sorted files into", &error))?;
-        drop(self.workplace);
-        Ok(self.entries)
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn move_into(&self, tree: &Tree, family: Family, may_flush: bool) -> Result<(), rocksdb::Error> {
-        let mut options = IngestExternalFileOptions::default();
-        options.set_move_files(true);
-        options.set_allow_blocking_flush(may_flush);
-        tree.db().ingest_external_file_cf_opts(tree.family(family), &options, self.files.clone())
+    /// Moves the files into the tree, but not those of families where a key in memory lies between theirs; which stay.
+    pub(crate) fn bring_in_at_once(&mut self, tree: &Tree) -> Result<(), StoreError> {
+        while let Some((family, files)) = self.0.first_key_value() {
+            match move_into(tree, *family, files, false) {
+                Ok(()) => drop(self.0.pop_first()),
+                // "External file requires flush": no other error has this kind here.
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => return Ok(()),
+                Err(error) => return Err(tree.error("bring sorted files into", &error)),
+            }
+        }
+        Ok(())
     }
+
+    /// Moves the files into the tree.
+    pub(crate) fn bring_in(self, tree: &Tree) -> Result<(), StoreError> {
+        for (family, files) in self.0 {
+            let moved = move_into(tree, family, &files, true);
+            moved.map_err(|error| tree.error("bring sorted files into", &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn move_into(tree: &Tree, family: Family, files: &[PathBuf], may_flush: bool) -> Result<(), rocksdb::Error> {
+    let mut options = IngestExternalFileOptions::default();
+    options.set_move_files(true);
+    options.set_allow_blocking_flush(may_flush);
+    tree.db().ingest_external_file_cf_opts(tree.family(family), &options, files.to_vec())
 }

@@ -38,6 +38,7 @@ pub use commit::Commit;
 pub use cursor::{Cursor, Entry};
 pub use error::StoreError;
 pub use family::Family;
+pub use ingest::SortedFiles;
 pub use memory::available_bytes;
 pub use options::{Direction, KeyRange, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
 pub use purpose::{Purpose, Reservation};

@@ -13,6 +13,7 @@ use crate::applier::{Applier, replay};
 use crate::budget::Budget;
 use crate::folder::Folder;
 use crate::health::Health;
+use crate::ingest::{SortedFiles, Together};
 use crate::keeper::{Core, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
@@ -20,7 +21,7 @@ use crate::syncs::{Syncs, WatchedSystem};
 use crate::tree::{Direct, Tree};
 use crate::{
     Batch, Commit, Family, Purpose, Reservation, Slice, Snapshot, StoreError, StoreOptions, Usage, figures,
-    ingest, slice,
+    slice,
 };
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
@@ -188,26 +189,54 @@ impl Store {
         family: Family,
         sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<u64, StoreError> {
+        let files = self.sort_derived(family, sorted)?;
+        let entries = files.entries();
+        self.bring_in(vec![files])?;
+        Ok(entries)
+    }
+
+    /// Writes entries of a derived family into sorted files, which are not part of the store before
+    /// [`bring_in`](Self::bring_in). Keys must come in strictly ascending order.
+    ///
+    /// # Errors
+    /// As [`Store::ingest_derived`].
+    pub fn sort_derived(
+        &self,
+        family: Family,
+        sorted: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<SortedFiles, StoreError> {
         if !family.is_derived() {
             return Err(StoreError::WrongFamily { family, operation: "ingest_derived" });
         }
         let core = &self.inner.core;
         // As other derived changes, these go on longer than commits do when the disk is full.
         core.health.admit_derived(&core.tree, 0)?;
+        SortedFiles::write(&core.tree, family, sorted)
+    }
+
+    /// Brings sorted files in, between which no key may come twice; those of one family at once, one family after the
+    /// other. They are on disk when this returns, and so is every change of derived families before them.
+    ///
+    /// # Errors
+    /// As [`Store::ingest_derived`]. Some of the files may be in then.
+    #[allow(clippy::needless_pass_by_value, reason = "files are used up by bringing them in")]
+    pub fn bring_in(&self, files: Vec<SortedFiles>) -> Result<(), StoreError> {
         self.check_committer()?;
-        let files = ingest::SortedFiles::write(&core.tree, family, sorted)?;
-        if files.entries() == 0 {
-            return Ok(0);
+        let mut together = Together::of(&files);
+        if together.is_empty() {
+            return Ok(());
         }
         // What was written before is on the disk before the files are. It also shortens the second flush, during which
         // derived writes wait; mostly none is needed, since nobody writes between the keys of the files.
-        core.tree.flush()?;
+        let tree = &self.inner.core.tree;
+        tree.flush()?;
         let _alone = self.inner.derived.write();
-        if files.bring_in_at_once(&core.tree, family)? {
-            return Ok(files.entries());
+        together.bring_in_at_once(tree)?;
+        if together.is_empty() {
+            return Ok(());
         }
-        core.tree.flush()?;
-        files.bring_in(&core.tree, family)
+        tree.flush()?;
+        together.bring_in(tree)
     }
 
     /// The newest value of `key`, if it is there.

@@ -26,7 +26,7 @@ use super::scripts::functions_of;
 use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
-const ENTRY_VERSION: u8 = 3;
+const ENTRY_VERSION: u8 = 4;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;

@@ -1,6 +1,7 @@
 //! What `_info` tells of the indexes of a design document beside how far they are: how long they will take, and how
 //! large they are.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use scrinium_statistics::Task;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::collection::Collection;
 use super::registry::ViewIndex;
-use super::{Group, View};
+use super::{Group, View, lists};
 use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
@@ -70,9 +71,15 @@ pub(super) fn progress(database: &Database, group: &Group, is_behind: bool) -> P
 }
 
 /// `sizes` of `_info`: bytes on disk, those of entries that are there, and those of the entries as they are when they
-/// are not compressed. The lists of the documents' entries, which all indexes share, are not among them.
+/// are not compressed. The lists of the documents' entries count as bytes on disk.
 pub(super) fn sizes(database: &Database, group: &Group) -> Result<Value> {
     let (mut file, mut active, mut external) = (0, 0, 0);
+    let homes: BTreeSet<u64> = group.kept().map(|view| view.index.home_of(&view.definition)).collect();
+    for home in homes {
+        let bytes = lists::size_bytes(database.store(), home);
+        file += bytes;
+        active += bytes;
+    }
     for view in group.kept() {
         let bytes = view.index.size_bytes(database.store());
         let (entries, debris) = (view.index.index.len(), view.index.index.debris());

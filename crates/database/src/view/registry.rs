@@ -2,28 +2,28 @@
 //!
 //! | family | key | value |
 //! |---|---|---|
-//! | DerivedPoint | number `FFFFFFFF` `v` identity | number of the index (4 bytes) |
+//! | DerivedPoint | number `FFFFFFFF` `v` identity | numbers of the index and of its lists' home (4 bytes each) |
 //! | DerivedPoint | number `FFFFFFFF` `b` index | lists of the index may be left, though it is empty |
-//! | DerivedPoint | number `FFFFFFFE` id index | the entries that the document has in the index |
 //!
-//! Entries and chunk records begin with the same eight bytes: the database's number and the index's. The lists of
-//! one document lie side by side, since an update changes those of several views; a zero byte in an id is
-//! followed by `FF`, and `00 00` ends it.
+//! Entries and chunk records begin with the same eight bytes: the database's number and the index's. Of lists and
+//! their homes [`lists`](super::lists) tells.
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
 use scrinium_javascript::ScriptError;
-use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
+use super::View;
 use super::definition::Definition;
 use super::entries::decode_list;
 use super::hierarchy::record::{Record, remove_links};
 use super::info::Working;
+use super::lists::{self, Lists, list_key};
 use super::usage::{self, Usage};
 use crate::collation::Collation;
 use crate::database::Database;
@@ -31,14 +31,12 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 
 const NO_INDEX: u32 = u32::MAX;
-const LISTS: u32 = u32::MAX - 1;
-
-/// Lists looked at by one step of clearing away.
-const LISTS_AT_ONCE: usize = 10_000;
 
 /// The index of a view.
 pub(crate) struct ViewIndex {
     pub(super) id: u64,
+    /// Where its lists are; changed by who holds `updater`.
+    home: AtomicU32,
     pub(super) identity: [u8; 16],
     /// What orders its keys.
     pub(super) collation: Collation,
@@ -105,15 +103,34 @@ impl ViewIndex {
         definition: &Definition,
         id: &str,
     ) -> Result<Vec<Vec<u8>>> {
-        let stored = database.store().get(Family::DerivedPoint, &list_key(self.id, id))?;
-        let Some(stored) = stored else { return Ok(Vec::new()) };
         let damaged = || DatabaseError::damaged("list of entries", id);
-        let totals = definition.totals().count();
+        let (store, totals) = (database.store(), definition.totals().count());
         if definition.responses.is_some() {
+            let stored = store.get(Family::DerivedPoint, &list_key(self.id, id))?;
+            let Some(stored) = stored else { return Ok(Vec::new()) };
             return Ok(Record::decode(totals, &stored).ok_or_else(damaged)?.keys());
         }
-        let entries = decode_list(id, totals, &stored).ok_or_else(damaged)?;
+        let stored = store.get(Family::DerivedPoint, &list_key(self.home(), id))?;
+        let Some(stored) = stored else { return Ok(Vec::new()) };
+        let lists = Lists::decode(&stored).ok_or_else(damaged)?;
+        let Some(list) = lists.of(self.number()) else { return Ok(Vec::new()) };
+        let entries = decode_list(id, totals, list).ok_or_else(damaged)?;
         Ok(entries.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// Its number among those of the database.
+    pub(super) fn number(&self) -> u32 {
+        numbers_of(self.id).1
+    }
+
+    /// Where its lists, or in a view with responses its records, are, with the number of the database.
+    pub(super) fn home_of(&self, definition: &Definition) -> u64 {
+        if definition.responses.is_some() { self.id } else { self.home() }
+    }
+
+    /// Where its lists are, with the number of the database.
+    pub(super) fn home(&self) -> u64 {
+        index_id(numbers_of(self.id).0, self.home.load(Ordering::Acquire))
     }
 
     pub(super) fn is_updating(&self) -> bool {
@@ -148,28 +165,6 @@ fn leftover_key(id: u64) -> Vec<u8> {
     [&database.to_be_bytes()[..], &NO_INDEX.to_be_bytes(), b"b", &index.to_be_bytes()].concat()
 }
 
-/// The key of the list of a document's entries in an index.
-pub(super) fn list_key(index: u64, id: &str) -> Vec<u8> {
-    let (database, index) = numbers_of(index);
-    let mut key = Vec::with_capacity(id.len() + 14);
-    key.extend_from_slice(&database.to_be_bytes());
-    key.extend_from_slice(&LISTS.to_be_bytes());
-    write_ended(&mut key, id);
-    key.extend_from_slice(&index.to_be_bytes());
-    key
-}
-
-/// Appends an id so that its end can be told.
-pub(super) fn write_ended(key: &mut Vec<u8>, id: &str) {
-    for byte in id.bytes() {
-        key.push(byte);
-        if byte == 0 {
-            key.push(u8::MAX);
-        }
-    }
-    key.extend_from_slice(&[0, 0]);
-}
-
 /// What an index belongs to: what the view is, and what orders its keys.
 pub(super) fn stored_identity(definition: &[u8; 16], collation: Collation) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
@@ -188,11 +183,11 @@ pub(super) fn index(database: &Database, definition: &Definition) -> Result<Arc<
     if let Some(index) = indexes.get(&identity) {
         return Ok(Arc::clone(index));
     }
-    let number = match stored_number(database, &identity)? {
-        Some(number) => number,
-        None => new_index(database, &identity_key(database.number(), &identity))?,
+    let numbers = match stored_numbers(database, &identity)? {
+        Some(numbers) => numbers,
+        None => new_index(database, &identity)?,
     };
-    let index = Arc::new(open_view(database, definition, collation, number)?);
+    let index = Arc::new(open_view(database, definition, collation, numbers)?);
     indexes.insert(identity, Arc::clone(&index));
     Ok(index)
 }
@@ -208,27 +203,52 @@ pub(super) fn stored_index(
     if let Some(index) = indexes.get(&identity) {
         return Ok(Some(Arc::clone(index)));
     }
-    let Some(number) = stored_number(database, &identity)? else { return Ok(None) };
-    let index = Arc::new(open_view(database, definition, collation, number)?);
+    let Some(numbers) = stored_numbers(database, &identity)? else { return Ok(None) };
+    let index = Arc::new(open_view(database, definition, collation, numbers)?);
     indexes.insert(identity, Arc::clone(&index));
     Ok(Some(index))
 }
 
-fn stored_number(database: &Database, identity: &[u8; 16]) -> Result<Option<u32>> {
+/// The number of an index, and that of its lists' home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Numbers {
+    index: u32,
+    home: u32,
+}
+
+impl Numbers {
+    /// Indexes of earlier versions, which no view asks for any more, had lists under their own number.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (index, home) = match bytes.as_chunks::<4>() {
+            ([index], []) => (index, index),
+            ([index, home], []) => (index, home),
+            _ => return None,
+        };
+        Some(Self { index: u32::from_be_bytes(*index), home: u32::from_be_bytes(*home) })
+    }
+
+    fn put(self, batch: &mut Batch, database: u32, identity: &[u8; 16]) {
+        let value = [self.index.to_be_bytes(), self.home.to_be_bytes()].concat();
+        batch.put(Family::DerivedPoint, &identity_key(database, identity), &value);
+    }
+}
+
+fn stored_numbers(database: &Database, identity: &[u8; 16]) -> Result<Option<Numbers>> {
     let stored = database.store().get(Family::DerivedPoint, &identity_key(database.number(), identity))?;
-    Ok(stored.and_then(|bytes| bytes.as_ref().try_into().ok()).map(u32::from_be_bytes))
+    Ok(stored.and_then(|bytes| Numbers::decode(&bytes)))
 }
 
 fn open_view(
     database: &Database,
     definition: &Definition,
     collation: Collation,
-    number: u32,
+    numbers: Numbers,
 ) -> Result<ViewIndex> {
-    let (store, id) = (database.store(), index_id(database.number(), number));
+    let (store, id) = (database.store(), index_id(database.number(), numbers.index));
     let identity = stored_identity(&definition.identity, collation);
     Ok(ViewIndex {
         id,
+        home: AtomicU32::new(numbers.home),
         identity,
         collation,
         index: open_index(store, id, definition.totals().count(), collation.version)?,
@@ -259,26 +279,47 @@ fn open_index(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Ind
     }
 }
 
-fn new_index(database: &Database, key: &[u8]) -> Result<u32> {
-    let store = database.store();
-    let number = stored_indexes(database)?.iter().map(|(_, number)| number + 1).max().unwrap_or(1);
+fn new_index(database: &Database, identity: &[u8; 16]) -> Result<Numbers> {
+    let number = next_number(database.store(), database.number())?;
+    let numbers = Numbers { index: number, home: number };
     let mut batch = Batch::new();
-    batch.put(Family::DerivedPoint, key, &number.to_be_bytes());
-    store.write_derived(batch)?;
-    Ok(number)
+    numbers.put(&mut batch, database.number(), identity);
+    database.store().write_derived(batch)?;
+    Ok(numbers)
+}
+
+/// Gives indexes, which are to be built together and are held by their updaters, a home where no list is.
+pub(super) fn assign_home(database: &Database, views: &[&View]) -> Result<()> {
+    let _indexes = database.views.indexes.lock();
+    let home = next_number(database.store(), database.number())?;
+    let mut batch = Batch::new();
+    for view in views {
+        let numbers = Numbers { index: view.index.number(), home };
+        numbers.put(&mut batch, database.number(), &view.index.identity);
+    }
+    database.store().write_derived(batch)?;
+    views.iter().for_each(|view| view.index.home.store(home, Ordering::Release));
+    Ok(())
+}
+
+/// A number that neither an index nor a home has.
+fn next_number(store: &Store, database: u32) -> Result<u32> {
+    let numbers =
+        stored_indexes(store, database)?.into_iter().flat_map(|(_, numbers)| [numbers.index, numbers.home]);
+    Ok(numbers.max().unwrap_or(0) + 1)
 }
 
 /// Identities and numbers of all indexes of a database.
-fn stored_indexes(database: &Database) -> Result<Vec<(Vec<u8>, u32)>> {
-    let from = identity_key(database.number(), &[]);
+fn stored_indexes(store: &Store, database: u32) -> Result<Vec<(Vec<u8>, Numbers)>> {
+    let from = identity_key(database, &[]);
     let to = keys::successor(&from);
-    let snapshot = database.store().snapshot();
+    let snapshot = store.snapshot();
     let range = KeyRange { from: &from, to: Some(&to) };
     let mut cursor = snapshot.cursor(Family::DerivedPoint, range, Direction::Forward);
     let mut indexes = Vec::new();
     while let Some((key, value)) = cursor.next()? {
-        if let (Some(identity), Ok(number)) = (key.get(from.len()..), value.try_into()) {
-            indexes.push((identity.to_vec(), u32::from_be_bytes(number)));
+        if let Some((identity, numbers)) = key.get(from.len()..).zip(Numbers::decode(value)) {
+            indexes.push((identity.to_vec(), numbers));
         }
     }
     Ok(indexes)
@@ -313,38 +354,30 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
     Ok(())
 }
 
-/// Goes through the lists of all indexes of the database, since they lie side by side.
+/// Removes what is beside an index that is empty, with all lists that no other one uses.
 pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
     remove_links(store, id)?;
     let (database, index) = numbers_of(id);
-    let mut from = [database.to_be_bytes(), LISTS.to_be_bytes()].concat();
-    let to = [database.to_be_bytes(), NO_INDEX.to_be_bytes()].concat();
-    loop {
-        let snapshot = store.snapshot();
-        let range = KeyRange { from: &from, to: Some(&to) };
-        let options = ScanOptions::long(Direction::Forward);
-        let mut cursor = snapshot.cursor_with(Family::DerivedPoint, range, options);
-        let (mut batch, mut last) = (Batch::new(), None);
-        for _ in 0..LISTS_AT_ONCE {
-            let Some((key, _)) = cursor.next()? else { break };
-            if key.ends_with(&index.to_be_bytes()) {
-                batch.delete(Family::DerivedPoint, key);
-            }
-            last = Some([key, &[0]].concat());
-        }
-        store.write_derived(batch)?;
-        match last {
-            Some(next) => from = next,
-            None => return Ok(()),
-        }
-    }
+    let all = stored_indexes(store, database)?;
+    let next = next_number(store, database)?;
+    let others = all.iter().filter(|(_, numbers)| numbers.index != index);
+    let used = others.flat_map(|(_, numbers)| [numbers.index, numbers.home]).collect();
+    lists::remove_unused(store, database, &used, next)
+}
+
+/// Removes the lists in homes that the indexes of a database had before they were built anew.
+pub(super) fn remove_former_lists(store: &Store, database: u32) -> Result<()> {
+    let next = next_number(store, database)?;
+    let all = stored_indexes(store, database)?;
+    let used = all.iter().flat_map(|(_, numbers)| [numbers.index, numbers.home]).collect();
+    lists::remove_unused(store, database, &used, next)
 }
 
 /// Removes the indexes of a database but those in `used`. Returns how many.
 pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Result<usize> {
     let mut indexes = database.views.indexes.lock();
     let mut dropped = 0;
-    for (identity, _) in stored_indexes(database)? {
+    for (identity, _) in stored_indexes(database.store(), database.number())? {
         let Ok(identity) = <[u8; 16]>::try_from(identity) else { continue };
         // Somebody may be reading it still; the next call finds it again.
         let held = indexes.get(&identity).is_some_and(|index| Arc::strong_count(index) > 1);
@@ -369,8 +402,8 @@ pub(super) fn drop_unused(database: &Database, used: &HashSet<[u8; 16]>) -> Resu
 
 /// Removes an index that is not open, if there is such a one.
 pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bool> {
-    let Some(number) = stored_number(database, identity)? else { return Ok(false) };
-    let (store, id) = (database.store(), index_id(database.number(), number));
+    let Some(numbers) = stored_numbers(database, identity)? else { return Ok(false) };
+    let (store, id) = (database.store(), index_id(database.number(), numbers.index));
     empty_index(store, id)?;
     remove_lists(store, id)?;
     let mut batch = Batch::new();

@@ -32,11 +32,12 @@ impl<E> Default for Idle<E> {
     }
 }
 
-/// An engine, given back when dropped.
+/// An engine, given back when dropped, unless its thread comes after all others, as those do that a build begins.
 pub(crate) struct Lent<'a, E> {
     functions: Functions,
     /// `None` only while it is being dropped.
     engine: Option<E>,
+    is_urgent: bool,
     home: &'a Idle<E>,
 }
 
@@ -50,12 +51,19 @@ impl<E> Idle<E> {
         let place = idle.iter().rposition(|(of, _)| *of == functions);
         let kept = place.and_then(|place| idle.remove(place)).map(|(_, engine)| engine);
         drop(idle);
-        let engine = match kept {
-            Some(engine) => engine,
-            None => make()?,
+        let (engine, is_urgent) = match kept {
+            Some(engine) => (engine, true),
+            None => (make()?, !is_in_the_background()),
         };
-        Ok(Lent { functions, engine: Some(engine), home: self })
+        Ok(Lent { functions, engine: Some(engine), is_urgent, home: self })
     }
+}
+
+/// Whether threads that this one begins come after those of the process as a whole.
+fn is_in_the_background() -> bool {
+    use rustix::process::{getpid, getpriority_process};
+    let niceness = |thread| getpriority_process(Some(thread)).unwrap_or(0);
+    niceness(rustix::thread::gettid()) > niceness(getpid())
 }
 
 impl<E> Lent<'_, E> {
@@ -66,7 +74,7 @@ impl<E> Lent<'_, E> {
 
 impl<E> Drop for Lent<'_, E> {
     fn drop(&mut self) {
-        let Some(engine) = self.engine.take() else { return };
+        let Some(engine) = self.engine.take().filter(|_| self.is_urgent) else { return };
         let mut idle = self.home.0.lock();
         idle.push_back((self.functions, engine));
         let surplus = if idle.len() > IDLE_MAX { idle.pop_front() } else { None };
@@ -141,5 +149,28 @@ fn row<'a>(entry: &'a StoredEntry<'_>) -> Option<Row<'a>> {
 impl From<ScriptError> for DatabaseError {
     fn from(error: ScriptError) -> Self {
         Self::BadRequest { error: error.error(), reason: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn engines_that_a_build_begins_are_not_kept_for_those_who_wait() {
+        let idle = Idle::<&str>::default();
+        let lend = |name| drop(idle.lend([0; 16], || Ok(name)).unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19).unwrap();
+                lend("slow");
+            });
+        });
+        assert_eq!(idle.0.lock().len(), 0);
+        lend("quick");
+        assert_eq!(idle.lend([0; 16], || Ok("another")).unwrap().engine, Some("quick"));
+        assert_eq!(idle.0.lock().len(), 1);
     }
 }

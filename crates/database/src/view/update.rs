@@ -7,19 +7,17 @@ mod build;
 mod folder;
 mod following;
 mod hierarchy;
+mod together;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use scrinium_formula::Environment;
-use scrinium_index::Change;
-use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
+use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
-use super::entries::{Entry, decode_list, encode_list};
-use super::evaluate::Evaluator;
-use super::registry::{clear_leftovers, list_key, note_leftovers, remove_lists};
-use super::unique::UniqueChanges;
+use super::evaluate::{Evaluated, Evaluator};
+use super::registry::{assign_home, clear_leftovers, note_leftovers, remove_former_lists, remove_lists};
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -29,9 +27,12 @@ use crate::leaf::Leaf;
 
 pub(crate) use build::default_rebuild_dir;
 use following::Following;
+use together::Changed;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
+/// A batch takes no more when the documents' records have so many bytes together.
+const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// A new index of a database with more changes than this is built in bulk.
 pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
@@ -103,14 +104,16 @@ impl Database {
         for view in &views {
             // From here to the end of the build, a crash leaves indexes that begin anew.
             note_leftovers(self.store(), view.index.id)?;
-            remove_lists(self.store(), view.index.id)?;
             view.index.usage.note_built();
         }
         let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
+            assign_home(self, &views)?;
             build::build(self, &snapshot, &views, &environment(self), last)?;
+            remove_former_lists(self.store(), self.number())?;
         }
         for view in trees {
+            remove_lists(self.store(), view.index.id)?;
             self.build_hierarchy(view, &snapshot, &environment(self), last)?;
         }
         drop(updating);
@@ -144,6 +147,9 @@ impl Database {
         }
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
+        if !new.is_empty() {
+            assign_home(self, &new)?;
+        }
         if !new.is_empty() && last > BUILD_FROM_CHANGES {
             build::build(self, &snapshot, &new, &environment, last)?;
         }
@@ -180,24 +186,23 @@ impl Database {
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
         let mut evaluator = Evaluator::new(self, views.iter().map(|(view, _)| *view).collect(), environment);
         loop {
-            let mut updates: Vec<ViewUpdate> =
-                views.iter().map(|(view, since)| ViewUpdate::new(view, *since)).collect();
-            let mut reached = None;
-            for _ in 0..CHANGES_AT_ONCE {
-                let Some((key, stored)) = cursor.next()? else { break };
+            let (mut read, mut bytes, mut at_end) = (Vec::new(), 0, false);
+            while read.len() < CHANGES_AT_ONCE && bytes < BYTES_AT_ONCE && !at_end {
+                let Some((key, stored)) = cursor.next()? else {
+                    at_end = true;
+                    continue;
+                };
                 let damaged = || DatabaseError::damaged("change", self.name());
                 let number = keys::change_number_of(key).ok_or_else(damaged)?;
                 let change = ChangeRecord::decode(stored).ok_or_else(damaged)?;
-                self.take_change(snapshot, &mut updates, &change, number, &mut evaluator)?;
-                reached = Some(number);
+                let record = self.record_at(snapshot, &change)?;
+                bytes += record.as_ref().map_or(0, |record| record.len());
+                read.push((number, change.id, record));
             }
-            let at_end = reached.is_none();
             // The snapshot holds all changes up to `last`, so that an index has reached it at the end even
             // if the documents changed last were changed again later.
-            let reached = reached.unwrap_or(last);
-            for update in updates {
-                update.write(reached)?;
-            }
+            let reached = if at_end { last } else { read.last().map_or(last, |(number, ..)| *number) };
+            together::write(self, views, evaluated(&mut evaluator, read)?, reached)?;
             if at_end {
                 return Ok(());
             }
@@ -205,35 +210,32 @@ impl Database {
         }
     }
 
-    fn take_change(
-        self: &Arc<Self>,
-        snapshot: &Snapshot,
-        updates: &mut [ViewUpdate<'_>],
-        change: &ChangeRecord,
-        number: u64,
-        evaluator: &mut Evaluator<'_>,
-    ) -> Result<()> {
+    /// The record of a changed document; `None` for one that no view has.
+    fn record_at(&self, snapshot: &Snapshot, change: &ChangeRecord) -> Result<Option<Slice>> {
         let id = change.id.as_str();
-        let record = if change.deleted || scrinium_document::is_design(id) {
-            None
-        } else {
-            let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
-            Some(stored.ok_or_else(|| DatabaseError::damaged("document", id))?)
-        };
-        let leaf = record.as_ref().map(|record| Leaf::decode(id, record)).transpose()?;
-        let mut entries = match &leaf {
-            Some(leaf) => evaluator.entries(id, leaf)?,
-            None => Vec::new(),
+        if change.deleted || scrinium_document::is_design(id) {
+            return Ok(None);
         }
-        .into_iter();
-        for update in updates {
-            let new = entries.next().unwrap_or_default();
-            if update.since < number {
-                update.replace(self, id, new)?;
-            }
-        }
-        Ok(())
+        let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
+        Ok(Some(stored.ok_or_else(|| DatabaseError::damaged("document", id))?))
     }
+}
+
+/// Evaluates changed documents, given with the numbers of their changes and their records.
+fn evaluated(evaluator: &mut Evaluator<'_>, read: Vec<(u64, String, Option<Slice>)>) -> Result<Vec<Changed>> {
+    let leaves = read
+        .iter()
+        .map(|(_, id, record)| record.as_ref().map(|record| Leaf::decode(id, record)).transpose())
+        .collect::<Result<Vec<Option<Leaf<'_>>>>>()?;
+    let ids = read.iter().map(|(_, id, _)| id.as_str());
+    let there: Vec<(&str, &Leaf<'_>)> =
+        ids.zip(&leaves).filter_map(|(id, leaf)| Some((id, leaf.as_ref()?))).collect();
+    let mut all = evaluator.entries_of_many(&there)?.into_iter();
+    let entries: Vec<Evaluated> =
+        leaves.iter().map(|leaf| leaf.as_ref().and_then(|_| all.next()).unwrap_or_default()).collect();
+    drop(leaves);
+    let changed = read.into_iter().zip(entries);
+    Ok(changed.map(|((number, id, _), entries)| Changed { id, number, entries }).collect())
 }
 
 /// Views with responses, and the others.
@@ -245,63 +247,4 @@ fn environment(database: &Database) -> Environment {
     let mut environment = Environment::new(jiff::Timestamp::now(), jiff::tz::TimeZone::UTC);
     environment.database_name = Some(database.name().to_owned());
     environment
-}
-
-/// What one batch changes in one index.
-struct ViewUpdate<'a> {
-    view: &'a View,
-    /// The changes of a view that shows one entry for each key.
-    unique: UniqueChanges,
-    /// The last change that its entries hold.
-    since: u64,
-    changes: Vec<Change>,
-    lists: Batch,
-}
-
-impl<'a> ViewUpdate<'a> {
-    fn new(view: &'a View, since: u64) -> Self {
-        Self { view, since, unique: UniqueChanges::default(), changes: Vec::new(), lists: Batch::new() }
-    }
-
-    /// The document's entries become `new`.
-    fn replace(&mut self, database: &Database, id: &str, new: Vec<Entry>) -> Result<()> {
-        let key = list_key(self.view.index.id, id);
-        let stored = database.store().get(Family::DerivedPoint, &key)?;
-        let old = match &stored {
-            None => Vec::new(),
-            Some(stored) => {
-                let totals = self.view.definition.totals().count();
-                decode_list(id, totals, stored)
-                    .ok_or_else(|| DatabaseError::damaged("list of entries", id))?
-            }
-        };
-        if old.is_empty() && new.is_empty() {
-            return Ok(());
-        }
-        if new.is_empty() {
-            self.lists.delete(Family::DerivedPoint, &key);
-        } else {
-            self.lists.put(Family::DerivedPoint, &key, &encode_list(id, &new));
-        }
-        if self.view.definition.keys.is_unique {
-            self.unique.replace(id, old, new);
-            return Ok(());
-        }
-        self.changes.extend(old.into_iter().map(|(key, sums)| Change::Remove { key, sums }));
-        self.changes.extend(new.into_iter().map(|entry| Change::Insert {
-            key: entry.key,
-            value: entry.value,
-            sums: entry.totals,
-        }));
-        Ok(())
-    }
-
-    fn write(mut self, reached: u64) -> Result<()> {
-        self.changes.extend(self.unique.settle(self.view)?);
-        let reached = reached.max(self.view.index.reached());
-        if reached > self.view.index.reached() || !self.changes.is_empty() {
-            self.view.index.index.update(self.changes, self.lists, reached)?;
-        }
-        Ok(())
-    }
 }

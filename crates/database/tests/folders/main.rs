@@ -123,7 +123,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     check(&expected);
     database.define_folder("Inbox", Some(&columns(2))).unwrap();
     check(&expected);
-    let marked = database.mark_folder("ada", "Inbox", true).unwrap();
+    let marked = database.mark_folder("ada", "Inbox", true, &Access::everything()).unwrap();
     assert_eq!(marked, expected.len() as u64);
     let unread = database.unread("ada").unwrap();
     assert_eq!(unread.folders, [("Inbox".to_owned(), 0)]);

@@ -87,7 +87,8 @@ impl World {
                 }
             }
             Step::MarkFolder { person, folder, read } => {
-                let marked = self.database.mark_folder(PEOPLE[person], FOLDERS[folder], read);
+                let marked =
+                    self.database.mark_folder(PEOPLE[person], FOLDERS[folder], read, &Access::everything());
                 let members = self.model.folder(folder).map(|folder| folder.members.clone());
                 let expected = members.map(|members| {
                     members.values().filter(|id| self.model.mark(PEOPLE[person], id, read).unwrap()).count()

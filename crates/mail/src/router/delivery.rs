@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use scrinium_database::{
-    Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions, Update,
+    Access, Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions,
+    Update,
 };
 use scrinium_directory::Person;
 use serde_json::{Map, Value};
@@ -204,7 +205,7 @@ fn copy_of(mailbox: &Database, waiting: &Waiting) -> Result<Copy, DatabaseError>
     let mut memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
-        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name)).collect();
+        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, &Access::everything())).collect();
     let attachments = attachments?;
     for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
         memo.shift_remove(name);

@@ -7,7 +7,7 @@
 //! | DerivedChurn | number `FFFFFFFD` index `c` parent id | |
 //! | DerivedChurn | number `FFFFFFFD` index `m` id | responses to this document are not all placed where they belong |
 //!
-//! The parent is written as in keys of lists. An entry: its key, of a response without the tail; head; totals. Readers
+//! In the parent's id a zero byte is followed by `FF`, and `00 00` ends it. An entry: its key, of a response without the tail; head; totals. Readers
 //! are digests of names, with their number before them.
 //!
 //! Who does not see a document sees nothing beneath it either: a response is in the streams of those names only that
@@ -22,7 +22,7 @@ use crate::access::readers::{EVERYTHING, NameDigest};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::view::entries::{put_total, take_total};
-use crate::view::registry::{numbers_of, write_ended};
+use crate::view::registry::numbers_of;
 use crate::view::streams::{prefix, streams_max};
 use crate::wire::{Input, put_bytes, put_number};
 
@@ -152,7 +152,14 @@ fn tree_key(index: u64, kind: u8) -> Vec<u8> {
 /// What all links of a document to its responses begin with; the response's id follows.
 pub(crate) fn links_of(index: u64, parent: &str) -> Vec<u8> {
     let mut key = tree_key(index, LINKS);
-    write_ended(&mut key, parent);
+    // So that the end of the id can be told.
+    for byte in parent.bytes() {
+        key.push(byte);
+        if byte == 0 {
+            key.push(u8::MAX);
+        }
+    }
+    key.extend_from_slice(&[0, 0]);
     key
 }
 

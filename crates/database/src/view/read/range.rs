@@ -85,10 +85,14 @@ fn edge_of_id(mut prefix: Vec<u8>, id: &str, is_behind: bool, has_responses: boo
     } else {
         prefix.extend_from_slice(id.as_bytes());
     }
-    if is_behind {
+    if is_behind && has_responses {
         // The number behind the id is at most this.
         prefix.extend_from_slice(&[u8::MAX; 2]);
         prefix.push(0);
+    } else if is_behind {
+        // The number behind the id is below this, unless a document has 8,192 entries of one key; a longer id that
+        // begins so goes on with this or more, unless it has control characters.
+        prefix.push(b' ');
     }
     prefix
 }

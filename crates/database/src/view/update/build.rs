@@ -14,14 +14,16 @@ mod workplace;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scrinium_formula::Environment;
+use scrinium_index::Rebuild;
 use scrinium_statistics::Task;
-use scrinium_store::{Family, Purpose, Snapshot, Store};
+use scrinium_store::{Family, Purpose, Snapshot, SortedFiles, Store};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::View;
 use crate::view::entries::Entry;
 use crate::view::info::Known;
+use crate::view::lists::list_key;
 use crate::view::registry::{forget_leftovers, note_leftovers};
 use run::Run;
 use segment::{Evaluation, Segment};
@@ -143,19 +145,26 @@ enum Job {
     View(usize, Vec<Run>),
 }
 
-/// Writes the lists and the indexes, several at once.
+/// What the parts of the writing have made; none of it is in the store yet.
+#[derive(Default)]
+struct Made<'a> {
+    rebuilds: Vec<Rebuild<'a>>,
+    lists: Vec<SortedFiles>,
+}
+
+/// Writes sorted files of the lists and the indexes, several at once, and brings them in together.
 fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, totals: &[usize]) -> Result<()> {
     let mut jobs: Vec<Job> =
         rest.runs.into_iter().enumerate().map(|(view, runs)| Job::View(view, runs)).collect();
     // The last is taken first, and the lists are the largest part.
     jobs.push(Job::Lists(rest.lists));
-    let jobs = Mutex::new(jobs);
+    let (jobs, made) = (Mutex::new(jobs), Mutex::new(Made::default()));
     let writers = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(job) = job else { return Ok(()) };
-            let done = carry_out(job, workplace, evaluation, totals);
+            let done = carry_out(job, workplace, evaluation, totals, &made);
             if done.is_err() {
                 jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 return done;
@@ -167,32 +176,55 @@ fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, tota
         threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|_| Err(panicked("writing the index of a view")))
         })
-    })
+    })?;
+    let Made { rebuilds, lists } = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Rebuild::all(evaluation.database.store(), rebuilds, lists, workplace.reached())?)
 }
 
-fn carry_out(job: Job, workplace: &Workplace, evaluation: &Evaluation<'_>, totals: &[usize]) -> Result<()> {
-    let store = evaluation.database.store();
+fn carry_out<'a>(
+    job: Job,
+    workplace: &Workplace,
+    evaluation: &Evaluation<'a>,
+    totals: &[usize],
+    made: &Mutex<Made<'a>>,
+) -> Result<()> {
     match job {
         Job::Lists(lists) => {
-            let mut failed = None;
-            let lists =
-                workplace.lists(lists).map_while(|list| list.map_err(|error| failed = Some(error)).ok());
-            let ingested = store.ingest_derived(Family::DerivedPoint, lists);
-            failed.map_or(Ok(()), Err)?;
-            ingested?;
+            let lists = sorted_lists(workplace, evaluation, lists)?;
+            made.lock().unwrap_or_else(PoisonError::into_inner).lists.push(lists);
         }
         Job::View(number, runs) => {
             let Some(view) = evaluation.views.get(number) else { return Ok(()) };
             let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
             let parts = |entry: Result<Entry>| entry.map(|Entry { key, value, totals }| (key, value, totals));
-            if view.definition.keys.is_unique {
+            let index = &view.index.index;
+            let rebuild = if view.definition.keys.is_unique {
                 let path = workplace.aside(number)?;
-                let shown = Shown::new(merged, &path, evaluation.limit_bytes);
-                view.index.index.rebuild(shown.map(parts), workplace.reached())?;
+                index.prepare_rebuild(Shown::new(merged, &path, evaluation.limit_bytes).map(parts))?
             } else {
-                view.index.index.rebuild(merged.map(parts), workplace.reached())?;
-            }
+                index.prepare_rebuild(merged.map(parts))?
+            };
+            made.lock().unwrap_or_else(PoisonError::into_inner).rebuilds.push(rebuild);
         }
     }
     Ok(())
+}
+
+fn sorted_lists(
+    workplace: &Workplace,
+    evaluation: &Evaluation<'_>,
+    lists: Vec<Vec<u8>>,
+) -> Result<SortedFiles> {
+    // The views that are built together have one home, which a build that goes on may have anew.
+    let home = evaluation.views.first().map_or(0, |view| view.index.home());
+    let keyed = |(id, list): (Vec<u8>, Vec<u8>)| {
+        let id = std::str::from_utf8(&id).map_err(|_| DatabaseError::damaged("id", "a list of entries"))?;
+        Ok((list_key(home, id), list))
+    };
+    let mut failed = None;
+    let lists = workplace.lists(lists).map(|list| list.and_then(keyed));
+    let lists = lists.map_while(|list| list.map_err(|error| failed = Some(error)).ok());
+    let sorted = evaluation.database.store().sort_derived(Family::DerivedPoint, lists);
+    failed.map_or(Ok(()), Err)?;
+    Ok(sorted?)
 }

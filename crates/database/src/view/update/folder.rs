@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
-use super::{CHANGES_AT_ONCE, Following, View, ViewUpdate, environment};
+use super::together::{self, Changed};
+use super::{CHANGES_AT_ONCE, Following, View, environment};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -44,12 +45,13 @@ impl Database {
         Following::run(self, vec![view], last, |following| {
             loop {
                 let step = self.step(&snapshot, folder, since, last, whole)?;
-                let mut update = ViewUpdate::new(view, since);
-                for id in &step.ids {
-                    let new = self.entries_in_folder(&snapshot, &mut evaluator, folder, id)?;
-                    update.replace(self, id, new)?;
+                let mut changed = Vec::with_capacity(step.ids.len());
+                for id in step.ids {
+                    let entries = vec![self.entries_in_folder(&snapshot, &mut evaluator, folder, &id)?];
+                    // Those that were there before may have come into the folder only now.
+                    changed.push(Changed { id, number: u64::MAX, entries });
                 }
-                update.write(step.reached)?;
+                together::write(self, &[(view, since)], changed, step.reached)?;
                 since = step.reached;
                 if step.is_last {
                     return Ok(());

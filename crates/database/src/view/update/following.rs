@@ -90,7 +90,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{DatabaseOptions, Databases, Edit, EditMode};
+    use crate::{Access, DatabaseOptions, Databases, Edit, EditMode};
 
     fn put(database: &Arc<Database>, json: &Value) {
         let edit = Edit { json: json.to_string().into(), ..Edit::default() };
@@ -110,7 +110,7 @@ mod tests {
             &json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": [{"formula": "A", "sort": "asc"}]}}}),
         );
         (0..19).for_each(|number| put(&database, &json!({"_id": format!("{number}"), "A": number})));
-        let info = || database.view_info("d").unwrap()["view_index"].clone();
+        let info = || database.view_info("d", &Access::everything()).unwrap()["view_index"].clone();
         let told = |info: &Value| json!([info["pending_changes"], info["progress"], info["eta_seconds"]]);
         assert_eq!(told(&info()), json!([20, null, null]), "nobody works on it");
         let group = database.view_group("d").unwrap();

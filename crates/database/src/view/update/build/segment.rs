@@ -16,7 +16,7 @@ use crate::leaf::Leaf;
 use crate::view::View;
 use crate::view::entries::encode_list;
 use crate::view::evaluate::Evaluator;
-use crate::view::registry::list_key;
+use crate::view::lists::put_list;
 use crate::wire::put_bytes;
 
 /// Documents handed from the reader to an evaluator at once, and their bytes.
@@ -37,7 +37,7 @@ struct Load {
 pub(super) struct Segment {
     /// For each view its sorted runs, one of each evaluator.
     pub(super) runs: Vec<Vec<Run>>,
-    /// The documents' lists: keys and values, each with its length before it, in pieces that are in order.
+    /// The documents' ids and lists, each with its length before it, in pieces that are in order.
     pub(super) lists: Vec<Vec<u8>>,
     /// The last document; `None` if these were the last ones.
     pub(super) last_id: Option<String>,
@@ -193,12 +193,16 @@ impl Evaluation<'_> {
             leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
         let all = evaluator.entries_of_many(&alive)?;
         for ((id, _), entries) in alive.iter().zip(all) {
+            let mut record = Vec::new();
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
                     some.iter().for_each(|entry| run.push(entry));
-                    put_bytes(&mut lists, &list_key(view.index.id, id));
-                    put_bytes(&mut lists, &encode_list(id, &some));
+                    put_list(&mut record, view.index.number(), &encode_list(id, &some));
                 }
+            }
+            if !record.is_empty() {
+                put_bytes(&mut lists, id.as_bytes());
+                put_bytes(&mut lists, &record);
             }
         }
         lists.shrink_to_fit();

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::view::View;
 
 const MANIFEST: &str = "manifest.json";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which each
 /// takes so much while it is read.
@@ -193,7 +193,7 @@ impl Workplace {
         Ok(self.path.join(format!("{view}.aside")))
     }
 
-    /// All lists in order: those in files, opened one after the other, and those still in memory.
+    /// The ids and lists of all documents in order: those in files, opened one after the other, and those still in memory.
     pub(super) fn lists(
         &self,
         in_memory: Vec<Vec<u8>>,

@@ -27,7 +27,7 @@ use crate::keys;
 use crate::view::View;
 use crate::view::hierarchy::record::{FAMILY, Placed, Record, link, links_of, mark, marked};
 use crate::view::hierarchy::{LEVEL_MAX, response_value};
-use crate::view::registry::list_key;
+use crate::view::lists::list_key;
 
 /// A batch is written when it holds about so many bytes or records.
 const BATCH_BYTES: usize = 4 << 20;

@@ -1,0 +1,200 @@
+//! Chunk records of late.
+//!
+//! An update changes about two chunks for each entry that moves. To write the record of each would be most of its cost,
+//! so the chunks that one update changes are written as one *pack*. Packs are kept in order, in a ring of so many; when
+//! there are many, the oldest go, and what the chunks in them are now is written as records of their own, unless a later
+//! pack has it: so a chunk that is changed often has a record written seldom. Opening reads the records, and
+//! over them the packs.
+//!
+//! ```text
+//! pack    DerivedPoint  id, number mod 4096 (2)  → varint number; per chunk: varint length and lower bound,
+//!                                                  varint length and chunk record (0: it is gone)
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+
+use scrinium_store::{Batch, Direction, Snapshot};
+
+use crate::IndexError;
+use crate::format::{CHUNKS, Layout, STATE, key_range, read_varint, write_varint};
+use crate::node::Row;
+use crate::tree::Tree;
+
+/// Packs that are kept, at most.
+const PACKS_MAX: u64 = 4096;
+/// Packs go when they hold more chunks than this, and more than [`CHANGES_OF_CHUNK`] times as many as there are.
+const CHANGES_MIN: u64 = 1024;
+/// How often a chunk is changed, on average, before its record is written; one in fifty is written earlier.
+const CHANGES_OF_CHUNK: u64 = 4;
+
+/// A chunk that an update changed: its lower bound, and its record or that it is gone.
+type Changed = (Vec<u8>, Option<Vec<u8>>);
+
+/// Which packs there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Recent {
+    /// The number of the oldest pack.
+    first: u64,
+    /// How many chunks are in each pack from that one on.
+    sizes: VecDeque<u32>,
+    /// How many are in all of them.
+    changes: u64,
+}
+
+impl Recent {
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.sizes.len() as u64
+    }
+
+    fn push(&mut self, changes: usize) {
+        self.sizes.push_back(u32::try_from(changes).unwrap_or(u32::MAX));
+        self.changes += changes as u64;
+    }
+
+    /// Lets the oldest pack go.
+    fn pop(&mut self) {
+        if let Some(size) = self.sizes.pop_front() {
+            self.first += 1;
+            self.changes = self.changes.saturating_sub(u64::from(size));
+        }
+    }
+
+    /// Adds the chunks that an update makes what they are in `tree` to the batch, and lets old packs go.
+    pub(crate) fn write(
+        &mut self,
+        layout: &Layout,
+        snapshot: &Snapshot,
+        tree: &Tree,
+        fences: impl Iterator<Item = Vec<u8>>,
+        batch: &mut Batch,
+    ) -> Result<(), IndexError> {
+        let changed: Vec<Changed> = fences
+            .map(|fence| {
+                let record = present(layout, tree, &fence);
+                (fence, record)
+            })
+            .collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let allowed = CHANGES_MIN.max(CHANGES_OF_CHUNK * tree.chunk_count() as u64);
+        let is_full = |recent: &Self| {
+            recent.sizes.len() as u64 >= PACKS_MAX || recent.changes + changed.len() as u64 > allowed
+        };
+        while !self.sizes.is_empty() && is_full(self) {
+            for (fence, record) in read_pack(layout, snapshot, self.first)? {
+                let now = present(layout, tree, &fence);
+                // Of another record, a later pack has what it is now.
+                if now == record {
+                    let key = layout.chunk_key(&fence);
+                    match now {
+                        Some(value) => batch.put(CHUNKS, &key, &value),
+                        None => batch.delete(CHUNKS, &key),
+                    }
+                }
+            }
+            self.pop();
+        }
+        let number = self.next();
+        batch.put(STATE, &pack_key(layout, number), &encode(number, &changed));
+        self.push(changed.len());
+        Ok(())
+    }
+
+    /// All chunks as they are stored, in order: the records, and over them the packs.
+    pub(crate) fn read(
+        layout: &Layout,
+        snapshot: &Snapshot,
+        (first, next): (u64, u64),
+    ) -> Result<(Self, Vec<Row>), IndexError> {
+        let chunks = read_records(layout, snapshot)?;
+        if next.checked_sub(first).is_none_or(|packs| packs > PACKS_MAX) {
+            return Err(layout.damaged("its state tells of packs that cannot be"));
+        }
+        let mut recent = Self { first, ..Self::default() };
+        let mut changed: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
+        for number in first..next {
+            let pack = read_pack(layout, snapshot, number)?;
+            recent.push(pack.len());
+            changed.extend(pack);
+        }
+        if changed.is_empty() {
+            return Ok((recent, chunks));
+        }
+        let mut all: BTreeMap<Vec<u8>, Row> =
+            chunks.into_iter().map(|row| (row.fence.clone(), row)).collect();
+        for (fence, record) in changed {
+            match record {
+                None => drop(all.remove(&fence)),
+                Some(record) => {
+                    let row = layout.read_chunk(&layout.chunk_key(&fence), &record)?;
+                    all.insert(fence, row);
+                }
+            }
+        }
+        Ok((recent, all.into_values().collect()))
+    }
+}
+
+fn read_records(layout: &Layout, snapshot: &Snapshot) -> Result<Vec<Row>, IndexError> {
+    let range = layout.whole_range();
+    let mut cursor = snapshot.cursor(CHUNKS, key_range(&range), Direction::Forward);
+    let mut chunks = Vec::new();
+    while let Some((key, value)) = cursor.next()? {
+        chunks.push(layout.read_chunk(key, value)?);
+    }
+    Ok(chunks)
+}
+
+/// The record of the chunk that begins at `fence`, if there is one.
+fn present(layout: &Layout, tree: &Tree, fence: &[u8]) -> Option<Vec<u8>> {
+    let chunk = tree.chunk_of(fence).filter(|chunk| chunk.fence == fence)?;
+    Some(layout.chunk_value(chunk.place, chunk.count, chunk.sums))
+}
+
+fn pack_key(layout: &Layout, number: u64) -> Vec<u8> {
+    let slot = u16::try_from(number % PACKS_MAX).unwrap_or(0);
+    [&layout.id.to_be_bytes()[..], &slot.to_be_bytes()].concat()
+}
+
+fn encode(number: u64, changed: &[Changed]) -> Vec<u8> {
+    let bytes = changed.iter().map(|(fence, record)| fence.len() + record.as_ref().map_or(0, Vec::len) + 4);
+    let mut pack = Vec::with_capacity(bytes.sum::<usize>() + 10);
+    write_varint(&mut pack, number);
+    for (fence, record) in changed {
+        for part in [fence.as_slice(), record.as_deref().unwrap_or_default()] {
+            write_varint(&mut pack, part.len() as u64);
+            pack.extend_from_slice(part);
+        }
+    }
+    pack
+}
+
+fn read_pack(layout: &Layout, snapshot: &Snapshot, number: u64) -> Result<Vec<Changed>, IndexError> {
+    let missing = || layout.damaged("a pack of chunk records is missing");
+    let pack = snapshot.get(STATE, &pack_key(layout, number))?.ok_or_else(missing)?;
+    let mut rest: &[u8] = &pack;
+    if read_varint(&mut rest) != Some(number) {
+        return Err(missing());
+    }
+    decode(rest).ok_or_else(|| layout.damaged("a pack of chunk records cannot be read"))
+}
+
+fn decode(mut rest: &[u8]) -> Option<Vec<Changed>> {
+    let mut changed = Vec::new();
+    while !rest.is_empty() {
+        let mut part = || {
+            let length = usize::try_from(read_varint(&mut rest)?).ok()?;
+            let (part, behind) = rest.split_at_checked(length)?;
+            rest = behind;
+            Some(part.to_vec())
+        };
+        let (fence, record) = (part()?, part()?);
+        changed.push((fence, Some(record).filter(|record| !record.is_empty())));
+    }
+    Some(changed)
+}
