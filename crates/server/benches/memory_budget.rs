@@ -163,7 +163,7 @@ fn read_all(server: &Server, discussion: &Discussion) {
         let page: Value = serde_json::from_str(connection.request("GET", &path, "")).unwrap();
         let rows = page["rows"].as_array().unwrap();
         let Some(last) = rows.last().filter(|_| rows.len() > 1) else { return };
-        from = last["id"].as_str().unwrap().to_owned();
+        last["id"].as_str().unwrap().clone_into(&mut from);
     }
 }
 
