@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use quick_cache::sync::Cache;
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
@@ -204,6 +204,14 @@ impl Databases {
     /// As [`Databases::get`], also for databases that are refused because of damaged files.
     pub(crate) fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
         self.get_any(name)
+    }
+
+    pub(crate) fn opened(&self) -> MutexGuard<'_, HashMap<String, Weak<Database>>> {
+        self.shared.open.lock()
+    }
+
+    pub(crate) fn idle(&self) -> &Cache<String, Arc<Database>> {
+        &self.shared.idle
     }
 
     pub(crate) fn announced(&self) -> &Announced {

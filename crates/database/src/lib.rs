@@ -28,6 +28,7 @@ mod inspect;
 mod keys;
 mod leaf;
 mod local;
+mod memory;
 mod names;
 mod properties;
 mod query;
@@ -61,6 +62,7 @@ pub use folder::members::{
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use inspect::{Inspection, RawRecord};
+pub use memory::{DatabaseActivity, DatabaseSpace};
 pub use properties::Properties;
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};

@@ -114,6 +114,16 @@ impl Views {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Memory of the trees of its open indexes, in bytes, about.
+    pub(crate) fn tree_bytes(&self) -> u64 {
+        self.indexes.lock().values().map(|index| index.index.reserved_bytes()).sum()
+    }
+
+    /// When one of its open indexes was last read, in seconds since 1970.
+    pub(crate) fn last_read_s(&self) -> i64 {
+        self.indexes.lock().values().map(|index| index.usage.last_read_s()).max().unwrap_or_default()
+    }
+
     /// Changes with every design document.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)

@@ -111,6 +111,13 @@ pub(crate) struct Compactions {
 }
 
 impl HttpState {
+    /// Memory that the bodies of requests hold just now, in bytes.
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        let free = self.body_budget.available_permits().saturating_mul(1024);
+        self.options.body_budget_bytes.saturating_sub(free) as u64
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {

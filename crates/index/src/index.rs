@@ -1,10 +1,11 @@
 //! An open index: the writer's side, and where readers come from.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_document::collation::COLLATION_VERSION;
-use scrinium_store::{Batch, Direction, Snapshot, Store};
+use scrinium_store::{Batch, Direction, Purpose, Reservation, Snapshot, Store};
 
 use crate::format::{CHUNKS, COLUMNS_MAX, ENTRIES, Layout, STATE, State, key_range, reached_in, remove_all};
 use crate::reader::Contents;
@@ -26,6 +27,9 @@ pub struct Index {
     pub(crate) writer: Mutex<Recent>,
     published: Mutex<Published>,
     pub(crate) reductions: Arc<Reductions>,
+    memory: Reservation,
+    /// Entries when the memory was counted.
+    counted: AtomicU64,
 }
 
 /// What readers see.
@@ -68,9 +72,15 @@ impl Index {
                 (Tree::build(&[], sums), State::default(), Recent::default())
             }
         };
-        let published = Mutex::new(Published { tree, state, frozen: None });
-        let reductions = Arc::default();
-        Ok(Self { store: store.clone(), layout, writer: Mutex::new(recent), published, reductions })
+        Ok(Self {
+            memory: store.reserve(Purpose::ViewTrees, tree.bytes() as u64),
+            counted: AtomicU64::new(state.entries),
+            store: store.clone(),
+            layout,
+            writer: Mutex::new(recent),
+            published: Mutex::new(Published { tree, state, frozen: None }),
+            reductions: Arc::default(),
+        })
     }
 
     /// The change number that index number `id` has reached as it is stored, whether it is open or not; `None` if there
@@ -123,12 +133,22 @@ impl Index {
 
     /// Shows readers the next state.
     pub(crate) fn publish(&self, tree: Tree, state: State) {
+        self.note_memory(&tree, state.entries);
         *self.published.lock() = Published { tree, state, frozen: None };
     }
 
     /// Goes on with the present state, after an error.
     pub(crate) fn unfreeze(&self) {
         self.published.lock().frozen = None;
+    }
+
+    /// The memory of a tree goes with its entries; it is counted again when they are an eighth more or less.
+    fn note_memory(&self, tree: &Tree, entries: u64) {
+        let counted = self.counted.load(Ordering::Relaxed);
+        if entries.abs_diff(counted) > counted / 8 {
+            self.counted.store(entries, Ordering::Relaxed);
+            self.memory.set(tree.bytes() as u64);
+        }
     }
 
     /// The index as it stands. Never waits for an update under way.
@@ -171,6 +191,12 @@ impl Index {
     pub fn debris(&self) -> u64 {
         let tree = self.published.lock().tree.clone();
         tree.debris()
+    }
+
+    /// Memory of the tree in bytes, as it is taken from the store's budget: about an eighth more or less.
+    #[must_use]
+    pub fn reserved_bytes(&self) -> u64 {
+        self.memory.bytes()
     }
 
     /// Memory of the tree in bytes; counted node by node, so not for every request.

@@ -20,6 +20,7 @@ use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
 use crate::fixup::{Fixups, show_aside};
 use crate::messages::{self, MessageLevel};
+use crate::storage::pool_threads;
 use crate::{Shutdown, compaction, tls};
 
 /// Tasks of the runtime that did not end with their ports get this long.
@@ -219,6 +220,10 @@ impl ServerParts for Ground {
         &self.configuration
     }
 
+    fn databases(&self) -> Option<Databases> {
+        self.open_databases().ok().map(|(_, databases)| databases)
+    }
+
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
         let (_, databases) = self.open_databases()?;
         let names = databases_for(&databases, order)?;
@@ -314,7 +319,7 @@ fn runtime(network_threads: usize) -> std::io::Result<Runtime> {
 
 fn worker_options(settings: &Settings) -> WorkerOptions {
     WorkerOptions {
-        threads: settings.server.pool_tasks,
+        threads: pool_threads(settings),
         admitted: settings.server.max_concurrent_transactions,
         waiting: settings.server.max_waiting_transactions,
         wait: settings.server.admission_timeout,
@@ -325,7 +330,7 @@ fn worker_options(settings: &Settings) -> WorkerOptions {
 fn follow_changes(configuration: &RunningConfiguration, workers: &WorkerPool, level: Option<MessageLevel>) {
     let pool = workers.clone();
     configuration.on_change("server.pool_tasks", move |settings| {
-        pool.set_threads(settings.server.pool_tasks);
+        pool.set_threads(pool_threads(settings));
         Ok(())
     });
     let pool = workers.clone();

@@ -4,6 +4,7 @@
 //! opened on it.
 
 mod administration;
+mod allocators;
 mod backup;
 pub mod cli;
 pub mod client;

@@ -8,7 +8,7 @@ use crate::cli::{
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{demo, fixup_command, inspect_command, lab_command, log_command, mail_import};
+use crate::{allocators, demo, fixup_command, inspect_command, lab_command, log_command, mail_import};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,7 @@ pub struct Scrinium;
 
 impl Program for Scrinium {
     fn serve(&self, configuration: Configuration, terminal: &Terminal) -> Result<(), Failure> {
+        allocators::settle();
         Ground::run(configuration, terminal, |ground| async move {
             let running = Running::start(&ground, terminal)?;
             ground.shutdown().wait().await;

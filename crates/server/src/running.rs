@@ -6,6 +6,7 @@ use std::sync::Arc;
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
 use scrinium_http::{HttpOptions, HttpState, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
+use scrinium_store::Purpose;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -17,7 +18,7 @@ use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::people::People;
 use crate::storage::Storage;
-use crate::upkeep;
+use crate::upkeep::{self, Bodies};
 
 /// A server that answers.
 pub(crate) struct Running {
@@ -32,7 +33,7 @@ impl Running {
     pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
         let settings = ground.settings();
         let storage = Storage::open(&settings, ground.statistics())?;
-        storage.follow(ground.configuration());
+        storage.follow(ground.configuration(), ground.workers());
         storage.databases.set_tasks(ground.tasks());
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
         storage.databases.set_guard(Arc::new(OwnDatabases));
@@ -61,6 +62,7 @@ impl Running {
                 node_name: format!("scrinium@{}", ground.name()),
             },
         });
+        let bodies = Bodies { state: state.clone(), memory: storage.store.reserve(Purpose::Requests, 0) };
         let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
         let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
         ground.listening(if settings.http.tls { "https" } else { "http" }, plain);
@@ -68,7 +70,7 @@ impl Running {
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
-        let upkeep = upkeep::run(storage.databases.clone(), Arc::clone(ground));
+        let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
         Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), port })
     }
 

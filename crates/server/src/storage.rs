@@ -4,6 +4,7 @@ use scrinium_backup::RESTORING;
 use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
 use scrinium_store::{LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
+use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;
 use crate::cli::Failure;
@@ -55,10 +56,15 @@ impl Storage {
     }
 
     /// Has keys that are set while running take effect.
-    pub(crate) fn follow(&self, configuration: &RunningConfiguration) {
-        let store = self.store.clone();
+    pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
+        let (store, workers) = (self.store.clone(), workers.clone());
         configuration.on_change("memory.budget", move |settings| {
-            store.set_budget(budget_bytes(settings));
+            workers.set_threads(pool_threads(settings));
+            store.set_budget(budget_bytes(settings)).map_err(|error| error.to_string())
+        });
+        let store = self.store.clone();
+        configuration.on_change("file_cache.sync_report", move |settings| {
+            store.report_syncs_above(settings.file_cache.sync_report);
             Ok(())
         });
         let store = self.store.clone();
@@ -130,6 +136,14 @@ fn make_own_archive(settings: &Settings) -> Result<(), String> {
     ))
 }
 
+/// Threads for work on databases. Each of them holds some memory for what it did last, beside the budget.
+pub(crate) fn pool_threads(settings: &Settings) -> usize {
+    const BUDGET_OF_ONE: u64 = 8 << 20;
+    const MIN: usize = 4;
+    let by_memory = usize::try_from(budget_bytes(settings) / BUDGET_OF_ONE).unwrap_or(usize::MAX);
+    settings.server.pool_tasks.min(by_memory.max(MIN))
+}
+
 fn budget_bytes(settings: &Settings) -> u64 {
     match settings.memory.budget {
         Share::Bytes(bytes) => bytes,
@@ -165,6 +179,9 @@ pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     options.direct_io = settings.log.direct_io;
     options.log_archive =
         archive_dir(settings).map(|dir| LogArchive { dir, every: settings.log.archive_every });
+    options.direct_reads = settings.file_cache.mode == "direct";
+    options.direct_reads_above_bytes = settings.file_cache.threshold;
+    options.report_syncs_above = settings.file_cache.sync_report;
     options
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_database::{DatabaseError, Databases};
+use scrinium_http::HttpState;
 use scrinium_statistics::{Counter, Tasks};
+use scrinium_store::Reservation;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
@@ -30,9 +32,14 @@ const COMPACT_LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// How often garbage is added up for the statistics.
 const GARBAGE_EVERY: Duration = Duration::from_secs(3600);
+/// The bodies of requests, and the memory that they take from the databases' budget.
+pub(crate) struct Bodies {
+    pub(crate) state: HttpState,
+    pub(crate) memory: Reservation,
+}
 
 /// Runs until the server stops.
-pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
+pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground>) {
     let shutdown = ground.shutdown().clone();
     let discarded = ground.statistics().counter("View.Discarded");
     let mut update = tokio::time::interval(UPDATE_EVERY);
@@ -48,12 +55,16 @@ pub(crate) async fn run(databases: Databases, ground: Arc<Ground>) {
         tokio::select! {
             () = shutdown.wait() => return,
             _ = update.tick() => {
+                bodies.memory.set(bodies.state.body_bytes());
                 if databases.has_announced() {
-                    let room = updates.room();
+                    let (databases, room) = (databases.clone(), updates.room());
                     let announced = tokio::task::spawn_blocking(move || databases.take_announced(room)).await;
                     updates.take_up(announced.unwrap_or_default());
                 }
                 updates.begin();
+                if databases.holds_too_many_trees() {
+                    release(databases).await;
+                }
             }
             Some(ended) = updates.ended() => {
                 report(ended);
@@ -93,6 +104,12 @@ fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
         Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),
         Err(error) => tracing::error!(%error, "upkeep failed"),
     }
+}
+
+/// Closes databases that nobody uses, so that the trees of their indexes give back memory.
+async fn release(databases: Databases) {
+    let done = tokio::task::spawn_blocking(move || Ok(databases.release_view_trees())).await;
+    report(done.map(|done| done.map(|count| tracing::debug!(count, "closed databases that nobody uses"))));
 }
 
 /// Discards the indexes of views that nobody reads.

@@ -73,6 +73,10 @@ impl ServerParts for Parts {
         Ok(Reply { text: database.unwrap_or_default().to_owned(), data: json!({}) })
     }
 
+    fn databases(&self) -> Option<scrinium_database::Databases> {
+        None
+    }
+
     fn update_views(&self, order: &UpdateViews) -> Result<usize, String> {
         let UpdateViews { database, view, rebuild } = order;
         match database.as_str() {
@@ -361,7 +365,9 @@ fn show_and_set_configuration() {
         "\
 server.pool_tasks = 200    (set config)
   Jobs on databases that run at once, each on a thread of its own. More than the
-  processors and disks can serve only makes each wait longer.
+  processors and disks can serve only makes each wait longer. With a small `memory.budget`
+  there are fewer, one for each 8 MB of it, and no fewer than 4, since each thread holds
+  memory of its own.
   takes        a whole number, 1 to 10000
   default      100
   Domino       SERVER_POOL_TASKS
@@ -426,4 +432,17 @@ proptest! {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
     }
+}
+
+#[test]
+fn show_memory() {
+    let (console, _, parts) = console();
+    parts.statistics.gauge("Database.BufferPool.Maximum.Megabytes", || 64.0);
+    parts.statistics.gauge("Database.BufferPool.ByPurpose.ViewTrees", || 16_777_216.0);
+    let reply = console.execute("sh mem").unwrap();
+    let trees = reply.text.lines().find(|line| line.starts_with("ViewTrees")).unwrap();
+    assert_eq!(trees.split_whitespace().skip(1).take(2).collect::<Vec<_>>(), ["16.0", "25.0"]);
+    assert_eq!(reply.data["by_purpose_bytes"]["ViewTrees"], 16_777_216.0);
+    // The databases of this console are not open.
+    assert!(text("show databases").starts_with("error: the databases are not open"));
 }

@@ -1,45 +1,79 @@
-//! The memory budget: one block cache, to which memtables are charged.
+//! The memory budget: one block cache, to which memtables and the building of files are charged, and which is smaller by
+//! what is reserved for other purposes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rocksdb::{Cache, WriteBufferManager};
+use parking_lot::Mutex;
+use rocksdb::{Cache, LruCacheOptions, WriteBufferManager};
 
 use crate::memory;
+use crate::purpose::{Purpose, Reserved};
+
+const MEGABYTE: u64 = 1 << 20;
 
 /// A smaller budget would hold hardly more than memtables.
-const MIN_BYTES: u64 = 16 << 20;
+const MIN_BYTES: u64 = 16 * MEGABYTE;
 
 /// Memtables take at most a quarter of the budget, and never more than this: larger ones make flushes
 /// rarer but each commit slower, as the sorted lists outgrow the processor's caches.
-const MAX_MEMTABLE_BYTES: u64 = 512 << 20;
+const MAX_MEMTABLE_BYTES: u64 = 512 * MEGABYTE;
 
-/// What blocks, memtables and iterators may use together.
+/// Blocks and memtables keep so many eighths of the budget, whatever is reserved.
+const KEPT_EIGHTHS: u64 = 3;
+
+/// The cache's capacity is changed when what is reserved has changed by so much.
+const STEP_BYTES: u64 = MEGABYTE / 2;
+
+/// Files are built, and read one after the other, in pieces of this part of the budget, and of at most so much.
+const PIECE_PART: u64 = 16;
+const MAX_PIECE_BYTES: u64 = 64 * MEGABYTE;
+
+/// Each shard of the cache has a lock of its own, and a share of this much or more.
+const SHARD_BYTES: u64 = 4 * MEGABYTE;
+const MAX_SHARD_BITS: u32 = 6;
+
+/// What the store may use in memory.
 pub(crate) struct Budget {
     cache: Cache,
     memtables: WriteBufferManager,
     bytes: AtomicU64,
     peak_bytes: AtomicU64,
+    reserved: Reserved,
+    /// What the cache's capacity was made smaller by.
+    taken_bytes: Mutex<u64>,
 }
 
 impl Budget {
     /// A budget of `bytes`, or of a quarter of the memory there is.
     pub(crate) fn new(bytes: Option<u64>) -> Self {
         let bytes = bytes.unwrap_or_else(|| memory::available_bytes() / 4).max(MIN_BYTES);
-        let cache = Cache::new_hyper_clock_cache(to_usize(bytes), 0);
+        // Half of this cache is for what was read more than once, which a scan of anything cannot push out; and it gives
+        // back at once what it has too much. RocksDB's other cache does neither.
+        let mut options = LruCacheOptions::default();
+        options.set_capacity(to_usize(bytes));
+        options.set_num_shard_bits(shard_bits(bytes));
+        let cache = Cache::new_lru_cache_opts(&options);
         let memtables = WriteBufferManager::new_write_buffer_manager_with_cache(
             to_usize(memtable_share(bytes)),
             false,
             cache.clone(),
         );
-        Self { cache, memtables, bytes: AtomicU64::new(bytes), peak_bytes: AtomicU64::new(0) }
+        Self {
+            cache,
+            memtables,
+            bytes: AtomicU64::new(bytes),
+            peak_bytes: AtomicU64::new(0),
+            reserved: Reserved::default(),
+            taken_bytes: Mutex::new(0),
+        }
     }
 
     /// Grows or shrinks the budget. Shrinking evicts blocks at once and flushes memtables at the next write.
     pub(crate) fn set(&self, bytes: u64) {
         let bytes = bytes.max(MIN_BYTES);
-        self.cache.clone().set_capacity(to_usize(bytes));
         self.memtables.set_buffer_size(to_usize(memtable_share(bytes)));
         self.bytes.store(bytes, Ordering::Relaxed);
+        self.fit(&mut self.taken_bytes.lock());
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -54,9 +88,9 @@ impl Budget {
         &self.memtables
     }
 
-    /// Bytes in use, memtables included. Remembers the most that it has seen.
+    /// Bytes in use. Remembers the most that it has seen.
     pub(crate) fn used_bytes(&self) -> u64 {
-        let used = self.cache.get_usage() as u64;
+        let used = self.cache_bytes() + self.reserved.total();
         self.peak_bytes.fetch_max(used, Ordering::Relaxed);
         used
     }
@@ -67,13 +101,62 @@ impl Budget {
         self.peak_bytes.load(Ordering::Relaxed)
     }
 
+    /// Blocks, memtables and files that are built.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.cache.get_usage() as u64
+    }
+
     pub(crate) fn memtable_bytes(&self) -> u64 {
         self.memtables.get_usage() as u64
+    }
+
+    pub(crate) fn reserved_for(&self, purpose: Purpose) -> u64 {
+        self.reserved.of(purpose)
+    }
+
+    /// Reserves `new` bytes where there were `old` ones.
+    pub(crate) fn reserve(&self, purpose: Purpose, old: u64, new: u64) {
+        self.reserved.replace(purpose, old, new);
+        // Somebody who has the lock looks at the total after this, or else the next one does.
+        if let Some(mut taken) = self.taken_bytes.try_lock()
+            && self.reserved.total().abs_diff(*taken) >= STEP_BYTES
+        {
+            self.fit(&mut taken);
+        }
+    }
+
+    /// Lets the cache have what is not reserved.
+    pub(crate) fn fit_reserved(&self) {
+        self.fit(&mut self.taken_bytes.lock());
+    }
+
+    fn fit(&self, taken: &mut u64) {
+        *taken = self.reserved.total();
+        let bytes = self.bytes();
+        let capacity = bytes.saturating_sub(*taken).max(bytes / 8 * KEPT_EIGHTHS);
+        self.cache.clone().set_capacity(to_usize(capacity));
+    }
+
+    /// What a compaction or a long scan reads at once, of each file that it is in.
+    pub(crate) fn read_ahead_bytes(&self) -> usize {
+        const MAX: u64 = 2 << 20;
+        const MIN: u64 = 256 << 10;
+        to_usize((self.bytes() / 128).clamp(MIN, MAX))
+    }
+
+    /// How much of a sorted file is held in memory while it is made: its dictionary is learned from it.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        (self.bytes() / PIECE_PART).min(MAX_PIECE_BYTES)
     }
 }
 
 fn memtable_share(bytes: u64) -> u64 {
     (bytes / 4).min(MAX_MEMTABLE_BYTES)
+}
+
+fn shard_bits(bytes: u64) -> i32 {
+    let bits = (bytes / SHARD_BYTES).max(1).ilog2().min(MAX_SHARD_BITS);
+    i32::try_from(bits).unwrap_or_default()
 }
 
 fn to_usize(bytes: u64) -> usize {

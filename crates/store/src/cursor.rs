@@ -2,8 +2,9 @@
 
 use rocksdb::{DB, DBRawIteratorWithThreadMode};
 
+use crate::account::Reading;
 use crate::tree::Tree;
-use crate::{Direction, StoreError};
+use crate::{Direction, Reservation, StoreError};
 
 /// A key and its value.
 pub type Entry<'a> = (&'a [u8], &'a [u8]);
@@ -16,6 +17,9 @@ pub struct Cursor<'snapshot> {
     iterator: DBRawIteratorWithThreadMode<'snapshot, DB>,
     direction: Direction,
     place: Place,
+    reading: Reading<'snapshot>,
+    /// What it reads ahead.
+    _memory: Option<Reservation>,
 }
 
 /// Where the cursor is.
@@ -38,9 +42,11 @@ impl<'snapshot> Cursor<'snapshot> {
         iterator: DBRawIteratorWithThreadMode<'snapshot, DB>,
         is_empty: bool,
         direction: Direction,
+        reading: Reading<'snapshot>,
+        memory: Option<Reservation>,
     ) -> Self {
         let place = if is_empty { Place::Nowhere } else { Place::Start };
-        Self { tree, iterator, direction, place }
+        Self { tree, iterator, direction, place, reading, _memory: memory }
     }
 
     /// Jumps so that the next key given out is `key`, or the nearest one after it in the cursor's
@@ -73,6 +79,7 @@ impl<'snapshot> Cursor<'snapshot> {
         }
         if self.iterator.valid() {
             self.place = Place::At;
+            self.reading.count();
             return Ok(self.iterator.item());
         }
         self.place = Place::End;

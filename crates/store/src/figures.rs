@@ -6,38 +6,40 @@ use rocksdb::{properties, statistics::Ticker};
 use scrinium_statistics::Registry;
 
 use crate::keeper::Core;
+use crate::pool;
 use crate::tree::Tree;
 
-const MEGABYTE: f64 = 1_048_576.0;
+/// Statistics of a tree, whose names begin with the same words.
+pub(crate) struct Gauges<'a> {
+    statistics: &'a Registry,
+    tree: &'a Weak<Tree>,
+    prefix: &'a str,
+}
+
+impl Gauges<'_> {
+    pub(crate) fn add(&self, name: &str, read: impl Fn(&Tree) -> f64 + Send + Sync + 'static) {
+        let tree = Weak::clone(self.tree);
+        let read = move || tree.upgrade().map_or(0.0, |tree| read(&tree));
+        self.statistics.gauge(&format!("{}{name}", self.prefix), read);
+    }
+}
 
 /// Registers everything that can be asked of an open store. Once it is closed, all of it reads 0.
 pub(crate) fn register(core: &Arc<Core>, statistics: &Registry) {
     let tree = Arc::downgrade(&core.tree);
-    let gauge = |name: &str, read: fn(&Tree) -> f64| {
-        let tree: Weak<Tree> = Weak::clone(&tree);
-        statistics.gauge(name, move || tree.upgrade().map_or(0.0, |tree| read(&tree)));
-    };
-    gauge("Database.BufferPool.Maximum.Megabytes", |tree| float(tree.budget.bytes()) / MEGABYTE);
-    gauge("Database.BufferPool.Used", |tree| float(tree.budget.used_bytes()));
-    gauge("Database.BufferPool.Peak", |tree| float(tree.budget.peak_bytes()));
-    gauge("Database.BufferPool.Memtables", |tree| float(tree.budget.memtable_bytes()));
-    gauge("Database.BufferPool.Pinned", |tree| float(tree.budget.cache().get_pinned_usage() as u64));
-    gauge("Database.BufferPool.Hits", |tree| ticker(tree, Ticker::BlockCacheHit));
-    gauge("Database.BufferPool.Misses", |tree| ticker(tree, Ticker::BlockCacheMiss));
-    gauge("Database.BufferPool.PerCentReadsInBuffer", |tree| {
-        let (hits, misses) = (ticker(tree, Ticker::BlockCacheHit), ticker(tree, Ticker::BlockCacheMiss));
-        if hits + misses > 0.0 { 100.0 * hits / (hits + misses) } else { 0.0 }
-    });
-    gauge("Database.WriteStalls.Microseconds", |tree| ticker(tree, Ticker::StallMicros));
-    gauge("Database.WriteStalls.Stopped", |tree| property(tree, properties::IS_WRITE_STOPPED));
-    gauge("Database.Flush.Bytes", |tree| ticker(tree, Ticker::FlushWriteBytes));
-    gauge("Database.Compact.BytesRead", |tree| ticker(tree, Ticker::CompactReadBytes));
-    gauge("Database.Compact.BytesWritten", |tree| ticker(tree, Ticker::CompactWriteBytes));
-    gauge("Database.Compact.BytesPending", |tree| {
-        property(tree, properties::ESTIMATE_PENDING_COMPACTION_BYTES)
-    });
-    gauge("Database.BackgroundErrors", |tree| property(tree, properties::BACKGROUND_ERRORS));
-    gauge("Database.Snapshots", |tree| property(tree, properties::NUM_SNAPSHOTS));
+    pool::register(&Gauges { statistics, tree: &tree, prefix: "Database.BufferPool." });
+    let all = Gauges { statistics, tree: &tree, prefix: "Database." };
+    let gauge = |name: &str, read: fn(&Tree) -> f64| all.add(name, read);
+    gauge("WriteStalls.Microseconds", |tree| ticker(tree, Ticker::StallMicros));
+    gauge("WriteStalls.Stopped", |tree| property(tree, properties::IS_WRITE_STOPPED));
+    gauge("Flush.Bytes", |tree| ticker(tree, Ticker::FlushWriteBytes));
+    gauge("Compact.BytesRead", |tree| ticker(tree, Ticker::CompactReadBytes));
+    gauge("Compact.BytesWritten", |tree| ticker(tree, Ticker::CompactWriteBytes));
+    gauge("Compact.BytesPending", |tree| property(tree, properties::ESTIMATE_PENDING_COMPACTION_BYTES));
+    let cache = Gauges { statistics, tree: &tree, prefix: "FileCache." };
+    cache.add("Direct", |tree| f64::from(u8::from(tree.direct.reads)));
+    gauge("BackgroundErrors", |tree| property(tree, properties::BACKGROUND_ERRORS));
+    gauge("Snapshots", |tree| property(tree, properties::NUM_SNAPSHOTS));
 
     core.archiving.register(statistics);
     register_log(core, statistics);
@@ -64,7 +66,7 @@ fn register_log(core: &Arc<Core>, statistics: &Registry) {
     gauge("Log.Restart.Seconds", |core| core.redo.restart.elapsed.as_secs_f64());
 }
 
-fn ticker(tree: &Tree, ticker: Ticker) -> f64 {
+pub(crate) fn ticker(tree: &Tree, ticker: Ticker) -> f64 {
     float(tree.statistics().get_ticker_count(ticker))
 }
 
@@ -73,6 +75,6 @@ fn property(tree: &Tree, name: &rocksdb::properties::PropName) -> f64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a statistic needs no more than 53 bits")]
-fn float(value: u64) -> f64 {
+pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }

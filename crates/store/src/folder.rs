@@ -121,6 +121,12 @@ impl Folder {
         opened.is_ok()
     }
 
+    /// Bytes of the tree's files; 0 for a new store.
+    pub(crate) fn tree_bytes(&self) -> u64 {
+        let Ok(files) = fs::read_dir(&self.tree) else { return 0 };
+        files.flatten().filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+    }
+
     /// Bytes that an unprivileged process may still write to the file system of the folder.
     pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
         let found = rustix::fs::statvfs(&self.dir)

@@ -10,9 +10,6 @@ use rocksdb::{ErrorKind, IngestExternalFileOptions, Options, SstFileWriter};
 use crate::tree::Tree;
 use crate::{Family, StoreError, tuning};
 
-/// A file is closed when it has this size, so that later compactions can take one at a time.
-const FILE_BYTES: u64 = 64 << 20;
-
 /// A folder of its own for one call, gone when this is dropped.
 struct Workplace(PathBuf);
 
@@ -53,6 +50,10 @@ impl SortedFiles {
         let workplace = Workplace::make(&tree.folder.ingest)?;
         let mut this = Self { family, workplace, files: Vec::new(), entries: 0 };
         let options = tuning::family_options(Some(family), &tree.budget);
+        // A file is held in memory until it is closed, since its dictionary is learned from all of it. Closed at this
+        // size, files also can be compacted one at a time.
+        let file_bytes = tree.budget.piece_bytes();
+        let mut held_bytes = 0;
         let mut writer: Option<SstFileWriter<'_>> = None;
         let mut last: Option<Vec<u8>> = None;
         for (key, value) in sorted {
@@ -65,9 +66,11 @@ impl SortedFiles {
             };
             open.put(&key, &value).map_err(failed)?;
             this.entries += 1;
+            held_bytes += (key.len() + value.len()) as u64;
             last = Some(key);
-            if open.file_size() >= FILE_BYTES {
+            if held_bytes >= file_bytes {
                 open.finish().map_err(failed)?;
+                held_bytes = 0;
             } else {
                 writer = Some(open);
             }

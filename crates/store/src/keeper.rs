@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use rocksdb::properties;
 use scrinium_log::{Committer, LogError, Sequence};
 
 use crate::archiving::Archiving;
@@ -13,7 +14,7 @@ use crate::health::Health;
 use crate::progress::Progress;
 use crate::redo::Redo;
 use crate::tree::Tree;
-use crate::{LogStyle, StoreError};
+use crate::{LogStyle, Purpose, Reservation, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -32,6 +33,7 @@ pub(crate) struct Core {
     pub(crate) checkpoints: scrinium_statistics::Counter,
     /// Held while a checkpoint is made, so that two do not run side by side.
     checkpoint: Mutex<()>,
+    open_files: Reservation,
     /// The last checkpoint failed, and that was said.
     stuck: AtomicBool,
     /// The log has failed, and what was acknowledged was brought into the tree's files.
@@ -48,6 +50,7 @@ impl Core {
         (redo, bell): (Arc<Redo>, Arc<Bell>),
         checkpoints: scrinium_statistics::Counter,
     ) -> Self {
+        let open_files = Reservation::new(&tree.budget, Purpose::OpenFiles, 0);
         Self {
             tree,
             health,
@@ -59,6 +62,7 @@ impl Core {
             bell,
             checkpoints,
             checkpoint: Mutex::new(()),
+            open_files,
             stuck: AtomicBool::new(false),
             rescued: AtomicBool::new(false),
         }
@@ -116,10 +120,17 @@ impl Core {
         }
     }
 
+    /// Has blocks make room for what RocksDB holds beside its cache, and remembers the most that was used.
+    fn note_memory(&self) {
+        self.open_files.set(self.tree.sum_of(properties::ESTIMATE_TABLE_READERS_MEM));
+        self.tree.budget.fit_reserved();
+        self.tree.budget.used_bytes();
+    }
+
     fn look(&self) {
         self.look_at_archive();
         self.health.measure(&self.tree);
-        self.tree.budget.used_bytes();
+        self.note_memory();
         self.rescue();
         let checkpointed = self.release_flushed().and_then(|()| {
             if self.progress.unflushed_bytes() < self.redo.limit_bytes() {

@@ -8,6 +8,7 @@
 //!
 //! It knows nothing of documents, and no other crate knows that there is a RocksDB.
 
+mod account;
 mod applier;
 mod archiving;
 mod backup;
@@ -27,7 +28,9 @@ mod keeper;
 mod manifest;
 mod memory;
 mod options;
+mod pool;
 mod progress;
+mod purpose;
 mod raw;
 mod redo;
 mod rewrite;
@@ -37,10 +40,12 @@ mod slice;
 mod snapshot;
 mod store;
 mod style;
+mod syncs;
 mod tolerant;
 mod tree;
 mod tuning;
 
+pub use account::Usage;
 pub use backup::BackupPoint;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;
@@ -52,6 +57,7 @@ pub use family::Family;
 pub use ingest::SortedFiles;
 pub use memory::available_bytes;
 pub use options::{Direction, KeyRange, LogArchive, MAX_BATCH_BYTES, ScanOptions, StoreOptions, prefix_end};
+pub use purpose::{Purpose, Reservation};
 pub use raw::RawStore;
 pub use rewrite::Rewritten;
 pub use roll_forward::{Reached, roll_forward};

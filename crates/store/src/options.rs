@@ -14,7 +14,7 @@ pub struct StoreOptions {
     pub dir: PathBuf,
     /// The folder of the transaction log, best on a device of its own. `None` is `log` within `dir`.
     pub log_dir: Option<PathBuf>,
-    /// Memory for blocks, memtables and iterators together. `None` is a quarter of what the machine or
+    /// Memory for blocks, memtables and all that is reserved, together. `None` is a quarter of what the machine or
     /// its container has.
     pub budget_bytes: Option<u64>,
     /// Whether commits go into the log. Another style at the next opening keeps all data.
@@ -41,6 +41,12 @@ pub struct StoreOptions {
     /// Off, a crash of the machine loses what was acknowledged. For measuring what syncs cost.
     #[doc(hidden)]
     pub sync: bool,
+    /// Whether the tree's files are also read past it.
+    pub direct_reads: bool,
+    /// They are, too, if they take more than so many bytes when the store is opened; 0: however many.
+    pub direct_reads_above_bytes: u64,
+    /// A sync of the log that takes so long or longer is reported; zero: none is.
+    pub report_syncs_above: Duration,
     /// Where files of the log are copied before they are used again, if anywhere.
     pub log_archive: Option<LogArchive>,
 }
@@ -74,6 +80,9 @@ impl StoreOptions {
             direct_io: true,
             log_archive: None,
             sync: true,
+            direct_reads: false,
+            direct_reads_above_bytes: 0,
+            report_syncs_above: Duration::ZERO,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rocksdb::{ColumnFamilyDescriptor, DB};
 
 use crate::budget::Budget;
-use crate::tree::{OWN_FAMILY, read_options};
+use crate::tree::{Direct, OWN_FAMILY, read_options};
 use crate::{Family, StoreError, tuning};
 
 /// Memory for blocks while looking.
@@ -25,7 +25,7 @@ impl RawStore {
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let budget = Budget::new(Some(BUDGET_BYTES));
         let failed = |error| StoreError::tree("look into", dir, &error);
-        let mut options = tuning::tree_options(&budget, false).map_err(failed)?;
+        let mut options = tuning::tree_options(&budget, Direct::NOTHING).map_err(failed)?;
         options.create_if_missing(false);
         options.create_missing_column_families(false);
         options.set_paranoid_checks(false);

@@ -17,7 +17,7 @@ use scrinium_statistics::Registry;
 
 use crate::budget::Budget;
 use crate::folder::Folder;
-use crate::tree::{OWN_FAMILY, POSITION_KEY};
+use crate::tree::{Direct, OWN_FAMILY, POSITION_KEY};
 use crate::{Family, Gap, KeyRange, Step, Store, StoreError, StoreOptions, damage, tuning};
 
 const REWRITTEN: &str = "tree.rewritten";
@@ -100,7 +100,7 @@ fn copy(
 ) -> Result<(), StoreError> {
     let error = |error: &rocksdb::Error| StoreError::tree("write anew", &options.dir, error);
     let budget = Budget::new(options.budget_bytes);
-    let tree_options = tuning::tree_options(&budget, false).map_err(|found| error(&found))?;
+    let tree_options = tuning::tree_options(&budget, Direct::NOTHING).map_err(|found| error(&found))?;
     let families = std::iter::once((OWN_FAMILY, None))
         .chain(Family::ALL.into_iter().map(|family| (family.name(), Some(family))))
         .map(|(name, family)| ColumnFamilyDescriptor::new(name, tuning::family_options(family, &budget)));

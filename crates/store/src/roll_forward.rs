@@ -1,12 +1,13 @@
 //! Making a store of the files of a backup: the log's archive is applied to them, and a new log is begun.
 
 use scrinium_log::{ArchivedGroup, Log, LogError, Sequence};
+use std::sync::Arc;
 
 use crate::applier::REPLAY_BYTES;
 use crate::budget::Budget;
 use crate::folder::Folder;
 use crate::store::log_options;
-use crate::tree::Tree;
+use crate::tree::{Direct, Tree};
 use crate::{StoreError, StoreOptions};
 
 /// Where a store that was rolled forward has come.
@@ -38,7 +39,8 @@ pub fn roll_forward(
     let mut log_options = log_options(&options, &folder);
     log_options.archive_dir = None;
     let memtable_bytes = options.log_favor.memtable_bytes();
-    let tree = Tree::open(folder, Budget::new(options.budget_bytes), options.direct_io, memtable_bytes)?;
+    let (budget, direct) = (Arc::new(Budget::new(options.budget_bytes)), Direct::of(&options, &folder));
+    let tree = Tree::open(folder, budget, direct, memtable_bytes)?;
     let reached = apply(&tree, groups, last)?;
     tree.flush()?;
     log_options.first = Sequence(reached.sequence.saturating_add(1));

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use scrinium_log::{Log, LogError, Missing, Record, Sequence, Survey, Surveyed};
@@ -12,7 +13,7 @@ use crate::budget::Budget;
 use crate::folder::{Folder, LogMark};
 use crate::progress::Progress;
 use crate::store::log_options;
-use crate::tree::Tree;
+use crate::tree::{Direct, Tree};
 use crate::{StoreError, StoreOptions};
 
 /// Where nobody can say how many records there were, the new log goes on after so many numbers, lest one stand for
@@ -126,8 +127,8 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
 
 fn open(options: &StoreOptions) -> Result<(LogMark, Tree), StoreError> {
     let (folder, mark) = Folder::open_without_log(options)?;
-    let budget = Budget::new(options.budget_bytes);
-    let tree = Tree::open(folder, budget, options.direct_io, options.log_favor.memtable_bytes())?;
+    let (budget, direct) = (Arc::new(Budget::new(options.budget_bytes)), Direct::of(options, &folder));
+    let tree = Tree::open(folder, budget, direct, options.log_favor.memtable_bytes())?;
     Ok((mark, tree))
 }
 

@@ -89,7 +89,8 @@ pub(crate) fn get(
     key: &[u8],
 ) -> Result<Option<Slice>, StoreError> {
     let cell = OneCell::try_new(Arc::clone(tree), |tree| {
-        let found = tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
+        let get = || tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
+        let found = tree.accounts.of(family, key).reading(1, get);
         found.map_err(|error| Missing::Failed(tree.error("read", &error)))?.ok_or(Missing::Absent)
     });
     match cell {
@@ -106,7 +107,8 @@ pub(crate) fn contains(
     family: Family,
     key: &[u8],
 ) -> Result<bool, StoreError> {
-    let found = tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
+    let get = || tree.db().get_pinned_cf_opt(tree.family(family), key, reads);
+    let found = tree.accounts.of(family, key).reading(1, get);
     Ok(found.map_err(|error| tree.error("read", &error))?.is_some())
 }
 
@@ -118,7 +120,10 @@ pub(crate) fn multi_get<K: AsRef<[u8]>>(
     keys: &[K],
 ) -> Result<Vec<Option<Slice>>, StoreError> {
     let cell = ManyCell::try_new(Arc::clone(tree), |tree| {
-        let found = tree.db().batched_multi_get_cf_opt(tree.family(family), keys, false, reads);
+        // Whoever reads several keys at once is one user of the store.
+        let first = keys.first().map(AsRef::as_ref).unwrap_or_default();
+        let get = || tree.db().batched_multi_get_cf_opt(tree.family(family), keys, false, reads);
+        let found = tree.accounts.of(family, first).reading(keys.len(), get);
         found.into_iter().map(|one| one.map_err(|error| tree.error("read", &error))).collect()
     })?;
     let cell = Arc::new(cell);

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use rocksdb::ReadOptions;
 use self_cell::self_cell;
 
+use crate::account::Reading;
 use crate::tree::{Tree, read_options};
-use crate::{Cursor, Direction, Family, KeyRange, ScanOptions, Slice, StoreError, slice};
+use crate::{
+    Cursor, Direction, Family, KeyRange, Purpose, Reservation, ScanOptions, Slice, StoreError, slice,
+};
 
 struct View<'a> {
     snapshot: rocksdb::Snapshot<'a>,
@@ -85,10 +88,14 @@ impl Snapshot {
         if let Some(to) = range.to {
             reads.set_iterate_upper_bound(to);
         }
-        reads.set_readahead_size(options.read_ahead_bytes);
+        let read_ahead_bytes = options.read_ahead_bytes.min(tree.budget.read_ahead_bytes());
+        reads.set_readahead_size(read_ahead_bytes);
         reads.fill_cache(options.fill_cache);
         let iterator = self.cell.borrow_dependent().snapshot.raw_iterator_cf_opt(tree.family(family), reads);
-        Cursor::new(tree, iterator, range.is_empty(), options.direction)
+        let reading = Reading::new(tree.accounts.of(family, range.from));
+        let memory = (read_ahead_bytes > 0)
+            .then(|| Reservation::new(&tree.budget, Purpose::Scans, read_ahead_bytes as u64));
+        Cursor::new(tree, iterator, range.is_empty(), options.direction, reading, memory)
     }
 }
 

@@ -21,9 +21,11 @@ use crate::keeper::{Bell, Core, Keeper};
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::redo::Redo;
-use crate::tree::Tree;
+use crate::syncs::{Syncs, WatchedSystem};
+use crate::tree::{Direct, Tree};
 use crate::{
-    Batch, Commit, Family, LogFavor, LogStyle, Slice, Snapshot, StoreError, StoreOptions, figures, slice,
+    Batch, Commit, Family, LogFavor, LogStyle, Purpose, Reservation, Slice, Snapshot, StoreError,
+    StoreOptions, Usage, figures, slice,
 };
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
@@ -40,6 +42,7 @@ struct Inner {
     /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
     /// before them must be so too.
     derived: RwLock<()>,
+    syncs: Arc<Syncs>,
 }
 
 /// Under this name the tree keeps how fast the log was last read again, in bytes a second.
@@ -69,10 +72,12 @@ impl Store {
     pub fn open(options: StoreOptions, statistics: &Registry) -> Result<Self, StoreError> {
         let folder = Folder::open(&options)?;
         let log_options = log_options(&options, &folder);
-        let budget = Budget::new(options.budget_bytes);
+        let budget = Arc::new(Budget::new(options.budget_bytes));
         let memtable_bytes = options.log_favor.memtable_bytes();
-        let tree = Arc::new(Tree::open(folder, budget, options.direct_io, memtable_bytes)?);
-        let (mut log, recovery) = Log::open(log_options)?;
+        let direct = Direct::of(&options, &folder);
+        let tree = Arc::new(Tree::open(folder, budget, direct, memtable_bytes)?);
+        let syncs = Syncs::register(statistics, options.report_syncs_above);
+        let (mut log, recovery) = Log::open_on(Arc::new(WatchedSystem(Arc::clone(&syncs))), log_options)?;
         if let Some(cut) = &recovery.cut {
             tracing::warn!(
                 ?cut,
@@ -116,7 +121,12 @@ impl Store {
         }
         let keeper = Keeper::start(Arc::clone(&core))?;
         Ok(Self {
-            inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), derived: RwLock::new(()) }),
+            inner: Arc::new(Inner {
+                core,
+                keeper: Mutex::new(Some(keeper)),
+                derived: RwLock::new(()),
+                syncs,
+            }),
         })
     }
 
@@ -419,15 +429,45 @@ impl Store {
         self.check_committer()
     }
 
-    /// Sets the memory for blocks, memtables and iterators, at least 16 MB, at once.
-    pub fn set_budget(&self, bytes: u64) {
-        self.inner.core.tree.budget.set(bytes);
+    /// Sets the memory for blocks, memtables and all that is [reserved](Self::reserve), at least 16 MB. Blocks beyond it
+    /// are dropped before this returns; memtables and what is reserved shrink as they are given back.
+    ///
+    /// # Errors
+    /// [`StoreError::Tree`] if the tree could not note it; the memory has the new size all the same.
+    pub fn set_budget(&self, bytes: u64) -> Result<(), StoreError> {
+        let tree = &self.inner.core.tree;
+        tree.budget.set(bytes);
+        tree.fit_to_budget()
     }
 
-    /// The memory for blocks, memtables and iterators, in bytes.
+    /// From now on reports syncs of the log that take so long or longer; zero: none.
+    pub fn report_syncs_above(&self, time: Duration) {
+        self.inner.syncs.report_above(time);
+    }
+
+    /// Takes memory for something else than blocks and memtables from the budget.
+    #[must_use]
+    pub fn reserve(&self, purpose: Purpose, bytes: u64) -> Reservation {
+        Reservation::new(&self.inner.core.tree.budget, purpose, bytes)
+    }
+
+    /// What is reserved for a purpose, in bytes.
+    #[must_use]
+    pub fn reserved(&self, purpose: Purpose) -> u64 {
+        self.inner.core.tree.budget.reserved_for(purpose)
+    }
+
+    /// The memory for blocks, memtables and all that is reserved, in bytes.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.inner.core.tree.budget.bytes()
+    }
+
+    /// What was read and written under keys that begin with `number`, four bytes, big-endian, since the store was opened.
+    /// Contents, which users share, are not among it.
+    #[must_use]
+    pub fn usage(&self, number: u32) -> Usage {
+        self.inner.core.tree.accounts.usage(number)
     }
 
     /// About how many bytes of disk the keys from `from` up to, not including, `to` take. What is still in

@@ -1,5 +1,6 @@
 //! The tree: RocksDB with its own log off, and the position of the transaction log that it has reached.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,12 @@ use rocksdb::{
 use scrinium_log::Sequence;
 use self_cell::self_cell;
 
+use crate::account::Accounts;
 use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::damage::{self, DamagedFile};
 use crate::folder::Folder;
-use crate::{Family, Operation, StoreError, manifest, tuning};
+use crate::{Family, Operation, StoreError, StoreOptions, manifest, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
 pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
@@ -80,19 +82,44 @@ impl<'db> Families<'db> {
     }
 }
 
+/// What goes past the system's cache of files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Direct {
+    pub(crate) writes: bool,
+    pub(crate) reads: bool,
+}
+
+impl Direct {
+    /// Nothing does.
+    pub(crate) const NOTHING: Self = Self { writes: false, reads: false };
+
+    /// As the options say, where the file system takes it.
+    pub(crate) fn of(options: &StoreOptions, folder: &Folder) -> Self {
+        let above_bytes = options.direct_reads_above_bytes;
+        let reads = options.direct_reads || (above_bytes > 0 && folder.tree_bytes() > above_bytes);
+        let taken = (options.direct_io || reads) && folder.takes_direct_io();
+        if reads && !taken {
+            tracing::warn!(dir = %folder.dir.display(), "the file system has no direct I/O: its files are read through its cache");
+        }
+        Self { writes: options.direct_io && taken, reads: reads && taken }
+    }
+}
+
 /// RocksDB, opened. It is closed when the last snapshot, cursor or value read from it is gone, and only
 /// then is the folder's lock given back.
 pub(crate) struct Tree {
     opened: OpenedCell,
     /// RocksDB counts its statistics into these.
     options: Options,
+    pub(crate) direct: Direct,
     reads: ReadOptions,
     writes: WriteOptions,
     /// For writes that would rather fail than wait.
     prompt_writes: WriteOptions,
     /// What is in memory may not fit on the disk.
     pub(crate) short_of_space: AtomicBool,
-    pub(crate) budget: Budget,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) accounts: Accounts,
     pub(crate) folder: Folder,
     /// Files that are missing or cannot be read, as found when it was opened.
     pub(crate) damaged: Vec<DamagedFile>,
@@ -101,13 +128,12 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn open(
         folder: Folder,
-        budget: Budget,
-        direct_io: bool,
+        budget: Arc<Budget>,
+        direct: Direct,
         memtable_bytes: usize,
     ) -> Result<Self, StoreError> {
-        let direct_io = direct_io && folder.takes_direct_io();
         manifest::check(&folder.tree)?;
-        let mut options = tuning::tree_options(&budget, direct_io)
+        let mut options = tuning::tree_options(&budget, direct)
             .map_err(|error| StoreError::tree("set up", &folder.dir, &error))?;
         let open = |options: &Options| {
             let families = std::iter::once((OWN_FAMILY, None))
@@ -139,8 +165,21 @@ impl Tree {
         prompt_writes.disable_wal(true);
         prompt_writes.set_no_slowdown(true);
         let short_of_space = AtomicBool::new(false);
-        let reads = read_options();
-        Ok(Self { opened, options, reads, writes, prompt_writes, short_of_space, budget, folder, damaged })
+        let tree = Self {
+            opened,
+            options,
+            direct,
+            reads: read_options(),
+            writes,
+            prompt_writes,
+            short_of_space,
+            budget,
+            accounts: Accounts::default(),
+            folder,
+            damaged,
+        };
+        tree.fit_to_budget()?;
+        Ok(tree)
     }
 
     /// Whether the disk has space for all that is in memory, as far as it tells.
@@ -159,6 +198,18 @@ impl Tree {
             .ok()
             .flatten()
             .is_some_and(|stopped| stopped > 0)
+    }
+
+    /// Has compactions hold no more than the budget allows while they learn what a file's dictionary is to be. This
+    /// cannot be said before the tree is open.
+    pub(crate) fn fit_to_budget(&self) -> Result<(), StoreError> {
+        let options = tuning::dictionary_options(&self.budget);
+        for family in tuning::WITH_DICTIONARY {
+            let set =
+                self.db().set_options_cf(self.family(family), &[("bottommost_compression_opts", &options)]);
+            set.map_err(|error| self.error("set the options of", &error))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn db(&self) -> &DB {
@@ -236,6 +287,12 @@ impl Tree {
         Ok(())
     }
 
+    /// What a figure of RocksDB is for all families together.
+    pub(crate) fn sum_of(&self, property: &rocksdb::properties::PropName) -> u64 {
+        let families = Family::ALL.into_iter().map(|family| self.family(family));
+        families.filter_map(|family| self.db().property_int_value_cf(family, property).ok().flatten()).sum()
+    }
+
     /// Writes the memtables of all families to synced files, up to the same batch.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         let own = self.opened.borrow_dependent().own;
@@ -277,8 +334,14 @@ impl TreeWrite<'_> {
             let operation = operation?;
             let handle = self.tree.family(operation.family());
             match operation {
-                Operation::Put { key, value, .. } => self.batch.put_cf(handle, key, value),
-                Operation::Delete { key, .. } => self.batch.delete_cf(handle, key),
+                Operation::Put { family, key, value } => {
+                    self.tree.accounts.of(family, key).wrote(key.len() + value.len());
+                    self.batch.put_cf(handle, key, value);
+                }
+                Operation::Delete { family, key } => {
+                    self.tree.accounts.of(family, key).wrote(key.len());
+                    self.batch.delete_cf(handle, key);
+                }
                 Operation::DeleteRange { from, to, .. } => self.batch.delete_range_cf(handle, from, to),
             }
         }

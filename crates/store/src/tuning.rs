@@ -8,6 +8,7 @@ use rocksdb::{
 
 use crate::Family;
 use crate::budget::Budget;
+use crate::tree::Direct;
 
 const KILOBYTE: usize = 1 << 10;
 const MEGABYTE: u64 = 1 << 20;
@@ -33,7 +34,7 @@ pub(crate) const COMPACTION_BYTES: u64 = 192 << 20;
 const MIN_BLOB_BYTES: u64 = 4096;
 
 /// The options of the tree as a whole.
-pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Result<Options, rocksdb::Error> {
+pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, rocksdb::Error> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     // Who wants what is in memory to be in files makes a checkpoint before. Otherwise it is in the log, and on a full disk
     // RocksDB would wait for space before it closes, however long.
@@ -42,10 +43,11 @@ pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Result<Options, 
     options.create_missing_column_families(true);
     // Every family is flushed up to the same batch, which is what the recorded log position means.
     options.set_atomic_flush(true);
-    options.set_use_direct_io_for_flush_and_compaction(direct_io);
-    options.set_compaction_readahead_size(2 << 20);
+    options.set_use_direct_io_for_flush_and_compaction(direct.writes);
+    options.set_use_direct_reads(direct.reads);
+    options.set_compaction_readahead_size(budget.read_ahead_bytes());
     options.set_bytes_per_sync(MEGABYTE);
-    options.set_max_background_jobs(i32::try_from(cores.saturating_add(1)).unwrap_or(64));
+    options.set_max_background_jobs(background_jobs(cores, budget));
     // Compactions let those pass who read and write; where they come too late, writes are slowed until they have.
     if let Ok(mut environment) = Env::new() {
         environment.lower_thread_pool_cpu_priority();
@@ -66,6 +68,13 @@ pub(crate) fn tree_options(budget: &Budget, direct_io: bool) -> Result<Options, 
     options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
     options.set_write_buffer_manager(budget.memtables());
     Ok(options)
+}
+
+/// Flushes and compactions at once: as many as there are cores, and as the budget has memory for.
+fn background_jobs(cores: usize, budget: &Budget) -> i32 {
+    const BYTES_OF_ONE: u64 = 32 << 20;
+    let by_memory = usize::try_from(budget.bytes() / BYTES_OF_ONE).unwrap_or(usize::MAX).max(2);
+    i32::try_from(cores.saturating_add(1).min(by_memory)).unwrap_or(64)
 }
 
 /// Half of the files that the process may open, since sockets need the rest.
@@ -96,13 +105,13 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
             point_table(&mut table);
             table.set_block_size(16 * KILOBYTE);
             options.set_target_file_size_base(32 * MEGABYTE);
-            compress_small_records(&mut options);
+            compress_small_records(&mut options, budget);
         }
         Some(Family::Scan) => scan_table(&mut table, &mut options),
         Some(Family::DerivedScan) => {
             // Only cursors read it, which filters are of no use to.
             table.set_block_size(16 * KILOBYTE);
-            compress_small_records(&mut options);
+            compress_small_records(&mut options, budget);
         }
         Some(Family::Churn | Family::DerivedChurn) => {
             table.set_block_size(8 * KILOBYTE);
@@ -147,16 +156,37 @@ fn scan_table(table: &mut BlockBasedOptions, options: &mut Options) {
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
 }
 
+/// Families whose files have dictionaries.
+pub(crate) const WITH_DICTIONARY: [Family; 2] = [Family::DerivedPoint, Family::DerivedScan];
+
+const WINDOW_BITS: i32 = -14;
+const LEVEL: i32 = 3;
+const STRATEGY: i32 = 0;
+
 /// Views' entries and lists are short and much alike from one block to the next, so that a dictionary for each file
 /// saves more than a tenth. A larger one, or one that is learned from more, saves little and takes long to learn.
-fn compress_small_records(options: &mut Options) {
-    const DICTIONARY_BYTES: i32 = 64 << 10;
-    const WINDOW_BITS: i32 = -14;
-    const LEVEL: i32 = 3;
-    const STRATEGY: i32 = 0;
+fn compress_small_records(options: &mut Options, budget: &Budget) {
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
-    options.set_bottommost_compression_options(WINDOW_BITS, LEVEL, STRATEGY, DICTIONARY_BYTES, true);
-    options.set_bottommost_zstd_max_train_bytes(DICTIONARY_BYTES * 16, true);
+    options.set_bottommost_compression_options(WINDOW_BITS, LEVEL, STRATEGY, dictionary_bytes(budget), true);
+    options.set_bottommost_zstd_max_train_bytes(dictionary_bytes(budget) * 16, true);
+}
+
+/// A dictionary is stored in its file, of which it must stay a small part.
+fn dictionary_bytes(budget: &Budget) -> i32 {
+    const MAX: u64 = 64 << 10;
+    const MIN: u64 = 4 << 10;
+    i32::try_from((budget.piece_bytes() / 256).clamp(MIN, MAX)).unwrap_or_default()
+}
+
+/// The same in words, with how much of a file is held in memory before its dictionary is made. By default that would be
+/// all of it.
+pub(crate) fn dictionary_options(budget: &Budget) -> String {
+    let (bytes, held_bytes) = (dictionary_bytes(budget), budget.piece_bytes());
+    format!(
+        "{{window_bits={WINDOW_BITS};level={LEVEL};strategy={STRATEGY};max_dict_bytes={bytes};\
+         zstd_max_train_bytes={};enabled=true;max_dict_buffer_bytes={held_bytes}}}",
+        bytes * 16
+    )
 }
 
 fn point_table(table: &mut BlockBasedOptions) {

@@ -99,6 +99,11 @@ impl Usage {
         self.discarded.load(Ordering::Relaxed)
     }
 
+    /// In seconds since 1970; 0 if it is not known.
+    pub(super) fn last_read_s(&self) -> i64 {
+        self.read_s.load(Ordering::Relaxed)
+    }
+
     /// Whether somebody read it within this time.
     pub(super) fn was_read_within(&self, time: Duration) -> bool {
         let ago_s = Timestamp::now().as_second().saturating_sub(self.read_s.load(Ordering::Relaxed));

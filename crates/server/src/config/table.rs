@@ -29,7 +29,8 @@ configuration! {
         name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart,
             domino "ServerName";
         /// Jobs on databases that run at once, each on a thread of its own. More than the processors and
-        /// disks can serve only makes each wait longer.
+        /// disks can serve only makes each wait longer. With a small `memory.budget` there are fewer, one for each
+        /// 8 MB of it, and no fewer than 4, since each thread holds memory of its own.
         pool_tasks: Integer { min: 1, max: 10_000 } = "100", Running, domino "SERVER_POOL_TASKS";
         /// Transactions that are admitted at once. One that waits for the log to be written is admitted
         /// but uses no pool task, so this is the larger number.
@@ -92,9 +93,25 @@ configuration! {
 
     /// The memory that databases may use.
     memory as MemorySettings {
-        /// Memory for blocks of databases, for changes not yet in their files and for whatever reads
-        /// them; a size, or a percentage of the machine's (or the container's) memory.
+        /// Memory for blocks of databases, for changes not yet in their files, for the trees of views' indexes, for
+        /// views that are built and for whatever reads them; a size, or a percentage of the machine's (or the
+        /// container's) memory. `show memory` tells what it is used for; docs/memory.md tells how to size it.
         budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
+    }
+
+    /// The system's cache of files, beside the server's own memory.
+    file_cache as FileCacheSettings {
+        /// Whether the databases' files are read through the system's cache (`system`) or past it (`direct`), where the
+        /// file system takes that. Past it, memory is used once, by `memory.budget`, which should then be most of the
+        /// machine's; what is not there is read from the disk.
+        mode: Choice { options: &["system", "direct"] } = "system", Restart;
+        /// With `system`: if the databases' files take more than this when the server starts, they are read past the
+        /// cache all the same, so that they do not push out what others need. Databases share files, so it is all of
+        /// them or none. 0: never.
+        threshold: Bytes { min: 0, max: 1024 * TB } = "0", Restart, domino "DEBUG_FileSizeThreshold";
+        /// When making a file of the log durable takes this long or longer, the file and the time are told as a
+        /// warning and counted (`FileCache.Sync.Slow`). 0: never.
+        sync_report: Duration { min: Duration::ZERO, max: HOUR } = "2 s", Running, domino "DEBUG_FileSyncThreshold";
     }
 
     /// The disk that databases are on.

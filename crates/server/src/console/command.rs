@@ -52,6 +52,18 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| rest.is_empty().then_some(Command::ShowServer),
     },
     CommandLine {
+        words: &["show", "memory"],
+        arguments: "",
+        help: "What the memory budget is used for, and how much is read from it",
+        build: |rest| rest.is_empty().then_some(Command::ShowMemory),
+    },
+    CommandLine {
+        words: &["show", "databases"],
+        arguments: "[NAME or PATTERN]",
+        help: "Reads, writes, disk and memory of databases, those that are used most first",
+        build: |rest| Some(Command::ShowDatabases(optional(rest))),
+    },
+    CommandLine {
         words: &["show", "configuration"],
         arguments: "[KEY or SECTION]",
         help: "Effective values and where each comes from; all about one key",
@@ -139,6 +151,8 @@ pub enum Command {
     ShowTransactions(Option<String>),
     ShowTasks,
     ShowServer,
+    ShowMemory,
+    ShowDatabases(Option<String>),
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     ShowDatabase(String),

@@ -1,15 +1,18 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show config`, `set config`, `show database`, `set database`,
-//! `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`, `help`.
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show config`, `set config`,
+//! `show database`, `set database`, `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`,
+//! `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod command;
 mod compact;
 mod database;
+mod databases;
 mod fixup;
 mod log;
+mod memory;
 mod pattern;
 mod server;
 mod settings;
@@ -19,7 +22,7 @@ mod tasks;
 
 use std::sync::Arc;
 
-use scrinium_database::{CompactOrder, Properties};
+use scrinium_database::{CompactOrder, Databases, Properties};
 use scrinium_statistics::{Snapshot, Tasks};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +44,8 @@ pub trait ServerParts: Send + Sync {
     fn configuration(&self) -> &RunningConfiguration;
     /// What there is to say of the server as a whole.
     fn report(&self) -> ServerReport;
+    /// The databases, while they are open.
+    fn databases(&self) -> Option<Databases>;
     /// Begins to bring views up to date, in the background; returns how many databases' views.
     ///
     /// # Errors
@@ -187,6 +192,11 @@ impl Console {
             Command::UpgradeFormat { database } => Ok(compact::upgrade(&database)),
             Command::Quit { task } => tasks::quit(parts.tasks(), task),
             Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
+            Command::ShowMemory => Ok(memory::show_memory(&parts.statistics())),
+            Command::ShowDatabases(filter) => {
+                let databases = parts.databases().ok_or_else(databases::not_open)?;
+                databases::show_databases(&databases, filter.as_deref())
+            }
             Command::ShowConfiguration(name) => {
                 settings::show_configuration(parts.configuration(), name.as_deref())
             }

@@ -11,6 +11,11 @@ pub(super) fn chooses(filter: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Whether a name is as the pattern says, with `*` (any letters) and `?` (one letter), whatever the case.
+pub(super) fn matches_name(pattern: &str, name: &str) -> bool {
+    matches(pattern.to_lowercase().as_bytes(), name.to_lowercase().as_bytes())
+}
+
 /// Matches with one place to come back to, so that the time is at most the product of the lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at_pattern, mut at_name) = (0, 0);

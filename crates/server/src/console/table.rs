@@ -37,6 +37,11 @@ pub(super) fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Bytes as megabytes, with one place.
+pub(super) fn megabytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1_048_576.0)
+}
+
 /// A whole number with its thousands apart: 1,234,567.
 pub(super) fn grouped(value: u64) -> String {
     let digits = value.to_string();

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use scrinium_formula::Environment;
 use scrinium_index::Rebuild;
 use scrinium_statistics::Task;
-use scrinium_store::{Family, Snapshot, SortedFiles};
+use scrinium_store::{Family, Purpose, Snapshot, SortedFiles, Store};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -50,10 +50,11 @@ pub(super) fn build(
     let total = database.info().ok().map(|info| info.document_count);
     let task = task(database, views, total);
     let _known = task.as_ref().map(|task| Known::new(views, task));
-    let limit_bytes =
-        usize::try_from((database.store().budget() / 4).min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX);
-    let evaluation = Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes };
-    let mut workplace = Workplace::open(database, views, last);
+    let memory = &database.store().reserve(Purpose::ViewBuilds, 0);
+    let limit_bytes = limit_bytes(database.store());
+    let evaluation =
+        Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes, memory };
+    let mut workplace = Workplace::open(database, views, last, limit_bytes);
     let mut built = in_the_background(|| build_in(&mut workplace, &evaluation));
     if let Err(error) = &built
         && workplace.is_resumed()
@@ -61,7 +62,7 @@ pub(super) fn build(
     {
         tracing::warn!(%error, "a build of views that was cut off could not be gone on with; it begins anew");
         workplace.remove();
-        workplace = Workplace::open(database, views, last);
+        workplace = Workplace::open(database, views, last, limit_bytes);
         built = in_the_background(|| build_in(&mut workplace, &evaluation));
     }
     // What a failure leaves may be its cause; only a crash is gone on from.
@@ -77,6 +78,13 @@ pub(super) fn build(
         }
     }
     built
+}
+
+/// A quarter of the budget for all builds together, and some of it even where others have all of that.
+fn limit_bytes(store: &Store) -> usize {
+    let budget = store.budget();
+    let left = (budget / 4).saturating_sub(store.reserved(Purpose::ViewBuilds)).max(budget / 16);
+    usize::try_from(left.min(LIMIT_BYTES_MAX)).unwrap_or(usize::MAX)
 }
 
 /// Does the work on a thread that yields the processor, with the threads that it begins, to those who answer somebody.

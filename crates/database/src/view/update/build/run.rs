@@ -14,14 +14,14 @@ use crate::error::{DatabaseError, Result};
 use crate::view::entries::Entry;
 use crate::wire::{Input, put_bytes};
 
-/// Memory is taken in such pieces, so that it need not be copied as it grows.
-const PIECE_BYTES: usize = 1 << 20;
+/// Memory is taken in pieces of at most so much, so that it need not be copied as it grows.
+pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Fast, and a third of the bytes.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// What an entry costs beside its record.
-const PLACE_BYTES: usize = size_of::<Place>();
+/// So much (as a power of two) is looked back for what repeats. Whoever reads a file holds as much, and 64 are merged.
+const WINDOW_BITS: u32 = 17;
 
 /// Where a record lies, with the first bytes of its key, which mostly decide.
 #[derive(Clone, Copy)]
@@ -32,8 +32,8 @@ struct Place {
 }
 
 /// Entries in memory.
-#[derive(Default)]
 pub(super) struct Run {
+    piece_bytes: usize,
     pieces: Vec<Vec<u8>>,
     places: Vec<Place>,
 }
@@ -42,10 +42,15 @@ pub(super) struct Run {
 type Record<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
 impl Run {
+    /// A run that takes memory in such pieces.
+    pub(super) const fn new(piece_bytes: usize) -> Self {
+        Self { piece_bytes, pieces: Vec::new(), places: Vec::new() }
+    }
+
     pub(super) fn push(&mut self, entry: &Entry) {
         let needed = entry.key.len() + entry.value.len() + entry.totals.len() * 8 + 20;
         if self.pieces.last().is_none_or(|piece| piece.capacity() - piece.len() < needed) {
-            self.pieces.push(Vec::with_capacity(PIECE_BYTES.max(needed)));
+            self.pieces.push(Vec::with_capacity(self.piece_bytes.max(needed)));
         }
         let number = self.pieces.len() - 1;
         let Some(piece) = self.pieces.last_mut() else { return };
@@ -59,9 +64,9 @@ impl Run {
         self.places.is_empty()
     }
 
-    /// What an entry adds to the memory that a run holds.
-    pub(super) fn bytes_of(entry: &Entry) -> usize {
-        entry.key.len() + entry.value.len() + entry.totals.len() * 8 + 4 + PLACE_BYTES
+    /// The memory that it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.pieces.iter().map(Vec::capacity).sum::<usize>() + self.places.capacity() * size_of::<Place>()
     }
 
     /// Brings the entries into the order of their keys.
@@ -75,7 +80,7 @@ impl Run {
 
     /// The entries, in the order of their keys if it was [sorted](Self::sort).
     pub(super) fn entries(self, totals: usize) -> impl Iterator<Item = Result<Entry>> + Send {
-        let Self { pieces, places } = self;
+        let Self { pieces, places, .. } = self;
         places.into_iter().map(move |place| {
             let record = record_at(&pieces, place, totals);
             record.map(entry_of).ok_or_else(|| broken("an entry in memory cannot be read"))
@@ -129,6 +134,7 @@ impl<'a> Spill<'a> {
         let create = || {
             let mut out = zstd::Encoder::new(BufWriter::new(File::create(path)?), COMPRESSION_LEVEL)?;
             out.include_checksum(true)?;
+            out.window_log(WINDOW_BITS)?;
             Ok(out)
         };
         Ok(Self { path, out: create().map_err(|error| file_error("write", path, &error))? })

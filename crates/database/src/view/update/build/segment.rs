@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use scrinium_formula::Environment;
 use scrinium_statistics::Task;
-use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
+use scrinium_store::{Direction, Family, KeyRange, Reservation, ScanOptions, Snapshot};
 
-use super::run::Run;
+use super::run::{PIECE_BYTES_MAX, Run};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -19,8 +19,9 @@ use crate::view::evaluate::Evaluator;
 use crate::view::lists::put_list;
 use crate::wire::put_bytes;
 
-/// Documents handed from the reader to an evaluator at once.
+/// Documents handed from the reader to an evaluator at once, and their bytes.
 const DOCUMENTS_AT_ONCE: usize = 256;
+const BYTES_AT_ONCE: usize = 256 << 10;
 
 /// Hand-overs that may wait, so that a fast reader does not fill the memory.
 const WAITING: usize = 8;
@@ -57,6 +58,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) task: Option<&'a Task>,
     /// A segment holds about so much memory.
     pub(super) limit_bytes: usize,
+    /// What it holds is taken from here.
+    pub(super) memory: &'a Reservation,
 }
 
 impl Evaluation<'_> {
@@ -92,6 +95,14 @@ impl Evaluation<'_> {
         Ok(segment)
     }
 
+    /// Each evaluator holds a piece for each view, however little is in it.
+    fn piece_bytes(&self) -> usize {
+        const PIECE_BYTES_MIN: usize = 8 << 10;
+        let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
+        let pieces = evaluators.saturating_mul(self.views.len()).saturating_mul(4).max(1);
+        (self.limit_bytes / pieces).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.task.is_some_and(Task::is_cancelled) || self.database.check_there().is_err()
     }
@@ -112,11 +123,14 @@ impl Evaluation<'_> {
         let mut last_id = None;
         for number in 0.. {
             let mut documents = Vec::with_capacity(DOCUMENTS_AT_ONCE);
+            let mut bytes = 0;
             while documents.len() < DOCUMENTS_AT_ONCE
+                && bytes < BYTES_AT_ONCE
                 && let Some((key, value)) = cursor.next()?
             {
                 let id =
                     keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
+                bytes += value.len();
                 documents.push((id.to_owned(), value.to_vec()));
             }
             let Some((id, _)) = documents.last() else { return Ok(None) };
@@ -143,13 +157,17 @@ impl Evaluation<'_> {
         receiver: &Mutex<mpsc::Receiver<Load>>,
         held_bytes: &AtomicUsize,
     ) -> Result<Evaluated> {
-        let runs = self.views.iter().map(|_| Run::default()).collect();
+        let runs = self.views.iter().map(|_| Run::new(self.piece_bytes())).collect();
         let mut evaluated = Evaluated { runs, lists: BTreeMap::new() };
         let mut evaluator = Evaluator::new(self.database, self.views.to_vec(), self.environment);
         loop {
             let load = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(load) = load else { break };
-            held_bytes.fetch_add(self.evaluate(&load, &mut evaluator, &mut evaluated)?, Ordering::Relaxed);
+            let before = held(&evaluated.runs);
+            let lists = self.evaluate(&load, &mut evaluator, &mut evaluated)?;
+            let more = held(&evaluated.runs).saturating_sub(before) + lists;
+            let all = held_bytes.fetch_add(more, Ordering::Relaxed) + more;
+            self.memory.set((all + WAITING * BYTES_AT_ONCE) as u64);
             if let Some(task) = self.task {
                 task.advance(load.documents.len() as u64);
             }
@@ -160,7 +178,7 @@ impl Evaluation<'_> {
         Ok(evaluated)
     }
 
-    /// Returns the bytes that the documents' entries and lists hold.
+    /// Returns the bytes that the documents' lists hold.
     fn evaluate(
         &self,
         load: &Load,
@@ -168,7 +186,6 @@ impl Evaluation<'_> {
         evaluated: &mut Evaluated,
     ) -> Result<usize> {
         let mut lists = Vec::new();
-        let mut bytes = 0;
         let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
         let leaves = documents.map(|(id, record)| Ok((id.as_str(), Leaf::decode(id, record)?)));
         let leaves = leaves.collect::<Result<Vec<(&str, Leaf<'_>)>>>()?;
@@ -180,7 +197,6 @@ impl Evaluation<'_> {
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
                     some.iter().for_each(|entry| run.push(entry));
-                    bytes += some.iter().map(Run::bytes_of).sum::<usize>();
                     put_list(&mut record, view.index.number(), &encode_list(id, &some));
                 }
             }
@@ -189,8 +205,13 @@ impl Evaluation<'_> {
                 put_bytes(&mut lists, &record);
             }
         }
-        bytes += lists.len();
+        lists.shrink_to_fit();
+        let bytes = lists.len();
         evaluated.lists.insert(load.number, lists);
         Ok(bytes)
     }
+}
+
+fn held(runs: &[Run]) -> usize {
+    runs.iter().map(Run::held_bytes).sum()
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreOptions};
+use scrinium_store::{Purpose, Store, StoreOptions};
 use serde_json::json;
 
 use super::super::environment;
@@ -89,8 +89,10 @@ fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_
         environment: &environment,
         task: None,
         limit_bytes: LIMIT_BYTES,
+        memory: &database.store().reserve(Purpose::ViewBuilds, 0),
     };
-    work(&evaluation, Workplace::open(database, &views, database.visible_change_number()))
+    let reached = database.visible_change_number();
+    work(&evaluation, Workplace::open(database, &views, reached, LIMIT_BYTES))
 }
 
 #[test]

@@ -21,8 +21,11 @@ use crate::view::View;
 const MANIFEST: &str = "manifest.json";
 const VERSION: u32 = 2;
 
-/// So many files of one view are merged into one, so that few are open at once.
+/// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which each
+/// takes so much while it is read.
 const FILES_MAX: usize = 64;
+const FILES_MIN: usize = 8;
+const FILE_BYTES: usize = 512 << 10;
 
 /// What is in the folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,11 +50,12 @@ pub(super) struct Workplace {
     path: PathBuf,
     manifest: Manifest,
     resumed: bool,
+    files_max: usize,
 }
 
 impl Workplace {
     /// The folder of an earlier build of the same views that was cut off, or a new one.
-    pub(super) fn open(database: &Database, views: &[&View], reached: u64) -> Self {
+    pub(super) fn open(database: &Database, views: &[&View], reached: u64, limit_bytes: usize) -> Self {
         let identities: Vec<String> = views.iter().map(|view| hex(&view.index.identity)).collect();
         let uuid = hex(&database.uuid());
         let mut hasher = blake3::Hasher::new();
@@ -71,7 +75,8 @@ impl Workplace {
         let stored = fs::read(path.join(MANIFEST))
             .ok()
             .and_then(|json| serde_json::from_slice::<Manifest>(&json).ok());
-        let mut this = Self { path, manifest, resumed: false };
+        let files_max = (limit_bytes / FILE_BYTES).clamp(FILES_MIN, FILES_MAX);
+        let mut this = Self { path, manifest, resumed: false, files_max };
         match stored {
             Some(stored) if stored.is_of(&this.manifest) && stored.reached <= reached => {
                 tracing::info!(path = %this.path.display(), after = ?stored.after, "going on with a build of views");
@@ -136,7 +141,11 @@ impl Workplace {
             next.after = Some(last_id);
         }
         self.note(next)?;
-        if self.manifest.lists.len().is_multiple_of(FILES_MAX) { self.join_files(totals) } else { Ok(()) }
+        if self.manifest.lists.len().is_multiple_of(self.files_max) {
+            self.join_files(totals)
+        } else {
+            Ok(())
+        }
     }
 
     fn join_files(&mut self, totals: &[usize]) -> Result<()> {

@@ -1,0 +1,62 @@
+//! `show memory`.
+
+use scrinium_statistics::Snapshot;
+use serde_json::{Value, json};
+
+use super::Reply;
+use super::table::{Align, megabytes, number, table};
+
+const POOL: &str = "Database.BufferPool.";
+
+/// The last parts of names of statistics, and what they are to a person.
+const PURPOSES: [(&str, &str); 9] = [
+    ("Blocks", "blocks of documents and indexes"),
+    ("FileIndexes", "indexes and filters of files"),
+    ("Memtables", "changes not yet in files"),
+    ("FileBuilding", "files being made"),
+    ("OpenFiles", "files that are open"),
+    ("ViewTrees", "trees of views' indexes"),
+    ("ViewBuilds", "views being built"),
+    ("Scans", "read ahead by long scans"),
+    ("Requests", "bodies of requests"),
+];
+
+/// What the budget is used for, from the statistics.
+pub(super) fn show_memory(statistics: &Snapshot) -> Reply {
+    let gauge = |name: &str| statistics.gauges.get(name).copied().unwrap_or_default();
+    let pool = |name: &str| gauge(&format!("{POOL}{name}"));
+    let budget = pool("Maximum.Megabytes") * 1_048_576.0;
+    let share = |bytes: f64| if budget > 0.0 { 100.0 * bytes / budget } else { 0.0 };
+    let used: Vec<(&str, &str, f64)> =
+        PURPOSES.iter().map(|(name, what)| (*name, *what, pool(&format!("ByPurpose.{name}")))).collect();
+    let line = |name: &str, what: &str, bytes: f64| {
+        vec![name.to_owned(), megabytes(bytes), format!("{:.1}", share(bytes)), what.to_owned()]
+    };
+    let mut rows: Vec<Vec<String>> =
+        used.iter().map(|(name, what, bytes)| line(name, what, *bytes)).collect();
+    rows.push(line("Used", "all of these", pool("Used")));
+    rows.push(line("Peak", "the most that was used", pool("Peak")));
+    rows.push(line("Budget", "memory.budget", budget));
+    rows.push(line("Process", "the whole process, resident", gauge("Mem.Allocated.Process")));
+    let columns =
+        [("Purpose", Align::Left), ("MB", Align::Right), ("% of budget", Align::Right), ("", Align::Left)];
+    let hits = pool("PerCentReadsInBuffer");
+    let text = format!(
+        "{}\nFound in memory: {} % of blocks, of {} read from files\n",
+        table(&columns, &rows),
+        number((hits * 100.0).round() / 100.0),
+        number(pool("Reads")),
+    );
+    let by_purpose: serde_json::Map<String, Value> =
+        used.into_iter().map(|(name, _, bytes)| (name.to_owned(), json!(bytes))).collect();
+    let data = json!({
+        "budget_bytes": budget,
+        "used_bytes": pool("Used"),
+        "peak_bytes": pool("Peak"),
+        "process_bytes": gauge("Mem.Allocated.Process"),
+        "by_purpose_bytes": by_purpose,
+        "percent_in_memory": hits,
+        "blocks_from_files": pool("Reads"),
+    });
+    Reply { text, data }
+}
