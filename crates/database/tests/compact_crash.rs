@@ -29,7 +29,7 @@ const SEED: &str = "SCRINIUM_CRASH_SEED";
 
 const DOCUMENTS: u64 = 400;
 /// Those on the disk that gets full.
-const LARGE_DOCUMENTS: u64 = 2500;
+const LARGE_DOCUMENTS: u64 = 4000;
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
 

@@ -106,6 +106,14 @@ impl System for WatchedSystem {
         OperatingSystem.random()
     }
 
+    fn unix_ms(&self) -> u64 {
+        OperatingSystem.unix_ms()
+    }
+
+    fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {
+        OperatingSystem.leads_to(path, file)
+    }
+
     fn spawn(&self, name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> {
         OperatingSystem.spawn(name, work)
     }
@@ -114,6 +122,10 @@ impl System for WatchedSystem {
 impl FileHandle for WatchedFile {
     fn len_bytes(&self) -> io::Result<u64> {
         self.file.len_bytes()
+    }
+
+    fn identity(&self) -> io::Result<Option<(u64, u64)>> {
+        self.file.identity()
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

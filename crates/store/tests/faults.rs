@@ -109,6 +109,8 @@ fn damage_is_named_and_never_returned_as_data() {
     };
     match store.get(Family::Scan, &1_u32.to_be_bytes()) {
         Err(StoreError::Corrupt { .. }) => {}
+        // How far the store had come was in a damaged file too, so that the log was read again from its beginning.
+        Ok(Some(value)) if *value == [7; 1000] => {}
         other => panic!("{other:?}"),
     }
 }

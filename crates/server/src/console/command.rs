@@ -186,8 +186,12 @@ impl Command {
         if line == "?" {
             return Ok(Self::Help);
         }
-        let matching: Vec<&CommandLine> =
+        let mut matching: Vec<&CommandLine> =
             COMMANDS.iter().filter(|known| known.rest_of(line).is_some()).collect();
+        // Words in full are clear, also where another command's words begin so.
+        if matching.iter().any(|known| known.is_in_full(line)) {
+            matching.retain(|known| known.is_in_full(line));
+        }
         match matching.as_slice() {
             [] => Err(not_understood(line)),
             [known] => {
@@ -226,6 +230,11 @@ impl CommandLine {
         });
         let shortened: Vec<&str> = shortened.collect();
         strsim::normalized_damerau_levenshtein(&typed.join(" "), &shortened.join(" "))
+    }
+
+    fn is_in_full(&self, line: &str) -> bool {
+        let mut typed = line.split_whitespace();
+        self.words.iter().all(|word| typed.next().is_some_and(|typed| typed.eq_ignore_ascii_case(word)))
     }
 
     /// What follows the words in `line`, if it begins with them or their beginnings.
