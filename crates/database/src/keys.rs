@@ -362,7 +362,7 @@ pub(crate) fn all_references() -> (Vec<u8>, Vec<u8>) {
     (with_number(SHARED, b'r', &[]), with_number(SHARED, b'r' + 1, &[]))
 }
 
-/// The digest, the number of the database and the id in a key of [`reference`].
+/// The digest, the number of the database and the id in a key of [`reference()`].
 pub(crate) fn reference_of(key: &[u8]) -> Option<(Digest, u32, &str)> {
     let number = key.get(37..41)?.try_into().ok()?;
     let id = std::str::from_utf8(key.get(41..)?).ok()?;

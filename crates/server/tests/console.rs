@@ -173,7 +173,7 @@ fn views_are_updated_and_built_anew() {
 fn databases_are_compacted_as_the_options_say_and_tasks_pause() {
     let (console, _, parts) = console();
     let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
-    assert!(said("load compact mail/ada").unwrap().starts_with("Compacting 1 databases"));
+    assert!(said("load compact mail/ada").unwrap().starts_with("Compacting 1 database;"));
     said("lo comp -B -D * -S 20 -Q").unwrap();
     said("load compact mail/ada -c").unwrap();
     let order = |style| CompactOrder { style, ..CompactOrder::default() };

@@ -6,7 +6,7 @@
 //! | DerivedPoint | number `FFFFFFFF` `b` index | lists of the index may be left, though it is empty |
 //!
 //! Entries and chunk records begin with the same eight bytes: the database's number and the index's. Of lists and
-//! their homes [`lists`](super::lists) tells.
+//! their homes [`lists`] tells.
 
 use std::collections::HashSet;
 use std::sync::Arc;

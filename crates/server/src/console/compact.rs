@@ -41,8 +41,10 @@ pub(super) fn begin(
     order: &CompactOrder,
 ) -> Result<Reply, ConsoleError> {
     let databases = parts.compact(database, order).map_err(ConsoleError::NotFound)?;
-    let text =
-        format!("Compacting {databases} databases, one after the other; show tasks says how far it is.\n");
+    let text = match databases {
+        1 => "Compacting 1 database; show tasks says how far it is.\n".to_owned(),
+        more => format!("Compacting {more} databases, one after the other; show tasks says how far it is.\n"),
+    };
     Ok(Reply { text, data: json!({"databases": databases}) })
 }
 
