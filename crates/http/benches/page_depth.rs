@@ -69,7 +69,8 @@ fn read_document_inside(place: &Place, _connection: &mut Connection, number: u64
 
 fn read_page(place: &Place, connection: &mut Connection, parameters: &str) {
     let answer = connection.request("GET", &format!("{}/{VIEW}?update=false&{parameters}", place.path), "");
-    assert!(answer.contains("\"id\":"), "{answer}");
+    // Behind the last key, which an update may have moved, there is no entry.
+    assert!(answer.contains("\"id\":") || parameters.contains("startkey"), "{answer}");
 }
 
 fn read_top(place: &Place, connection: &mut Connection, _number: u64) {
