@@ -7,58 +7,12 @@ mod common;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use common::{Server, all_rows, edit, get, put};
+use common::mail::{design, filled, ids, memo, read};
+use common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, Freshness, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
-
-fn design() -> Value {
-    json!({
-        "_id": "_design/mail", "language": "formula",
-        "views": {
-            "inbox": {
-                "selection": "SELECT Form = \"Memo\"",
-                "columns": [
-                    {"title": "Date", "formula": "Date", "sort": "desc"},
-                    {"title": "From", "formula": "@LowerCase(From)"},
-                    {"title": "Size", "formula": "Size", "total": true},
-                ]
-            },
-            "by category": {
-                "selection": "SELECT @All",
-                "columns": [
-                    {"title": "Category", "formula": "Categories", "category": true},
-                    {"title": "From", "formula": "From", "sort": "asc"},
-                    {"title": "Size", "formula": "Size", "total": true},
-                ]
-            },
-        }
-    })
-}
-
-fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
-    all_rows(database.view("mail", view, query).unwrap())
-}
-
-fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {
-    read(database, view, query).into_iter().filter_map(|row| row.id).collect::<Vec<_>>().join(" ")
-}
-
-fn memo(id: &str, date: &str, from: &str, size: u32, categories: &Value) -> Value {
-    json!({"_id": id, "Form": "Memo", "Date": date, "From": from, "Size": size, "Categories": categories})
-}
-
-fn filled() -> (Server, Arc<Database>) {
-    let server = Server::new();
-    let database = server.databases.create("mail/ada").unwrap();
-    put(&database, &design()).unwrap();
-    put(&database, &memo("a", "2026-01-01", "Zoe", 10, &json!("work"))).unwrap();
-    put(&database, &memo("b", "2026-01-03", "adam", 20, &json!(["work", "home"]))).unwrap();
-    put(&database, &memo("c", "2026-01-02", "Bob", 30, &json!([]))).unwrap();
-    put(&database, &json!({"_id": "d", "Form": "Note", "From": "Eve", "Size": 5})).unwrap();
-    (server, database)
-}
 
 #[test]
 fn entries_come_in_the_order_of_the_columns() {

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use rand::Rng;
+
 const LIBRARY: &str = concat!(env!("OUT_DIR"), "/libscrinium_fault.so");
 
 /// A set of calls that fail. Sets are joined with `|`.
@@ -46,6 +48,34 @@ pub struct Failure {
     pub count: u64,
     /// Only files whose path below the folder contains this; empty for all. Without spaces.
     pub part: String,
+}
+
+impl Failure {
+    /// The error of a full disk.
+    pub const NO_SPACE: i32 = 28;
+    /// The error of a failing device.
+    pub const FAILING: i32 = 5;
+    /// The error of a file system that takes no writes.
+    pub const READ_ONLY: i32 = 30;
+
+    /// Any error of any calls, once or for long, of files with one of these in their path.
+    ///
+    /// # Panics
+    /// Without parts.
+    #[must_use]
+    #[allow(clippy::indexing_slicing, reason = "within the lengths; without parts there is nothing to test")]
+    pub fn some(random: &mut impl Rng, parts: &[&str]) -> Self {
+        let kinds = [Calls::OPEN, Calls::WRITE, Calls::SYNC, Calls::SIZE, Calls::NAME];
+        let all = kinds.into_iter().reduce(|all, kind| all | kind).unwrap_or(Calls::WRITE);
+        let latest = [1, 5, 60][random.random_range(0..3)];
+        Self {
+            error: [Self::NO_SPACE, Self::FAILING, Self::READ_ONLY][random.random_range(0..3)],
+            calls: if random.random_ratio(1, 3) { all } else { kinds[random.random_range(0..kinds.len())] },
+            first: random.random_range(0..latest),
+            count: [1, 4, u64::MAX][random.random_range(0..3)],
+            part: parts[random.random_range(0..parts.len())].to_owned(),
+        }
+    }
 }
 
 /// Writes and syncs that take long.

@@ -19,9 +19,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::cli::Failure;
 use crate::config::{Address, Settings};
 use crate::console::Reply;
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, PASSWORD_VARIABLE, Wanted};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
@@ -105,6 +106,24 @@ impl ConsoleClient {
         };
         let port = uri.port_u16().unwrap_or(port);
         Ok(Self { url: url.trim_end_matches('/').to_owned(), host, port, credentials, tls })
+    }
+
+    /// A client of the server that these settings describe, with the administrator's credentials that lie beside them or in
+    /// the environment.
+    ///
+    /// # Errors
+    /// Where no credentials are found, or the settings name no port.
+    pub(crate) fn of_own_server(settings: &Settings) -> Result<Self, Failure> {
+        let credentials = Credentials::find(&Wanted {
+            environment: std::env::var(PASSWORD_VARIABLE).ok(),
+            data_dir: settings.server.data_dir.clone(),
+            ..Wanted::default()
+        })
+        .map_err(Failure::work)?;
+        let url = own_url(settings).ok_or_else(|| Failure::Use("http.listen names no port".to_owned()))?;
+        let trust = settings.in_data_dir(&settings.http.tls_certificate);
+        Self::new(&url, credentials, || crate::tls::client(std::slice::from_ref(&trust)))
+            .map_err(Failure::work)
     }
 
     /// Whether the password would be readable on its way to another machine.

@@ -304,9 +304,11 @@ pub(super) fn assign_home(database: &Database, views: &[&View]) -> Result<()> {
 
 /// A number that neither an index nor a home has.
 fn next_number(store: &Store, database: u32) -> Result<u32> {
-    let numbers =
-        stored_indexes(store, database)?.into_iter().flat_map(|(_, numbers)| [numbers.index, numbers.home]);
-    Ok(numbers.max().unwrap_or(0) + 1)
+    Ok(behind_all(&stored_indexes(store, database)?))
+}
+
+fn behind_all(indexes: &[(Vec<u8>, Numbers)]) -> u32 {
+    indexes.iter().flat_map(|(_, numbers)| [numbers.index, numbers.home]).max().unwrap_or(0) + 1
 }
 
 /// Identities and numbers of all indexes of a database.
@@ -358,19 +360,20 @@ pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
 pub(super) fn remove_lists(store: &Store, id: u64) -> Result<()> {
     remove_links(store, id)?;
     let (database, index) = numbers_of(id);
-    let all = stored_indexes(store, database)?;
-    let next = next_number(store, database)?;
-    let others = all.iter().filter(|(_, numbers)| numbers.index != index);
-    let used = others.flat_map(|(_, numbers)| [numbers.index, numbers.home]).collect();
-    lists::remove_unused(store, database, &used, next)
+    remove_lists_but(store, database, |numbers| numbers.index != index)
 }
 
 /// Removes the lists in homes that the indexes of a database had before they were built anew.
 pub(super) fn remove_former_lists(store: &Store, database: u32) -> Result<()> {
-    let next = next_number(store, database)?;
+    remove_lists_but(store, database, |_| true)
+}
+
+/// Removes all lists of a database but those of indexes that are kept.
+fn remove_lists_but(store: &Store, database: u32, is_kept: impl Fn(&Numbers) -> bool) -> Result<()> {
     let all = stored_indexes(store, database)?;
-    let used = all.iter().flat_map(|(_, numbers)| [numbers.index, numbers.home]).collect();
-    lists::remove_unused(store, database, &used, next)
+    let kept = all.iter().map(|(_, numbers)| numbers).filter(|numbers| is_kept(numbers));
+    let used = kept.flat_map(|numbers| [numbers.index, numbers.home]).collect();
+    lists::remove_unused(store, database, &used, behind_all(&all))
 }
 
 /// Removes the indexes of a database but those in `used`. Returns how many.

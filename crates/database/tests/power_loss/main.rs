@@ -19,7 +19,7 @@ use std::time::Duration;
 use lives::{promised, steps_taken};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::{Calls, Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, run_bounded};
+use scrinium_fault::{Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, run_bounded};
 use world::World;
 
 const KEPT: &str = env!("CARGO_TARGET_TMPDIR");
@@ -130,21 +130,8 @@ fn what_clients_were_told_survives_a_power_loss() {
     }
 }
 
-fn some_failure(random: &mut StdRng) -> Failure {
-    const NO_SPACE: i32 = 28;
-    const FAILING: i32 = 5;
-    const READ_ONLY: i32 = 30;
-    let kinds = [Calls::OPEN, Calls::WRITE, Calls::SYNC, Calls::SIZE, Calls::NAME];
-    let all = kinds.into_iter().reduce(|all, kind| all | kind).unwrap();
-    let latest = [1, 5, 60][random.random_range(0..3)];
-    Failure {
-        error: [NO_SPACE, FAILING, READ_ONLY][random.random_range(0..3)],
-        calls: if random.random_ratio(1, 3) { all } else { kinds[random.random_range(0..kinds.len())] },
-        first: random.random_range(0..latest),
-        count: [1, 4, u64::MAX][random.random_range(0..3)],
-        part: ["", "log/", "tree/", ".sst", "ingest/", "rebuild/"][random.random_range(0..6)].to_owned(),
-    }
-}
+/// What may fail, by its path.
+const PARTS: [&str; 6] = ["", "log/", "tree/", ".sst", "ingest/", "rebuild/"];
 
 /// As of a store alone, with views, contents and folders on it.
 #[test]
@@ -154,7 +141,7 @@ fn what_clients_were_told_survives_a_failing_device() {
     for run in 0..all.images.div_ceil(8) {
         let plan = Plan { seed: all.seed.wrapping_add(run), ..all.clone() };
         let mut random = StdRng::seed_from_u64(plan.seed);
-        let faults = Faults { failure: Some(some_failure(&mut random)), ..slow(plan.seed) };
+        let faults = Faults { failure: Some(Failure::some(&mut random, &PARTS)), ..slow(plan.seed) };
         println!("SCRINIUM_SEED={} {:?}", plan.seed, faults.failure);
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));

@@ -6,10 +6,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
 use crate::cli::{Failure, Terminal};
-use crate::client::{ClientError, ConsoleClient, own_url};
+use crate::client::{ClientError, ConsoleClient};
 use crate::config::Settings;
-use crate::credentials::{Credentials, PASSWORD_VARIABLE, Wanted};
-use crate::tls;
 
 /// How often the server is asked how far it is.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -32,16 +30,7 @@ pub(crate) fn bar(terminal: &Terminal) -> ProgressBar {
 /// Has the server of these settings carry out a command that begins a task, and waits for its end. ^C stops the task.
 /// Returns what the task's result is.
 pub(crate) fn run(settings: &Settings, line: &str, terminal: &Terminal) -> Result<Value, Failure> {
-    let credentials = Credentials::find(&Wanted {
-        environment: std::env::var(PASSWORD_VARIABLE).ok(),
-        data_dir: settings.server.data_dir.clone(),
-        ..Wanted::default()
-    })
-    .map_err(Failure::work)?;
-    let url = own_url(settings).ok_or_else(|| Failure::Use("http.listen names no port".to_owned()))?;
-    let trust = settings.in_data_dir(&settings.http.tls_certificate);
-    let client = ConsoleClient::new(&url, credentials, || tls::client(std::slice::from_ref(&trust)))
-        .map_err(Failure::work)?;
+    let client = ConsoleClient::of_own_server(settings)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::work)?;
     let bar = bar(terminal);

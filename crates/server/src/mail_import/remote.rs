@@ -19,10 +19,8 @@ use tokio::task::JoinHandle;
 
 use super::nobody;
 use crate::cli::Failure;
-use crate::client::{ClientError, ConsoleClient, own_url};
+use crate::client::{ClientError, ConsoleClient};
 use crate::config::Settings;
-use crate::credentials::{Credentials, PASSWORD_VARIABLE, Wanted};
-use crate::tls;
 
 type Answer = Result<(StatusCode, Bytes), ClientError>;
 
@@ -47,17 +45,7 @@ pub(crate) struct RemoteMail {
 impl RemoteMail {
     /// The mail database of a person at the server that these settings describe.
     pub(crate) fn find(settings: &Settings, person: &str, root: &Path) -> Result<Self, Failure> {
-        let credentials = Credentials::find(&Wanted {
-            environment: std::env::var(PASSWORD_VARIABLE).ok(),
-            data_dir: settings.server.data_dir.clone(),
-            ..Wanted::default()
-        })
-        .map_err(Failure::work)?;
-        let url = own_url(settings).ok_or_else(|| Failure::Use("http.listen names no port".to_owned()))?;
-        let trust = settings.in_data_dir(&settings.http.tls_certificate);
-        let client = ConsoleClient::new(&url, credentials, || tls::client(std::slice::from_ref(&trust)))
-            .map_err(Failure::work)?;
-        Self::of_client(client, person, root)
+        Self::of_client(ConsoleClient::of_own_server(settings)?, person, root)
     }
 
     /// The mail database of a person at a server.

@@ -179,22 +179,8 @@ fn a_sync_that_is_left_out_is_noticed() {
     }
 }
 
-const NO_SPACE: i32 = 28;
-const FAILING: i32 = 5;
-const READ_ONLY: i32 = 30;
-
-fn some_failure(random: &mut StdRng) -> Failure {
-    let kinds = [Calls::OPEN, Calls::WRITE, Calls::SYNC, Calls::SIZE, Calls::NAME];
-    let all = kinds.into_iter().reduce(|all, kind| all | kind).unwrap();
-    let latest = [1, 5, 60][random.random_range(0..3)];
-    Failure {
-        error: [NO_SPACE, FAILING, READ_ONLY][random.random_range(0..3)],
-        calls: if random.random_ratio(1, 3) { all } else { kinds[random.random_range(0..kinds.len())] },
-        first: random.random_range(0..latest),
-        count: [1, 4, u64::MAX][random.random_range(0..3)],
-        part: ["", "log/", "tree/", ".sst", "MANIFEST", "ingest/"][random.random_range(0..6)].to_owned(),
-    }
-}
+/// What may fail, by its path.
+const PARTS: [&str; 6] = ["", "log/", "tree/", ".sst", "MANIFEST", "ingest/"];
 
 /// Devices that are full, fail or become read-only at any call, for one call or for long; and a power loss then too.
 /// A failed sync may have lost what it was to write, whatever later ones say.
@@ -205,7 +191,7 @@ fn what_was_acknowledged_survives_a_failing_device() {
     for run in 0..plan.images.div_ceil(8) {
         let seed = plan.seed.wrapping_add(run);
         let mut random = StdRng::seed_from_u64(seed);
-        let faults = Faults { failure: Some(some_failure(&mut random)), ..slow(seed) };
+        let faults = Faults { failure: Some(Failure::some(&mut random, &PARTS)), ..slow(seed) };
         let folder = quick_folder();
         let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));
         std::fs::create_dir(&dir).unwrap();
@@ -231,7 +217,7 @@ fn a_store_closes_while_its_disk_is_full() {
     let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));
     std::fs::create_dir(&dir).unwrap();
     let failure = Failure {
-        error: NO_SPACE,
+        error: Failure::NO_SPACE,
         calls: Calls::SYNC,
         first: 0,
         count: u64::MAX,

@@ -61,12 +61,10 @@ pub(super) fn write(
                 else {
                     continue;
                 };
-                {
-                    let index = update.view.index.number();
-                    // Of a document that is gone there is nothing.
-                    let new = document.entries.get_mut(*place).map(std::mem::take).unwrap_or_default();
-                    new_lists.push((index, update.replace(&document.id, known.of(index), new)?));
-                }
+                let index = update.view.index.number();
+                // Of a document that is gone there is nothing.
+                let new = document.entries.get_mut(*place).map(std::mem::take).unwrap_or_default();
+                new_lists.push((index, update.replace(&document.id, known.of(index), new)?));
             }
             match known.with(&new_lists) {
                 Some(record) if record == stored => {}
