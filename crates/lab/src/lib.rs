@@ -30,4 +30,5 @@ pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;
 pub use run::run;
+pub use script::reference_markdown as workloads_markdown;
 pub use workload::Workload;

@@ -5,18 +5,25 @@
 //! by itself; every reply is checked before it is returned, and a wrong one is a [`Failure`].
 
 mod check;
+mod collections;
 mod connection;
 mod documents;
 mod failure;
+mod groupware;
 mod http;
 mod statistics;
+mod surroundings;
 
 use std::future::Future;
 
 use crate::content::Message;
+use crate::script::{MessageSize, Needs};
 
+pub(crate) use collections::sorted_column;
 pub use failure::{Failure, FailureKind};
+pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, Login, ViewLanguage};
+pub use surroundings::database_named;
 
 /// A simulated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +81,8 @@ pub struct Page {
     pub total: u64,
     /// The documents of the entries.
     pub documents: Vec<String>,
+    /// How deep each entry is: 0, or more for responses and in categories.
+    pub levels: Vec<u32>,
     pub last: Option<EntryPlace>,
 }
 
@@ -86,6 +95,20 @@ pub struct Fetched {
     pub(crate) fields: serde_json::Map<String, serde_json::Value>,
 }
 
+impl Fetched {
+    /// A field's text.
+    #[must_use]
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).and_then(serde_json::Value::as_str)
+    }
+
+    /// The document was written, and has another revision now.
+    pub(crate) fn set_revision(&mut self, revision: String) {
+        self.fields.insert("_rev".to_owned(), serde_json::Value::from(revision.as_str()));
+        self.revision = revision;
+    }
+}
+
 /// What a user changes in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
@@ -93,6 +116,8 @@ pub enum Change<'a> {
     Category(&'a str),
     /// Writes another subject.
     Subject(&'a str),
+    /// Puts it into a folder, where the server has none.
+    Folder(&'a str),
 }
 
 /// What preparing one user took.
@@ -104,11 +129,11 @@ pub struct Prepared {
 }
 
 /// What a mail database holds when it is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Filling {
     pub documents: u64,
-    pub body_bytes: usize,
+    pub size: MessageSize,
     pub seed: u64,
 }
 
@@ -134,12 +159,29 @@ pub trait Driver: Send + Sync + 'static {
         filling: Filling,
     ) -> impl Future<Output = Result<Prepared, Failure>> + Send;
 
+    /// Makes what a script needs beside mail databases, for all users together.
+    ///
+    /// # Errors
+    /// [`FailureKind::Missing`] too, where the server has not what a command of the script asks for.
+    fn prepare_surroundings(
+        &self,
+        needs: &Needs,
+        people: &[Person],
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Makes the views and folders of one mail database that a script needs.
+    fn prepare_mail_surroundings(
+        &self,
+        needs: &Needs,
+        person: &Person,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+
     /// How many times the server has synced its log, if it tells.
     fn log_syncs(&self) -> impl Future<Output = Option<u64>> + Send;
 }
 
 /// One user's connection.
-pub trait Session: Send + 'static {
+pub trait Session: Groupware {
     /// Opens a database.
     fn open_database(
         &mut self,

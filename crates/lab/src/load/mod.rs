@@ -2,7 +2,9 @@
 
 mod context;
 mod desk;
+mod documents;
 mod files;
+mod groupware;
 mod plan;
 mod prepare;
 mod run;
