@@ -40,6 +40,7 @@ mod gzip;
 mod indexes;
 mod multipart;
 mod open_revisions;
+mod operation_log;
 mod patience;
 mod port;
 mod query;
@@ -61,6 +62,7 @@ mod write;
 
 pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
 pub use error::HttpError;
+pub use operation_log::OperationLogOptions;
 pub use port::{PortOptions, Server};
 pub use response::Body;
 pub use state::{HttpOptions, HttpState, Parts};

@@ -7,11 +7,13 @@
 //! - [`driver`] turns what a user does into requests, and checks every answer;
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
-//! - [`report`] says what came of it.
+//! - [`report`] says what came of it;
+//! - [`capture`] makes a workload of what a server's users did.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
 mod arguments;
+pub mod capture;
 mod content;
 pub mod driver;
 mod error;
@@ -21,11 +23,15 @@ pub mod monitor;
 mod progress;
 pub mod report;
 mod run;
+mod script_commands;
 pub mod schedule;
 pub mod script;
 mod workload;
 
-pub use arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
+pub use arguments::{
+    CaptureArguments, LabArguments, LabCommand, ListArguments, LoadArguments, ScriptArguments,
+    ShowArguments,
+};
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;

@@ -15,7 +15,7 @@ use crate::content::{Form, Writer};
 use crate::driver::{Failure, From, Person, Session, database_named};
 use crate::measure::{Operation, Sample};
 use crate::schedule::{Begin, Schedule};
-use crate::script::{Command, LoopName, TimeRange, UserText};
+use crate::script::{Command, LoopName, Script, TimeRange, UserText};
 
 /// Entries of the page that is read when a view is opened.
 pub(super) const FIRST_PAGE: u64 = 30;
@@ -45,6 +45,8 @@ pub(super) struct User<S> {
     /// Rounds done of each loop, and of the main loop since the beginning.
     rounds: [u64; 2],
     pub(super) round: u64,
+    /// The loop whose rounds those are: the one that is repeated for ever, or else the outer one.
+    main_loop: LoopName,
     pub(super) desk: Desk,
     pub(super) remembered: Remembered,
     error_delay: Option<TimeRange>,
@@ -69,6 +71,7 @@ impl<S: Session> User<S> {
             woken: true,
             rounds: [0; 2],
             round: 0,
+            main_loop: main_loop(&context.script),
             error_delay: None,
             errors: 0,
             errors_allowed: None,
@@ -147,7 +150,7 @@ impl<S: Session> User<S> {
             *rounds += 1;
             done = *rounds;
         });
-        if times.is_none() {
+        if name == self.main_loop {
             self.round_done();
         }
         if times.is_some_and(|times| done >= times) { Next::Statement } else { Next::Jump(target) }
@@ -296,4 +299,13 @@ impl<S: Session> User<S> {
     pub(super) fn is_nth(&self, nth: u64) -> bool {
         (self.round + self.person.number as u64).is_multiple_of(nth.max(1))
     }
+}
+
+fn main_loop(script: &Script) -> LoopName {
+    let mut commands = script.statements.iter().map(|statement| &statement.command);
+    let endless = commands.find_map(|command| match command {
+        Command::Rewind { name, times: None, .. } => Some(*name),
+        _ => None,
+    });
+    endless.unwrap_or(LoopName::First)
 }

@@ -293,7 +293,7 @@ fn calendar(arguments: &mut Arguments<'_>) -> Parsed {
 /// `NewMail(database, polls, milliseconds between them)`
 fn new_mail(arguments: &mut Arguments<'_>) -> Parsed {
     let mut values = arguments.values()?.into_iter();
-    let database = values.next();
+    let database = values.next().filter(|name| !name.is(""));
     let polls = match values.next() {
         Some(value) => arguments.value_as_number(&value, 1)?.min(MOST_POLLS),
         None => 1,

@@ -172,8 +172,7 @@ impl<'a> Arguments<'a> {
 
     /// All that is left, in brackets after the name or not, with commas or without: `NewMail(a,b,c)`.
     pub(super) fn values(&mut self) -> Result<Vec<UserText>, ScriptError> {
-        let mut values = Vec::new();
-        let mut open = false;
+        let mut values = Values::default();
         let name = self.line.words.get(self.name).filter(|word| word.written.contains('('));
         let mut skip_to_bracket = name.is_some();
         let rest = self.line.words.get(self.next..).unwrap_or_default();
@@ -186,14 +185,14 @@ impl<'a> Arguments<'a> {
             }
             for piece in text {
                 match piece {
-                    UserPiece::Text(text) if !word.quoted => split_value(&text, &mut values, &mut open),
-                    piece => push_value(piece, &mut values, &mut open),
+                    UserPiece::Text(text) if !word.quoted => values.split(&text),
+                    piece => values.push(piece),
                 }
             }
-            open = false;
+            values.open = false;
         }
         self.next = self.line.words.len();
-        Ok(values)
+        Ok(values.found)
     }
 
     /// A value that is the same for every user, as a number.
@@ -250,20 +249,38 @@ pub(super) fn error_at(line: &Line, word: &Word, problem: Problem) -> ScriptErro
     }
 }
 
-fn push_value(piece: UserPiece, values: &mut Vec<UserText>, open: &mut bool) {
-    match values.last_mut().filter(|_| *open) {
-        Some(value) => value.append(UserText(vec![piece])),
-        None => values.push(UserText(vec![piece])),
-    }
-    *open = true;
+/// Values as they are put together.
+#[derive(Default)]
+struct Values {
+    found: Vec<UserText>,
+    /// What comes next belongs to the last value.
+    open: bool,
+    /// There is a value behind the last comma.
+    since_comma: bool,
 }
 
-/// Brackets and commas part values.
-fn split_value(text: &str, values: &mut Vec<UserText>, open: &mut bool) {
-    for (index, part) in text.split(['(', ',', ')']).enumerate() {
-        *open &= index == 0;
-        if !part.is_empty() {
-            push_value(UserPiece::Text(part.to_owned()), values, open);
+impl Values {
+    fn push(&mut self, piece: UserPiece) {
+        match self.found.last_mut().filter(|_| self.open) {
+            Some(value) => value.append(UserText(vec![piece])),
+            None => self.found.push(UserText(vec![piece])),
+        }
+        (self.open, self.since_comma) = (true, true);
+    }
+
+    /// Brackets and commas part values; two commas have an empty one between them.
+    fn split(&mut self, text: &str) {
+        for (index, part) in text.split(',').enumerate() {
+            if index > 0 {
+                if !self.since_comma {
+                    self.found.push(UserText::default());
+                }
+                (self.open, self.since_comma) = (false, false);
+            }
+            let part = part.trim_matches(['(', ')']);
+            if !part.is_empty() {
+                self.push(UserPiece::Text(part.to_owned()));
+            }
         }
     }
 }

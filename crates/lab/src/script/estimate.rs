@@ -254,7 +254,7 @@ fn requests_of(command: &Command) -> Vec<(Operation, f64)> {
 
 fn single_request(command: &Command) -> Option<(Operation, f64)> {
     Some(match command {
-        Command::ChangeTo { .. } => (Operation::ChangeTo, 1.0),
+        Command::ChangeTo { .. } | Command::Populate { .. } => (Operation::ChangeTo, 1.0),
         Command::Open { .. } => (Operation::Open, 1.0),
         Command::OpenCollection { .. } => (Operation::OpenCollection, 1.0),
         Command::Index { .. } => (Operation::Index, 1.0),

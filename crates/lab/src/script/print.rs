@@ -133,7 +133,9 @@ impl Command {
                 formatter.write_str("CheckForNewMail")?;
                 print_optional(formatter, database.as_ref())
             }
-            Self::NewMail { database: None, .. } => formatter.write_str("NewMail"),
+            Self::NewMail { database: None, polls, delay } => {
+                write!(formatter, "NewMail (,{polls},{})", delay.as_millis())
+            }
             Self::NewMail { database: Some(database), polls, delay } => {
                 write!(formatter, "NewMail {database} {polls} {}", delay.as_millis())
             }

@@ -87,12 +87,16 @@ const CAPTURE: &str = "
 
 The server writes what is done to it into a file, if `http.operation_log` names one: time, operation, bytes and
 milliseconds, with person and database as numbers that only tell the same from another. There are no names, ids, keys or
-contents in it. `scrinium lab capture FILE` makes a workload of that: the operations of an average user's hour, in
-branches by how often they follow each other, with the think times and sizes that were found.
+contents in it. Requests never wait for it: what the writing cannot keep up with is left out and counted
+(`HTTP.OperationLog.LeftOut`). It takes up to twice `http.operation_log_bytes` of disk, some 80 bytes a request.
 
-What is lost: who writes to whom, which documents are popular, the time of day, and dependencies between more than two
-operations. Operations of replication, administration and attachments are counted in the header and left out of the
-script.
+`scrinium lab capture FILE` makes a workload of that: the average round from one opening of a database to the next, its
+operations in the order in which they come, with how often they do, the pauses before them (as ranges with the same mean
+and spread) and the sizes. So a simulated user does as much in an hour as a real one did.
+
+What is lost: which operation follows which beyond that, who writes to whom and to how many, which documents are popular,
+and the time of day. All shared databases become one. Operations of replication, administration and attachments are
+counted in the header and left out of the script.
 ";
 
 /// The page `docs/workloads.md`.

@@ -3,6 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
+mod groupware;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -44,6 +46,11 @@ struct Database {
     documents: BTreeMap<String, Value>,
     changes: u64,
     inbox: bool,
+    /// Documents that are in another folder than the inbox.
+    elsewhere: std::collections::BTreeSet<String>,
+    locals: BTreeMap<String, u64>,
+    /// The last change of each document.
+    last: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -214,6 +221,9 @@ impl State {
         if !self.may_enter(user) {
             return error(401, "unauthorized", "Name or password is incorrect.");
         }
+        if let Some(answer) = self.groupware(method, &parts, query, &body, faults) {
+            return answer;
+        }
         match parts.as_slice() {
             [database] => self.database(method, database, user),
             [_, rest] if rest.starts_with("_folder") && !faults.folders => error(404, "not_found", "missing"),
@@ -273,6 +283,7 @@ impl State {
         document["_rev"] = json!(revision);
         database.documents.insert(id.to_owned(), document);
         database.changes += 1;
+        database.last.insert(id.to_owned(), database.changes);
         revision
     }
 
@@ -304,7 +315,8 @@ impl State {
         let mut rows: Vec<(&str, &String)> = database
             .documents
             .iter()
-            .filter(|(id, _)| !id.starts_with('_'))
+            .filter(|(id, _)| !id.starts_with('_') && !id.starts_with("profile:"))
+            .filter(|(id, _)| !database.elsewhere.contains(*id))
             .map(|(id, document)| (field(document, "DeliveredDate"), id))
             .collect();
         rows.sort();
