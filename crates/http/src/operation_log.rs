@@ -146,7 +146,10 @@ fn operation_of<'a>(context: &Context, target: &'a Target<'_>) -> (&'static str,
     let page = || {
         if query.get("find").is_some() || query.get("key").is_some() {
             "FIND_BY_KEY"
-        } else if ["startkey", "start_key", "skip", "start", "from", "at"].iter().any(|name| query.get(name).is_some()) {
+        } else if ["startkey", "start_key", "skip", "start", "from", "at"]
+            .iter()
+            .any(|name| query.get(name).is_some())
+        {
             "READ_ENTRIES"
         } else {
             "OPEN_COLLECTION"

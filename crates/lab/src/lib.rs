@@ -23,14 +23,13 @@ pub mod monitor;
 mod progress;
 pub mod report;
 mod run;
-mod script_commands;
 pub mod schedule;
 pub mod script;
+mod script_commands;
 mod workload;
 
 pub use arguments::{
-    CaptureArguments, LabArguments, LabCommand, ListArguments, LoadArguments, ScriptArguments,
-    ShowArguments,
+    CaptureArguments, LabArguments, LabCommand, ListArguments, LoadArguments, ScriptArguments, ShowArguments,
 };
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};

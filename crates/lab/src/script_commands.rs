@@ -53,7 +53,10 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Outcome, LabError> {
             command.command, command.per_loop, command.per_hour
         ));
     }
-    text.push_str(&format!("\n{:<24}{:<24}{:>10}{:>16}\n", "Request of", "counted as", "a round", "a user's hour"));
+    text.push_str(&format!(
+        "\n{:<24}{:<24}{:>10}{:>16}\n",
+        "Request of", "counted as", "a round", "a user's hour"
+    ));
     for request in &estimate.requests {
         text.push_str(&format!(
             "{:<24}{:<24}{:>10.2}{:>16.2}\n",

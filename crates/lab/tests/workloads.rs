@@ -24,7 +24,9 @@ fn commands(script: &Script) -> Vec<Command> {
 
 fn small() -> Variables {
     let mut given = Variables::default();
-    for (name, value) in [("NumMailNotesPerUser", "70"), ("NumSharedNotes", "90"), ("ReplicateDocuments", "2")] {
+    for (name, value) in
+        [("NumMailNotesPerUser", "70"), ("NumSharedNotes", "90"), ("ReplicateDocuments", "2")]
+    {
         given.set(name, value);
     }
     given
@@ -34,25 +36,58 @@ fn small() -> Variables {
 #[test]
 fn workloads_do_what_was_published() {
     let per_round: &[(&str, &[(&str, f64)])] = &[
-        ("r6mail", &[
-            ("Navigate", 5.0), ("Stamp", 2.0), ("Delete", 2.0), ("Entries", 1.0), ("Open", 1.0), ("ChangeTo", 1.0),
-            // Per 90 minutes, which are six rounds.
-            ("Add", 12.0 / 6.0), ("SendMessage", 1.0 / 6.0), ("Cal Appointment", 1.0 / 6.0),
-            ("Cal Invitation", 1.0 / 6.0), ("Accept", 1.0 / 6.0), ("Lookup", 1.0 / 6.0),
-        ]),
-        ("n8mail", &[
-            ("Navigate", 5.0), ("SendMessageFromColl", 0.5), ("MoveToFolder", 1.0), ("Delete", 2.0), ("ChangeTo", 1.0),
-            ("Open", 1.0), ("Entries", 1.0),
-            // One to one person, and in every other round one to three.
-            ("SendMessage", 1.5),
-            // Per two hours, which are eight rounds.
-            ("Cal Appointment", 1.0 / 8.0), ("Cal Invitation", 1.0 / 8.0), ("Accept", 1.0 / 8.0),
-        ]),
-        ("shared-database", &[("Open", 1.0), ("Entries", 4.0), ("Unread", 1.0), ("Navigate", 3.0), ("Add", 1.0)]),
-        ("web-mail", &[
-            ("Open", 1.0), ("Navigate", 5.0), ("Delete", 1.0), ("SendMessage", 1.0 / 6.0),
-            ("Cal Appointment", 1.0 / 6.0), ("Cal Invitation", 1.0 / 6.0), ("Accept", 1.0 / 6.0),
-        ]),
+        (
+            "r6mail",
+            &[
+                ("Navigate", 5.0),
+                ("Stamp", 2.0),
+                ("Delete", 2.0),
+                ("Entries", 1.0),
+                ("Open", 1.0),
+                ("ChangeTo", 1.0),
+                // Per 90 minutes, which are six rounds.
+                ("Add", 12.0 / 6.0),
+                ("SendMessage", 1.0 / 6.0),
+                ("Cal Appointment", 1.0 / 6.0),
+                ("Cal Invitation", 1.0 / 6.0),
+                ("Accept", 1.0 / 6.0),
+                ("Lookup", 1.0 / 6.0),
+            ],
+        ),
+        (
+            "n8mail",
+            &[
+                ("Navigate", 5.0),
+                ("SendMessageFromColl", 0.5),
+                ("MoveToFolder", 1.0),
+                ("Delete", 2.0),
+                ("ChangeTo", 1.0),
+                ("Open", 1.0),
+                ("Entries", 1.0),
+                // One to one person, and in every other round one to three.
+                ("SendMessage", 1.5),
+                // Per two hours, which are eight rounds.
+                ("Cal Appointment", 1.0 / 8.0),
+                ("Cal Invitation", 1.0 / 8.0),
+                ("Accept", 1.0 / 8.0),
+            ],
+        ),
+        (
+            "shared-database",
+            &[("Open", 1.0), ("Entries", 4.0), ("Unread", 1.0), ("Navigate", 3.0), ("Add", 1.0)],
+        ),
+        (
+            "web-mail",
+            &[
+                ("Open", 1.0),
+                ("Navigate", 5.0),
+                ("Delete", 1.0),
+                ("SendMessage", 1.0 / 6.0),
+                ("Cal Appointment", 1.0 / 6.0),
+                ("Cal Invitation", 1.0 / 6.0),
+                ("Accept", 1.0 / 6.0),
+            ],
+        ),
     ];
     for (name, wanted) in per_round {
         let workload = Workload::find(name, &Variables::default()).unwrap();
@@ -65,9 +100,18 @@ fn workloads_do_what_was_published() {
     }
     // Four rounds in an hour; the shared database's round takes 6 to 10 minutes, SMTP and POP3 some 10.
     for (name, minutes) in [
-        ("r5mail", 15.0..=15.0), ("r6mail", 15.0..=16.0), ("n8mail", 14.5..=15.5), ("mail-only", 14.5..=15.5),
-        ("maildb", 14.5..=15.5), ("groupware_a", 14.5..=15.5), ("groupware_b", 14.5..=15.5), ("web-mail", 14.5..=15.5),
-        ("calendar", 14.5..=15.5), ("imap", 14.5..=15.5), ("shared-database", 6.0..=10.0), ("smtp-pop3", 9.5..=10.5),
+        ("r5mail", 15.0..=15.0),
+        ("r6mail", 15.0..=16.0),
+        ("n8mail", 14.5..=15.5),
+        ("mail-only", 14.5..=15.5),
+        ("maildb", 14.5..=15.5),
+        ("groupware_a", 14.5..=15.5),
+        ("groupware_b", 14.5..=15.5),
+        ("web-mail", 14.5..=15.5),
+        ("calendar", 14.5..=15.5),
+        ("imap", 14.5..=15.5),
+        ("shared-database", 6.0..=10.0),
+        ("smtp-pop3", 9.5..=10.5),
     ] {
         let workload = Workload::find(name, &Variables::default()).unwrap();
         let round = Estimate::of(&workload.script).one_loop.as_secs_f64() / 60.0;
@@ -106,14 +150,16 @@ fn printed_workloads_are_read_again() {
             variables.set(name, workload.variables.get(name).unwrap_or_default());
         }
         let printed = workload.script.to_string();
-        let (again, _) = Script::parse(&printed, &variables).unwrap_or_else(|errors| panic!("{name}\n{printed}\n{errors}"));
+        let (again, _) = Script::parse(&printed, &variables)
+            .unwrap_or_else(|errors| panic!("{name}\n{printed}\n{errors}"));
         assert_eq!(commands(&again), commands(&workload.script), "{name}\n{printed}");
     }
 }
 
 /// A line of the language as somebody may write it.
 fn line() -> impl Strategy<Value = String> {
-    let runs: Vec<&str> = COMMANDS.iter().filter(|info| info.support == Support::Runs).map(|info| info.name).collect();
+    let runs: Vec<&str> =
+        COMMANDS.iter().filter(|info| info.support == Support::Runs).map(|info| info.name).collect();
     let word = prop_oneof![
         3 => "[1-9][0-9]{0,2}",
         1 => "\"[a-z $!\\\\#;|]{0,9}(\\[#\\])?(\\[user\\])?\"",
@@ -193,7 +239,10 @@ async fn run(server: &FakeServer, plan: &Plan) -> Measured {
 
 fn failures(measured: &Measured) -> Vec<String> {
     let failures = measured.run.recorder.failures();
-    failures.into_iter().map(|(operation, kind, log)| format!("{operation:?} {kind} {:?}", log.first)).collect()
+    failures
+        .into_iter()
+        .map(|(operation, kind, log)| format!("{operation:?} {kind} {:?}", log.first))
+        .collect()
 }
 
 fn answered(measured: &Measured, operation: Operation) -> u64 {
@@ -253,9 +302,15 @@ async fn a_server_without_folders_is_asked_for_none() {
         let measured = run(&server, &plan(script, variables, 2)).await;
         assert_eq!(failures(&measured), Vec::<String>::new(), "{name}");
     }
-    let moved = server.documents("mail/user0001").iter().filter(|document| document["Folder"] == "Projects").count();
+    let moved =
+        server.documents("mail/user0001").iter().filter(|document| document["Folder"] == "Projects").count();
     assert_eq!(moved, 2);
-    assert!(!server.log().iter().any(|line| line.contains("/_unread") || line.starts_with("POST") && line.contains("_folder")));
+    assert!(
+        !server
+            .log()
+            .iter()
+            .any(|line| line.contains("/_unread") || line.starts_with("POST") && line.contains("_folder"))
+    );
 
     let (script, variables) = Script::parse("Pause 1\nConsole x show tasks", &small()).unwrap();
     let driver = HttpDriver::new(options(&server, ViewLanguage::Javascript)).unwrap();
@@ -315,21 +370,30 @@ fn a_captured_workload_does_as_much_in_an_hour_as_its_log() {
     lines.push("what is this".to_owned());
     std::fs::write(&path, lines.join("\n")).unwrap();
     let captured = capture::capture(&path, "Office").unwrap();
-    assert_eq!((captured.users, captured.unreadable, captured.left_out.as_slice()), (7, 1, &[("OTHER".to_owned(), 7)][..]));
+    assert_eq!(
+        (captured.users, captured.unreadable, captured.left_out.as_slice()),
+        (7, 1, &[("OTHER".to_owned(), 7)][..])
+    );
     let mut given = Variables::default();
     for name in ["MailServer", "MailTemplate"] {
         given.set(name, "");
     }
-    let (script, _) = Script::parse(&captured.script, &given).unwrap_or_else(|errors| panic!("{}\n{errors}", captured.script));
+    let (script, _) = Script::parse(&captured.script, &given)
+        .unwrap_or_else(|errors| panic!("{}\n{errors}", captured.script));
     let estimate = Estimate::of(&script);
     // A round's mean: 60 s, 20 ms, 5 of 19.5 s, a third of 20 s, half of 9 s.
     let round_s = 60.0 + 0.02 + 5.0 * 19.5 + 20.0 / 3.0 + 4.5 + 0.015;
     let per_hour = 3600.0 / round_s;
-    let wanted = [("ChangeTo", 1.0), ("Open", 1.0), ("Navigate", 5.0), ("SendMessage", 1.0 / 3.0), ("Update", 0.5)];
+    let wanted =
+        [("ChangeTo", 1.0), ("Open", 1.0), ("Navigate", 5.0), ("SendMessage", 1.0 / 3.0), ("Update", 0.5)];
     for (name, count) in wanted {
         let found = estimate.commands.iter().find(|command| command.command == name).unwrap().per_hour;
         let wanted = count * per_hour;
-        assert!((found - wanted).abs() < 0.02 * wanted, "{name}: {found} and not {wanted}\n{}", captured.script);
+        assert!(
+            (found - wanted).abs() < 0.02 * wanted,
+            "{name}: {found} and not {wanted}\n{}",
+            captured.script
+        );
     }
     assert!(captured.script.contains("SendMessage 1000:5|2000:5"), "{}", captured.script);
 }
@@ -341,7 +405,10 @@ fn a_log_that_is_none_or_says_nothing_is_refused() {
     for (text, said) in [
         ("hello\n", "is no operation log"),
         ("# scrinium-operation-log/1 5\n", "holds too little"),
-        ("# scrinium-operation-log/1 5\n6 zz OPEN_DB own 1 1 1 200\n\u{fffd}\n7 1 OPEN_DB own 1 1 1 200 9\n", "holds too little"),
+        (
+            "# scrinium-operation-log/1 5\n6 zz OPEN_DB own 1 1 1 200\n\u{fffd}\n7 1 OPEN_DB own 1 1 1 200 9\n",
+            "holds too little",
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
         let refused = capture::capture(&path, "x").unwrap_err().to_string();

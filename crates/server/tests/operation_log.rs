@@ -80,7 +80,10 @@ fn done(output: &Output) -> String {
 fn per_round(shown: &Value, command: &str) -> f64 {
     let rate = |name: &str| {
         let commands = shown["commands"].as_array().unwrap();
-        commands.iter().find(|found| found["command"] == name).map_or(0.0, |found| found["per_hour"].as_f64().unwrap())
+        commands
+            .iter()
+            .find(|found| found["command"] == name)
+            .map_or(0.0, |found| found["per_hour"].as_f64().unwrap())
     };
     rate(command) / rate("ChangeTo")
 }
@@ -103,14 +106,23 @@ fn a_workload_captured_from_a_server_does_what_its_users_did() {
         std::thread::sleep(std::time::Duration::from_secs(2));
     }
     let log = std::fs::read_to_string(folder.join("data/operations.log")).unwrap();
-    assert!(!log.contains("user0001") && !log.contains("lab-") && !log.contains("mail/"), "no name stands in it");
+    assert!(
+        !log.contains("user0001") && !log.contains("lab-") && !log.contains("mail/"),
+        "no name stands in it"
+    );
 
-    done(&scrinium(folder, &["lab", "capture", "data/operations.log", "-o", "captured.script"]).output().unwrap());
+    done(
+        &scrinium(folder, &["lab", "capture", "data/operations.log", "-o", "captured.script"])
+            .output()
+            .unwrap(),
+    );
     done(&scrinium(folder, &["lab", "check", "captured.script"]).output().unwrap());
     let shown = done(&scrinium(folder, &["lab", "show", "captured.script", "--json"]).output().unwrap());
     let shown: Value = serde_json::from_str(&shown).unwrap();
     // 12 rounds and the look at the mail file when it is made: 13 openings of each user.
-    for (command, rounds) in [("Navigate", 36.0), ("Add", 6.0), ("SendMessage", 4.0), ("Delete", 12.0), ("Open", 12.0)] {
+    for (command, rounds) in
+        [("Navigate", 36.0), ("Add", 6.0), ("SendMessage", 4.0), ("Delete", 12.0), ("Open", 12.0)]
+    {
         let (found, wanted) = (per_round(&shown, command), rounds / 13.0);
         assert!((found - wanted).abs() < 0.12 * wanted, "{command}: {found} and not {wanted}");
     }

@@ -66,10 +66,12 @@ impl Rounds {
         let mut sizes: BTreeMap<Action, Vec<u64>> = BTreeMap::new();
         for person in log.done.chunk_by(|one, other| one.person == other.person) {
             rounds.users += 1;
-            for session in person.chunk_by(|one, next| next.at_ms.saturating_sub(one.at_ms) < SESSION_GAP_MS) {
+            for session in person.chunk_by(|one, next| next.at_ms.saturating_sub(one.at_ms) < SESSION_GAP_MS)
+            {
                 rounds.add_session(session, &mut found);
             }
-            for done in person.iter().filter(|done| matches!(done.action, Action::Add | Action::SendMessage)) {
+            for done in person.iter().filter(|done| matches!(done.action, Action::Add | Action::SendMessage))
+            {
                 sizes.entry(done.action).or_default().push(done.bytes);
             }
         }

@@ -51,13 +51,19 @@ fn header(text: &mut String, name: &str, file: &str, log: &OperationLog, rounds:
     let left_out: Vec<String> =
         log.left_out.iter().map(|(operation, count)| format!("{operation} {count}")).collect();
     if !left_out.is_empty() {
-        let _ = writeln!(text, "**Choice: Left out, since no command stands for it or it was refused: {}**", left_out.join(", "));
+        let _ = writeln!(
+            text,
+            "**Choice: Left out, since no command stands for it or it was refused: {}**",
+            left_out.join(", ")
+        );
     }
     text.push_str("**Variable: NumMailNotesPerUser = 100 (documents in each mail file at the start; not known from the log)**\n");
     let normal = sizes(rounds, Action::Add).or_else(|| sizes(rounds, Action::SendMessage));
     let normal = normal.unwrap_or_else(|| "1000".to_owned());
     let _ = writeln!(text, "**Variable: NormalMessageSize = {normal} (bytes of a document that is added)**");
-    text.push_str("**Variable: NumMessageRecipients = 1 (people that each message goes to; not known from the log)**\n");
+    text.push_str(
+        "**Variable: NumMessageRecipients = 1 (people that each message goes to; not known from the log)**\n",
+    );
     text.push_str("**Variable: DiscussionDB = discussion (the shared database)**\n");
     text.push_str("**Variable: NumSharedNotes = 500 (documents in the shared database at the start)**\n");
 }
@@ -70,7 +76,12 @@ fn write_step(text: &mut String, step: &Step, rounds: &Rounds) {
     }
     let (low, high) = step.pause;
     if high > Duration::ZERO {
-        let _ = writeln!(text, "{indent}Pause {:.1}-{:.1}", 1000.0 * low.as_secs_f64(), 1000.0 * high.as_secs_f64());
+        let _ = writeln!(
+            text,
+            "{indent}Pause {:.1}-{:.1}",
+            1000.0 * low.as_secs_f64(),
+            1000.0 * high.as_secs_f64()
+        );
     }
     let _ = writeln!(text, "{indent}{}", command(step.action, rounds));
     if chance {

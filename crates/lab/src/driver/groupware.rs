@@ -210,8 +210,7 @@ fn profile_id(name: &str) -> String {
 
 impl HttpSession {
     async fn ask(&mut self, method: Method, path: &str, body: Option<Bytes>) -> Result<Value, Failure> {
-        let answer =
-            self.connection.exchange(method, path, body).await?.expect(&[200, 201, 202])?;
+        let answer = self.connection.exchange(method, path, body).await?.expect(&[200, 201, 202])?;
         check::json(&answer)
     }
 }
@@ -258,8 +257,13 @@ impl Groupware for HttpSession {
         } else {
             format!("startkey={}", part(&json!([text]).to_string()))
         };
-        view_page(&mut self.connection, &format!("{path}?{from}&limit={count}"), count, From::Position(u64::MAX))
-            .await
+        view_page(
+            &mut self.connection,
+            &format!("{path}?{from}&limit={count}"),
+            count,
+            From::Position(u64::MAX),
+        )
+        .await
     }
 
     async fn find_period(
@@ -336,7 +340,8 @@ impl Groupware for HttpSession {
     async fn look_up(&mut self, names: &[String]) -> Result<(), Failure> {
         let path = format!("/{ADDRESS_BOOK}/_all_docs?include_docs=true");
         let keys = json!({"keys": names.iter().map(|name| format!("person:{name}")).collect::<Vec<_>>()});
-        let answer = self.connection.exchange(Method::POST, &path, Some(body(&keys)?)).await?.expect(&[200])?;
+        let answer =
+            self.connection.exchange(Method::POST, &path, Some(body(&keys)?)).await?.expect(&[200])?;
         let found: Value = check::json(&answer)?;
         let rows = found.get("rows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let right = rows.len() == names.len()

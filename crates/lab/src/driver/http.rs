@@ -321,12 +321,11 @@ impl Driver for HttpDriver {
             let mut messages = Vec::new();
             let mut bytes = 0;
             while bytes < BULK_BYTES && left > 0 && (messages.len() as u64) < BULK_DOCUMENTS {
-                let age = HISTORY_S / i64::try_from(missing).unwrap_or(1).max(1)
-                    * i64::try_from(left).unwrap_or(0);
+                let age =
+                    HISTORY_S / i64::try_from(missing).unwrap_or(1).max(1) * i64::try_from(left).unwrap_or(0);
                 let (size, attachment) = writer.sizes(&filling.size);
                 let recipients = vec![person.name.clone()];
-                let mut message =
-                    writer.write(Form::Memo, size, attachment, recipients, self.now_s - age);
+                let mut message = writer.write(Form::Memo, size, attachment, recipients, self.now_s - age);
                 message.delivered = true;
                 let sender = usize::try_from(left).unwrap_or(0) % senders.len().max(1);
                 if let Some(sender) = senders.get(sender) {

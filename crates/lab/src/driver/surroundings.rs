@@ -86,7 +86,10 @@ impl HttpDriver {
             needs.only_here.iter().map(|(line, name)| format!("{name} (line {line})")).collect();
         Err(Failure::new(
             FailureKind::Missing,
-            format!("only Scrinium has what these commands ask for, and this server is another one: {}", commands.join(", ")),
+            format!(
+                "only Scrinium has what these commands ask for, and this server is another one: {}",
+                commands.join(", ")
+            ),
         ))
     }
 
@@ -98,7 +101,8 @@ impl HttpDriver {
         views: &[String],
     ) -> Result<(), Failure> {
         if Self::make_database(connection, name).await? {
-            let everybody = json!({"admins": {"names": [], "roles": ["_admin"]}, "members": {"names": [], "roles": []}});
+            let everybody =
+                json!({"admins": {"names": [], "roles": ["_admin"]}, "members": {"names": [], "roles": []}});
             let path = format!("/{}/_security", part(name));
             let answer = connection.exchange(Method::PUT, &path, Some(body(&everybody)?)).await?;
             answer.expect(&[200, 201, 202, 404, 405, 501])?;

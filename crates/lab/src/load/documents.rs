@@ -23,7 +23,11 @@ impl<S: Session> User<S> {
     }
 
     /// Whether the mail database has changed since it was last looked at.
-    pub(super) async fn ask_for_mail(&mut self, operation: Operation, database: &str) -> Result<bool, Stopped> {
+    pub(super) async fn ask_for_mail(
+        &mut self,
+        operation: Operation,
+        database: &str,
+    ) -> Result<bool, Stopped> {
         let begin = self.begin();
         let answer = self.session.open_database(database).await;
         let change = self.end(operation, begin, answer)?.change;

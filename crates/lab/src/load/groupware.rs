@@ -48,7 +48,9 @@ impl<S: Session> User<S> {
             Command::MoveToFolder { count, folder } => self.move_some(*count, folder).await,
             Command::DeleteFromCollection { count } => self.delete_shown(*count).await,
             Command::Accept { nth } if self.is_nth(*nth) => self.accept().await,
-            Command::Answer { size, sending } if self.is_nth(sending.nth) => self.answer(size, *sending).await,
+            Command::Answer { size, sending } if self.is_nth(sending.nth) => {
+                self.answer(size, *sending).await
+            }
             Command::NewMail { database, polls, delay } => {
                 self.poll_for_mail(database.as_ref(), *polls, *delay).await
             }
@@ -141,9 +143,7 @@ impl<S: Session> User<S> {
         let view = self.open_view_or_default();
         let begin = self.begin();
         let answer = match sorted_column(number) {
-            Some(column) => {
-                self.session.read_sorted(&self.desk.database, &view, column, FIRST_PAGE).await
-            }
+            Some(column) => self.session.read_sorted(&self.desk.database, &view, column, FIRST_PAGE).await,
             None => {
                 self.session.read_entries(&self.desk.database, &view, From::Position(0), FIRST_PAGE).await
             }
@@ -197,8 +197,7 @@ impl<S: Session> User<S> {
             for id in &documents {
                 let fetched = self.fetch(Operation::MoveFetch, id).await?;
                 let begin = self.begin();
-                let answer =
-                    self.session.update(&self.desk.database, fetched, Change::Folder(&folder)).await;
+                let answer = self.session.update(&self.desk.database, fetched, Change::Folder(&folder)).await;
                 self.end(Operation::Move, begin, answer)?;
             }
         }
@@ -323,8 +322,7 @@ impl<S: Session> User<S> {
                 let Some(mut profile) = self.desk.profile.take() else { return Ok(()) };
                 let begin = self.begin();
                 let values = [("Changed", now.as_str())];
-                let answer =
-                    self.session.update_profile(&self.desk.database, profile.clone(), &values).await;
+                let answer = self.session.update_profile(&self.desk.database, profile.clone(), &values).await;
                 profile.set_revision(self.end(Operation::ProfileUpdate, begin, answer)?);
                 self.desk.profile = Some(profile);
                 Ok(())
@@ -341,8 +339,7 @@ impl<S: Session> User<S> {
                     return Ok(());
                 }
                 let begin = self.begin();
-                let answer =
-                    self.session.delete(&self.desk.database, &profile.id, &profile.revision).await;
+                let answer = self.session.delete(&self.desk.database, &profile.id, &profile.revision).await;
                 self.end(Operation::ColorProfileDelete, begin, answer)
             }
             Command::SetCalendarProfile => {
@@ -414,7 +411,8 @@ impl<S: Session> User<S> {
     /// Brings documents that were written in the user's own replica.
     async fn push(&mut self, database: &str) -> Acted {
         let size = self.context.normal_message_size.clone();
-        let messages: Vec<Message> = (0..self.context.replicated_documents).map(|_| self.note(&size)).collect();
+        let messages: Vec<Message> =
+            (0..self.context.replicated_documents).map(|_| self.note(&size)).collect();
         let begin = self.begin();
         let answer = self.session.count_missing(database, &messages).await;
         let missing = self.end(Operation::ReplicateCompare, begin, answer)?;

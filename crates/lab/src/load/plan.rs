@@ -110,7 +110,11 @@ impl Plan {
     pub fn recipient_skew(&self) -> Option<(f64, f64)> {
         let (people, messages) = self.variables.get("RecipientSkew")?.split_once(':')?;
         let percent = |text: &str| {
-            text.trim().parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0)
+            text.trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|percent| (0.0..=100.0).contains(percent))
+                .map(|percent| percent / 100.0)
         };
         Some((percent(people)?, percent(messages)?))
     }

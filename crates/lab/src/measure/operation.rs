@@ -168,7 +168,11 @@ impl Operation {
             Self::ColorProfileFetch | Self::ColorProfileAdd => "ColorProfileAdd",
             Self::ColorProfileDeleteFetch | Self::ColorProfileDelete => "ColorProfileDelete",
             Self::CalendarProfileFetch | Self::CalendarProfile => "SetCalProfile",
-            Self::ReplicateChanges | Self::ReplicateRead | Self::ReplicateCompare | Self::ReplicateWrite | Self::ReplicateCheckpoint => "Replicate",
+            Self::ReplicateChanges
+            | Self::ReplicateRead
+            | Self::ReplicateCompare
+            | Self::ReplicateWrite
+            | Self::ReplicateCheckpoint => "Replicate",
             Self::DeleteDatabase => "DbDelete",
             Self::Console => "Console",
             Self::WebGet => "WebGet",
@@ -206,7 +210,9 @@ impl Operation {
             | Self::CalendarProfile
             | Self::ReplicateWrite => "UPDATE_NOTE",
             Self::Delete | Self::DeleteEntry | Self::ColorProfileDelete => "DELETE_NOTE",
-            Self::SendMessage | Self::Appointment | Self::Invitation | Self::Answer | Self::Accept => "MAIL_DEPOSIT",
+            Self::SendMessage | Self::Appointment | Self::Invitation | Self::Answer | Self::Accept => {
+                "MAIL_DEPOSIT"
+            }
             Self::CheckForNewMail | Self::NewMail | Self::NewMailPoll => "DB_MODIFIED_TIME",
             Self::GetAllUnread => "GET_UNREAD_NOTE_TABLE",
             Self::Index => "UPDATE_COLLECTION",

@@ -43,10 +43,25 @@ pub(super) fn action(
     let command = match info.name {
         "Open" | "OpenColl" | "CloseColl" | "GetAll" | "Index" | "SetCollation" | "FindByKey"
         | "ColFindKey" | "Entries" | "Navigate" => view_action(info.name, &mut arguments)?,
-        "SendMessage" | "SendMessageFromColl" | "Cal" | "Accept" | "CheckForNewMail" | "NewMail"
-        | "NewMailPoll" | "Lookup" | "NABLookup" => mail_action(info.name, &mut arguments)?,
-        "ChangeTo" | "DbDelete" | "DBGetModNoteInfo" | "GetAllFolderChangesRqst" | "Replicate"
-        | "Console" | "ProfileOpen" | "ProfileUpdate" | "ColorProfileAdd" | "ColorProfileDelete"
+        "SendMessage"
+        | "SendMessageFromColl"
+        | "Cal"
+        | "Accept"
+        | "CheckForNewMail"
+        | "NewMail"
+        | "NewMailPoll"
+        | "Lookup"
+        | "NABLookup" => mail_action(info.name, &mut arguments)?,
+        "ChangeTo"
+        | "DbDelete"
+        | "DBGetModNoteInfo"
+        | "GetAllFolderChangesRqst"
+        | "Replicate"
+        | "Console"
+        | "ProfileOpen"
+        | "ProfileUpdate"
+        | "ColorProfileAdd"
+        | "ColorProfileDelete"
         | "SetCalProfile" => database_action(info.name, &mut arguments)?,
         _ => document_action(info.name, &mut arguments)?,
     };
@@ -65,9 +80,7 @@ fn view_action(name: &str, arguments: &mut Arguments<'_>) -> Parsed {
             let word = arguments.require("a view")?;
             Command::OpenCollection { view: arguments.text(word)? }
         }
-        "Index" => {
-            Command::Index { view: arguments.take().map(|word| arguments.text(word)).transpose()? }
-        }
+        "Index" => Command::Index { view: arguments.take().map(|word| arguments.text(word)).transpose()? },
         "GetAll" => Command::GetAll,
         "SetCollation" => Command::SetCollation { number: arguments.number_or(0, 0)? },
         "FindByKey" => find_by_key(arguments)?,
@@ -387,9 +400,10 @@ fn replicate(arguments: &mut Arguments<'_>) -> Parsed {
     }
     let mut databases = Vec::new();
     while let Some(word) = arguments.take() {
-        let option = word.written.split('|').all(|part| {
-            OPTIONS.iter().any(|option| option.eq_ignore_ascii_case(part))
-        });
+        let option = word
+            .written
+            .split('|')
+            .all(|part| OPTIONS.iter().any(|option| option.eq_ignore_ascii_case(part)));
         if !option {
             databases.extend(arguments.text(word)?.split('|'));
         }

@@ -64,7 +64,8 @@ impl Parser<'_> {
         let info = command_named(line, word)?;
         let inner = Arguments::new(line, arguments.position() - 1, info, self.variables);
         let commands = match info.name {
-            "Pause" | "Break" | "ErrorDelay" | "Close" | "CloseColl" | "DBClose" | "Drop" | "ProfileClose" => {
+            "Pause" | "Break" | "ErrorDelay" | "Close" | "CloseColl" | "DBClose" | "Drop"
+            | "ProfileClose" => {
                 vec![simple(info, inner)?]
             }
             _ if info.support == Support::Steers => return Err(error_at(line, word, Problem::NotAfterIf)),

@@ -54,7 +54,9 @@ impl Display for Command {
             Self::BeginCritical => formatter.write_str("BeginCrit"),
             Self::EndCritical => formatter.write_str("EndCrit"),
             Self::SkipUnless { holds, .. } => write!(formatter, "@If {}", u8::from(*holds)),
-            Self::SkipUnlessChance { percent, .. } => write!(formatter, "@Chance {}", percent.fraction() * 100.0),
+            Self::SkipUnlessChance { percent, .. } => {
+                write!(formatter, "@Chance {}", percent.fraction() * 100.0)
+            }
             Self::SkipUnlessNth { nth, .. } => write!(formatter, "@Nth {nth}"),
             Self::Jump { .. } => formatter.write_str("@Else"),
             Self::Close => formatter.write_str("Close"),

@@ -149,6 +149,8 @@ fn usage(info: &CommandInfo) -> String {
 impl Workload {
     /// The workloads that the program carries, with the values of their headers.
     fn carried() -> Vec<Self> {
-        Self::carried_names().filter_map(|name| Self::find_carried(name, &Variables::default()).ok()).collect()
+        Self::carried_names()
+            .filter_map(|name| Self::find_carried(name, &Variables::default()).ok())
+            .collect()
     }
 }

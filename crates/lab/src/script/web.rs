@@ -4,13 +4,10 @@
 //! the other commands: a server of documents has one interface for browsers and clients.
 
 use super::arguments::Arguments;
-use super::command::{
-    CalendarKind, Command, Direction, Step, Stop, UserText,
-};
+use super::command::{CalendarKind, Command, Direction, Step, Stop, UserText};
 use super::error::{Problem, ScriptError};
 
-const OPTIONS: &str =
-    "-url, -mi, -mis, -mir, -mp, -qi, -qis, -qir, -qp, -qt, -qca, -qci, -qmr, -sumonly, -alldata, -walk, -proxy or -holdtime";
+const OPTIONS: &str = "-url, -mi, -mis, -mir, -mp, -qi, -qis, -qir, -qp, -qt, -qca, -qci, -qmr, -sumonly, -alldata, -walk, -proxy or -holdtime";
 
 /// The commands that a line stands for.
 pub(super) fn get(mut arguments: Arguments<'_>) -> Result<Vec<Command>, ScriptError> {

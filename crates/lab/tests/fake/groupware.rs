@@ -33,7 +33,9 @@ impl State {
             }
             [_, "_unread"] => marked(body),
             [name, "_folder/Inbox"] if *method == Method::POST => self.move_to(name, body),
-            [_, rest] if rest.starts_with("_folder/") && *method == Method::PUT && *rest != "_folder/Inbox" => {
+            [_, rest]
+                if rest.starts_with("_folder/") && *method == Method::PUT && *rest != "_folder/Inbox" =>
+            {
                 (201, json!({"ok": true}))
             }
             [name, "_folder/Inbox/_changes"] => {
@@ -42,8 +44,11 @@ impl State {
             [name, "_changes"] => self.changes(name, query),
             [name, "_bulk_get"] => {
                 let _ = self.databases.get(*name)?;
-                let results: Vec<Value> =
-                    body["docs"].as_array()?.iter().map(|asked| json!({"id": asked["id"], "docs": [{}]})).collect();
+                let results: Vec<Value> = body["docs"]
+                    .as_array()?
+                    .iter()
+                    .map(|asked| json!({"id": asked["id"], "docs": [{}]}))
+                    .collect();
                 (200, json!({"results": results}))
             }
             [name, "_revs_diff"] => {
@@ -93,12 +98,17 @@ impl State {
             Some("now") => database.changes,
             since => since.unwrap_or("0").split('-').next().unwrap_or_default().parse().unwrap_or(0),
         };
-        let mut changed: Vec<(u64, &String)> =
-            database.last.iter().map(|(id, change)| (*change, id)).filter(|(change, _)| *change > since).collect();
+        let mut changed: Vec<(u64, &String)> = database
+            .last
+            .iter()
+            .map(|(id, change)| (*change, id))
+            .filter(|(change, _)| *change > since)
+            .collect();
         changed.sort();
         changed.truncate(limit);
         let last = changed.last().map_or(since, |(change, _)| *change);
-        let results: Vec<Value> = changed.iter().map(|(change, id)| json!({"id": id, "seq": change})).collect();
+        let results: Vec<Value> =
+            changed.iter().map(|(change, id)| json!({"id": id, "seq": change})).collect();
         (200, json!({"results": results, "last_seq": format!("{last}-x")}))
     }
 
