@@ -59,6 +59,7 @@ pub(super) struct User<S> {
 impl<S: Session> User<S> {
     pub(super) fn new(context: Arc<Context>, person: Person, session: S, start: Instant) -> Self {
         let seed = context.seed;
+        let main_loop = main_loop(&context.script);
         Self {
             random: SmallRng::seed_from_u64(seed ^ (person.number as u64).rotate_left(32)),
             writer: Writer::new(&person, seed, context.run),
@@ -71,7 +72,7 @@ impl<S: Session> User<S> {
             woken: true,
             rounds: [0; 2],
             round: 0,
-            main_loop: main_loop(&context.script),
+            main_loop,
             error_delay: None,
             errors: 0,
             errors_allowed: None,
