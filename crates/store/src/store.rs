@@ -39,9 +39,6 @@ pub struct Store {
 struct Inner {
     core: Arc<Core>,
     keeper: Mutex<Option<Keeper>>,
-    /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
-    /// before them must be so too.
-    derived: RwLock<()>,
     syncs: Arc<Syncs>,
 }
 
@@ -124,7 +121,6 @@ impl Store {
             inner: Arc::new(Inner {
                 core,
                 keeper: Mutex::new(Some(keeper)),
-                derived: RwLock::new(()),
                 syncs,
             }),
         })
@@ -247,7 +243,7 @@ impl Store {
 
     /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
     /// After a crash, the derived families stand as they stood after one of their changes, with all
-    /// before it and none after. What a change is derived from must have been committed before.
+    /// before it and none after, but for sorted files that were brought in later ([`bring_in`](Self::bring_in)). What a change is derived from must have been committed before.
     ///
     /// On a full disk it goes on longer than commits do, for half of the reserve.
     ///
@@ -267,14 +263,13 @@ impl Store {
         self.check_committer()?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
-        let _order = self.inner.derived.read();
         write.finish().inspect_err(|error| self.note_failure(error))
     }
 
     /// Brings many entries into a derived family at once, faster than batches: all of them are visible
     /// when this returns, or none. Keys must come in strictly ascending order.
     ///
-    /// They are on disk when this returns, and so is every change of derived families before them.
+    /// They are on disk when this returns, and so is every change of derived families that was done before the call.
     ///
     /// # Errors
     /// [`StoreError::Unsorted`], [`StoreError::WrongFamily`], [`StoreError::Full`], or an error of the
@@ -310,7 +305,8 @@ impl Store {
     }
 
     /// Brings sorted files in, between which no key may come twice; those of one family at once, one family after the
-    /// other. They are on disk when this returns, and so is every change of derived families before them.
+    /// other. They are on disk when this returns, and so is every change of derived families that was done before the
+    /// call. Who writes meanwhile hardly waits.
     ///
     /// # Errors
     /// As [`Store::ingest_derived`]. Some of the files may be in then.
@@ -321,15 +317,15 @@ impl Store {
         if together.is_empty() {
             return Ok(());
         }
-        // What was written before is on the disk before the files are. It also shortens the second flush, during which
-        // derived writes wait; mostly none is needed, since nobody writes between the keys of the files.
+        // What was written before is on the disk before the files are.
         let tree = &self.inner.core.tree;
         tree.flush()?;
-        let _alone = self.inner.derived.write();
         together.bring_in_at_once(tree)?;
         if together.is_empty() {
             return Ok(());
         }
+        // Somebody has written between the keys of the files, so that the tree flushes once more, while all writes wait:
+        // the less there is to flush, the shorter.
         tree.flush()?;
         together.bring_in(tree)
     }
