@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
@@ -243,7 +243,8 @@ impl Store {
 
     /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
     /// After a crash, the derived families stand as they stood after one of their changes, with all
-    /// before it and none after, but for sorted files that were brought in later ([`bring_in`](Self::bring_in)). What a change is derived from must have been committed before.
+    /// before it and none after, but for sorted files that came in later ([`bring_in`](Self::bring_in)). What a change
+    /// is derived from must have been committed before.
     ///
     /// On a full disk it goes on longer than commits do, for half of the reserve.
     ///
@@ -324,8 +325,8 @@ impl Store {
         if together.is_empty() {
             return Ok(());
         }
-        // Somebody has written between the keys of the files, so that the tree flushes once more, while all writes wait:
-        // the less there is to flush, the shorter.
+        // Where somebody has written between the keys of the files, the tree flushes while all writes wait: the less there
+        // is left to flush, the shorter.
         tree.flush()?;
         together.bring_in(tree)
     }
