@@ -135,8 +135,7 @@ fn build_once(workplace: &mut Workplace, evaluation: &Evaluation<'_>) -> Result<
 }
 
 fn make<'a>(workplace: &mut Workplace, evaluation: &Evaluation<'a>) -> Result<Made<'a>> {
-    let totals: Vec<usize> =
-        evaluation.views.iter().map(|view| view.definition.totals().count()).collect();
+    let totals: Vec<usize> = evaluation.views.iter().map(|view| view.definition.totals().count()).collect();
     let rest = loop {
         let segment = evaluation.segment(workplace.after())?;
         if segment.last_id.is_none() {
