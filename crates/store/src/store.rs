@@ -117,13 +117,7 @@ impl Store {
             }
         }
         let keeper = Keeper::start(Arc::clone(&core))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                core,
-                keeper: Mutex::new(Some(keeper)),
-                syncs,
-            }),
-        })
+        Ok(Self { inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), syncs }) })
     }
 
     /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
