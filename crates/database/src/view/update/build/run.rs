@@ -32,7 +32,7 @@ struct Place {
 }
 
 /// So many bytes of a key, zeros behind its end, as a number.
-type Window = u128;
+type Window = u64;
 
 const WINDOW_BYTES: usize = size_of::<Window>();
 
