@@ -124,7 +124,7 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
     for (name, workload) in found {
         text.push_str(&match workload {
             Ok(workload) => {
-                format!("{name:<width$}{}\n", workload.script.header.title.unwrap_or_default())
+                format!("{:<width$}{}\n", workload.name, workload.script.header.title.unwrap_or_default())
             }
             Err(_) => format!("{name:<width$}(has errors: lab check {name})\n"),
         });

