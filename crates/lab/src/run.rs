@@ -152,11 +152,8 @@ async fn run_once(
     workload: Workload,
     progress: &Progress,
 ) -> Result<(Report, bool), LabError> {
-    let job = Job {
-        arguments: arguments.clone(),
-        origin: workload.origin.clone(),
-        text: workload.text.clone(),
-    };
+    let job =
+        Job { arguments: arguments.clone(), origin: workload.origin.clone(), text: workload.text.clone() };
     let plan = plan_of(arguments, workload);
     let driver = driver(arguments)?;
     let (host, port) = driver.host_and_port();
@@ -167,7 +164,10 @@ async fn run_once(
     refuse_wrong_place(arguments, host)?;
     let plan = Plan { server_pid, ..plan };
     let measured = match team(arguments, job).await? {
-        Some(team) => load_there(driver, &plan, team, progress).await?,
+        Some(team) => {
+            progress.say(&format!("The users are divided among {}", team.names()));
+            load_there(driver, &plan, team, progress).await?
+        }
         None => load(driver, &plan, progress).await?,
     };
     let stopped = measured.run.cut == Some(Cut::Operator);

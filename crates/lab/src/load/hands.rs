@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::context::Stop;
-use super::critical::CriticalRegion;
 use super::crew::{Crew, CrewSecond, DriverUse, Outcome, Share};
+use super::critical::CriticalRegion;
 use super::plan::Plan;
 use crate::driver::{Driver, Person};
 use crate::measure::{Recorder, TimesSummary};
@@ -146,12 +146,7 @@ impl Ended {
         Self { recorder, behind: Vec::new(), broken_off: 0, drivers: Vec::new(), lost: None }
     }
 
-    fn take(
-        &mut self,
-        outcome: Outcome,
-        name: Option<String>,
-        clocks: Option<(ClockReading, ClockReading)>,
-    ) {
+    fn take(&mut self, outcome: Outcome, name: Option<String>, clocks: Option<(ClockReading, ClockReading)>) {
         self.behind.extend(outcome.behind);
         self.broken_off += outcome.broken_off;
         self.drivers.push(DriverData {

@@ -22,8 +22,8 @@ use crate::remote::Team;
 
 use hands::Hands;
 
-pub use crew::DriverUse;
 pub(crate) use context::Stop;
+pub use crew::DriverUse;
 pub(crate) use crew::{Crew, CrewSecond, Outcome, Share};
 pub(crate) use critical::{Asked, CriticalRegion};
 pub use hands::DriverData;

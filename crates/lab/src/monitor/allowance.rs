@@ -39,11 +39,9 @@ pub fn memory_allowed_bytes() -> Option<u64> {
         kilobytes.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
     })?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limit = |folder: PathBuf, name: &str| {
-        fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok()
-    };
-    let unified =
-        folders(&UNIFIED, &groups, "").into_iter().filter_map(|folder| limit(folder, "memory.max"));
+    let limit =
+        |folder: PathBuf, name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let unified = folders(&UNIFIED, &groups, "").into_iter().filter_map(|folder| limit(folder, "memory.max"));
     let first = folders(&[MEMORY_V1], &groups, "memory")
         .into_iter()
         .filter_map(|folder| limit(folder, "memory.limit_in_bytes"));

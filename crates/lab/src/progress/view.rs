@@ -109,7 +109,10 @@ impl View {
         let (done, ahead): (String, String) =
             (bar.chars().take(filled).collect(), bar.chars().skip(filled).collect());
         let row = |name: &str, value: String, chart: &VecDeque<f64>, beside: String| {
-            format!("  {name:<11} {value:<14} {} {beside}", paint("36", &format!("{:<CHART_SECONDS$}", sparks(chart))))
+            format!(
+                "  {name:<11} {value:<14} {} {beside}",
+                paint("36", &format!("{:<CHART_SECONDS$}", sparks(chart)))
+            )
         };
         let answered = if live.answered { milliseconds(live.mean_ms) } else { "no answer".to_owned() };
         let p99 = if live.answered { format!("p99 {}", milliseconds(live.p99_ms)) } else { String::new() };
@@ -117,12 +120,17 @@ impl View {
         let driver = live.driver_cpus.map_or_else(String::new, |cpus| {
             format!("{cpus:.1} CPUs busy, timers at most {} late", milliseconds(late_ms))
         });
-        let failures =
-            if self.failed > 0 { paint("31", &self.failures()) } else { "none".to_owned() };
+        let failures = if self.failed > 0 { paint("31", &self.failures()) } else { "none".to_owned() };
         let driver = if late_ms > LATE_MS { paint("33", &driver) } else { driver };
         [
             paint("1", &self.title),
-            format!("  {:<11} {}{} {}", live.phase.name(), paint("32", &done), paint("2", &ahead), self.time(live)),
+            format!(
+                "  {:<11} {}{} {}",
+                live.phase.name(),
+                paint("32", &done),
+                paint("2", &ahead),
+                self.time(live)
+            ),
             format!(
                 "  {:<11} {} of {} at work",
                 "users",

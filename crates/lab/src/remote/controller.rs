@@ -85,6 +85,11 @@ impl Team {
         Ok(Self { members, job, origin })
     }
 
+    /// For people.
+    pub(crate) fn names(&self) -> String {
+        self.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Gives each its share, and waits until all are ready.
     pub(crate) async fn assigned(mut self) -> Result<Vec<Remote>, LabError> {
         let of = self.members.len();

@@ -22,13 +22,7 @@ pub(super) fn proof(token: &str, side: Side, of_driver: &str, of_controller: &st
 }
 
 /// Whether this is the right proof. It takes as long if it is nearly right.
-pub(super) fn is_proof(
-    given: &str,
-    token: &str,
-    side: Side,
-    of_driver: &str,
-    of_controller: &str,
-) -> bool {
+pub(super) fn is_proof(given: &str, token: &str, side: Side, of_driver: &str, of_controller: &str) -> bool {
     Hash::from_hex(given).is_ok_and(|given| given == hash(token, side, of_driver, of_controller))
 }
 

@@ -62,9 +62,14 @@ pub(crate) async fn drive(arguments: &DriveArguments) -> Result<Outcome, LabErro
 fn introduce(address: SocketAddr, made_up: Option<&str>) {
     say(&format!("Listening at {address}. On the controller's machine:"));
     let token = made_up.unwrap_or("...");
-    say(&format!("  SCRINIUM_LAB_TOKEN={token} scrinium lab load WORKLOAD --driver HOST:{} ...", address.port()));
+    say(&format!(
+        "  SCRINIUM_LAB_TOKEN={token} scrinium lab load WORKLOAD --driver HOST:{} ...",
+        address.port()
+    ));
     if !address.ip().is_loopback() {
-        say("Who knows the token can send requests from here; passwords of users go over this port as they are.");
+        say(
+            "Who knows the token can send requests from here; passwords of users go over this port as they are.",
+        );
     }
 }
 
@@ -84,7 +89,11 @@ async fn parent_is_gone() {
 }
 
 /// Serves the next controller; says who it was and how it went.
-async fn serve_next(listener: &TcpListener, token: &str, talks: bool) -> std::io::Result<(SocketAddr, String)> {
+async fn serve_next(
+    listener: &TcpListener,
+    token: &str,
+    talks: bool,
+) -> std::io::Result<(SocketAddr, String)> {
     let (stream, controller) = listener.accept().await?;
     let what = match timeout(TO_ANSWER, log_in(stream, token)).await {
         Err(_) => "did not log in".to_owned(),
@@ -228,7 +237,8 @@ impl Serving {
 
     async fn obey(&mut self, order: Order, controller: SocketAddr) -> Result<(), FrameError> {
         let origin = self.origin;
-        let at = |microseconds: u64| origin.checked_add(Duration::from_micros(microseconds)).unwrap_or(origin);
+        let at =
+            |microseconds: u64| origin.checked_add(Duration::from_micros(microseconds)).unwrap_or(origin);
         match order {
             Order::Ping(number) => {
                 let clock_us = u64::try_from(origin.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::model::{
-    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
-    Summary, WorkloadPart,
+    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart,
+    SecondRow, Summary, WorkloadPart,
 };
 use super::validity::{Evidence, judge};
 use super::{drivers, findings};

@@ -12,7 +12,8 @@ pub(super) fn rows(run: &RunData, server_is_here: bool) -> Vec<DriverRow> {
     let together = together(run);
     let row = |driver: &DriverData| {
         let used = &driver.used;
-        let machine_cpu_percent = together.get(&used.machine_identity).map_or(0.0, |machine| machine.percent());
+        let machine_cpu_percent =
+            together.get(&used.machine_identity).map_or(0.0, |machine| machine.percent());
         let moved = driver.clocks.map(|(begin, end)| milliseconds(end.offset_us - begin.offset_us));
         let uncertain = driver.clocks.map(|(begin, end)| begin.uncertainty_us.max(end.uncertainty_us));
         DriverRow {

@@ -45,7 +45,8 @@ impl Report {
             ));
         }
         let verdict = if report.validity.valid { "valid" } else { "NOT VALID" };
-        let about = report.heading.rsplit_once(" \u{b7} ").map_or(report.heading.as_str(), |(about, _)| about);
+        let about =
+            report.heading.rsplit_once(" \u{b7} ").map_or(report.heading.as_str(), |(about, _)| about);
         report.heading = format!("{about} \u{b7} run {} of {} \u{b7} {verdict}", shown + 1, runs.len());
         report.repeats = Some(Repeats { shown: shown + 1, runs, spreads });
         Some(report)
@@ -68,9 +69,10 @@ fn row(report: &Report) -> RepeatRow {
 
 /// What is said of the runs, each with its run before it.
 fn gathered(reports: &[Report], of: fn(&Report) -> &Vec<String>) -> Vec<String> {
-    let lines = reports.iter().enumerate().flat_map(|(index, report)| {
-        of(report).iter().map(move |line| format!("run {}: {line}", index + 1))
-    });
+    let lines = reports
+        .iter()
+        .enumerate()
+        .flat_map(|(index, report)| of(report).iter().map(move |line| format!("run {}: {line}", index + 1)));
     lines.collect()
 }
 

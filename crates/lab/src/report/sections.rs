@@ -13,7 +13,8 @@ pub(super) fn repeats(report: &Report) -> String {
         .enumerate()
         .map(|(index, run)| {
             let number = index + 1;
-            let name = if number == repeats.shown { format!("<b>{number}, shown</b>") } else { number.to_string() };
+            let name =
+                if number == repeats.shown { format!("<b>{number}, shown</b>") } else { number.to_string() };
             vec![
                 name,
                 if run.valid { "yes".to_owned() } else { "<span class=\"bad\">no</span>".to_owned() },
@@ -26,7 +27,8 @@ pub(super) fn repeats(report: &Report) -> String {
             ]
         })
         .collect();
-    let heads = ["Run", "Valid", "Transactions<br>per minute", "Average<br>ms", "95 %", "99 %", "% CPU", "Failed"];
+    let heads =
+        ["Run", "Valid", "Transactions<br>per minute", "Average<br>ms", "95 %", "99 %", "% CPU", "Failed"];
     let spreads: Vec<Vec<String>> = repeats
         .spreads
         .iter()
