@@ -132,7 +132,7 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
             break;
         }
     }
-    let Some(report) = Report::repeated(reports) else { return Ok(Outcome::Failed) };
+    let Some(report) = Report::repeated(&reports) else { return Ok(Outcome::Failed) };
     if arguments.json {
         print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&table::text(&report));

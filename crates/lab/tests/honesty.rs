@@ -130,7 +130,7 @@ async fn known_delays_are_reported_within_two_percent() {
 /// Nobody is answered for 10 s. What is due in the meantime is due all the same: it is counted, and has waited.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stall_of_ten_seconds_shows_in_the_99th_percentile() {
-    const STALL: Duration = Duration::from_secs(10);
+    const STALL_MS: u64 = 10_000;
     const USERS: usize = 10;
     const ROUNDS: usize = 100;
     const PAUSE_MS: u64 = 200;
@@ -140,7 +140,7 @@ async fn a_stall_of_ten_seconds_shows_in_the_99th_percentile() {
         while server.served().len() < 5 * USERS {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        server.stall_for(STALL);
+        server.stall_for(Duration::from_millis(STALL_MS));
     };
     let (measured, ()) = tokio::join!(run(&server, &plan), stalling);
     let latency = reads(&measured).latency.summary();
@@ -157,7 +157,7 @@ async fn a_stall_of_ten_seconds_shows_in_the_99th_percentile() {
         serde_json::from_value(serde_json::to_value(reads(&measured).latency.sparse()).unwrap()).unwrap();
     let waited: u64 = pairs.iter().filter(|(us, _)| *us >= 5_000_000).map(|(_, count)| count).sum();
     // Due in the first half of the stall; one of each user was sent just before it, and may be missing.
-    let wanted = USERS as u64 * (STALL.as_millis() as u64 / 2 / PAUSE_MS - 1);
+    let wanted = USERS as u64 * (STALL_MS / 2 / PAUSE_MS - 1);
     assert!(
         waited as f64 >= wanted as f64 * (1.0 - PROMISE),
         "{waited} of {wanted} operations that were due"

@@ -171,7 +171,7 @@ fn runs_that_are_repeated_show_how_far_they_are_apart() {
     };
     let mut third = run(10.0);
     third.validity = Validity { reasons: vec!["starved".to_owned()], ..Validity::default() };
-    let all = Report::repeated(vec![run(12.0), run(11.0), third]).unwrap();
+    let all = Report::repeated(&[run(12.0), run(11.0), third]).unwrap();
     let repeats = all.repeats.as_ref().unwrap();
     assert_eq!((repeats.shown, repeats.runs.len(), all.summary.latency.mean_ms), (2, 3, 11.0));
     assert!(!all.validity.valid && all.validity.reasons == ["run 3: starved"]);
@@ -182,11 +182,11 @@ fn runs_that_are_repeated_show_how_far_they_are_apart() {
     assert!(all.validity.warnings.is_empty(), "9 % is no warning: {:?}", all.validity.warnings);
     assert!(table::text(&all).contains("Of the runs") && html::page(&all).unwrap().contains("The runs"));
 
-    let apart = Report::repeated(vec![run(10.0), run(14.0)]).unwrap();
+    let apart = Report::repeated(&[run(10.0), run(14.0)]).unwrap();
     assert_eq!((apart.repeats.as_ref().unwrap().shown, apart.validity.valid), (2, true));
     assert!(apart.validity.warnings[0].contains("24 % apart in average response"), "{apart:?}");
-    let one = Report::repeated(vec![run(10.0)]).unwrap();
-    assert!(one.repeats.is_none() && Report::repeated(Vec::new()).is_none());
+    let one = Report::repeated(&[run(10.0)]).unwrap();
+    assert!(one.repeats.is_none() && Report::repeated(&[]).is_none());
 }
 
 #[test]

@@ -381,7 +381,7 @@ async fn listen(
                 let mut heard = shared.heard.lock();
                 heard.left = Some(second.left);
                 match &mut heard.second {
-                    Some(pending) => pending.follow(*second),
+                    Some(pending) => pending.follow(&second),
                     pending => *pending = Some(*second),
                 }
             }
@@ -434,7 +434,7 @@ async fn tell(
 
 impl CrewSecond {
     /// The same driver's next second.
-    fn follow(&mut self, next: Self) {
+    fn follow(&mut self, next: &Self) {
         self.kept.merge(&next.kept);
         (self.active, self.first_rounds, self.left) = (next.active, next.first_rounds, next.left);
         self.usage = match (self.usage, next.usage) {

@@ -10,7 +10,7 @@ impl Report {
     /// all beside it. It is valid if all are, and an objective is reached if every run has reached it. A single
     /// run stays as it is; `None` of none.
     #[must_use]
-    pub fn repeated(reports: Vec<Self>) -> Option<Self> {
+    pub fn repeated(reports: &[Self]) -> Option<Self> {
         let runs: Vec<RepeatRow> = reports.iter().map(row).collect();
         let mut order: Vec<usize> = (0..reports.len()).collect();
         order.sort_by(|left, right| {
@@ -22,8 +22,8 @@ impl Report {
         if reports.len() < 2 {
             return Some(report);
         }
-        report.validity.reasons = gathered(&reports, |report| &report.validity.reasons);
-        report.validity.warnings = gathered(&reports, |report| &report.validity.warnings);
+        report.validity.reasons = gathered(reports, |report| &report.validity.reasons);
+        report.validity.warnings = gathered(reports, |report| &report.validity.warnings);
         report.validity.valid = reports.iter().all(|report| report.validity.valid);
         for objective in &mut report.objectives {
             let all = reports.iter().flat_map(|report| &report.objectives);
@@ -33,17 +33,7 @@ impl Report {
             }
         }
         let spreads = spreads(&runs);
-        for spread in spreads.iter().filter(|spread| spread.coefficient_percent > SPREAD_WARNS_PERCENT) {
-            report.validity.warnings.push(format!(
-                "the {} runs are {:.0} % apart in {} ({:.1} to {:.1} {}): run longer, or on a quieter machine, before comparing it",
-                runs.len(),
-                spread.coefficient_percent,
-                spread.name,
-                spread.min,
-                spread.max,
-                spread.unit
-            ));
-        }
+        report.validity.warnings.extend(apart(&spreads, runs.len()));
         let verdict = if report.validity.valid { "valid" } else { "NOT VALID" };
         let about =
             report.heading.rsplit_once(" \u{b7} ").map_or(report.heading.as_str(), |(about, _)| about);
@@ -67,6 +57,21 @@ fn row(report: &Report) -> RepeatRow {
     }
 }
 
+/// A note, if runs are too far apart.
+fn apart(spreads: &[Spread], runs: usize) -> Option<String> {
+    let figures: Vec<String> = spreads
+        .iter()
+        .filter(|spread| spread.coefficient_percent > SPREAD_WARNS_PERCENT)
+        .map(|spread| format!("{:.0} % apart in {}", spread.coefficient_percent, spread.name))
+        .collect();
+    (!figures.is_empty()).then(|| {
+        format!(
+            "the {runs} runs are {}: let them take longer, or the machine be quieter, before these are compared",
+            figures.join(", ")
+        )
+    })
+}
+
 /// What is said of the runs, each with its run before it.
 fn gathered(reports: &[Report], of: fn(&Report) -> &Vec<String>) -> Vec<String> {
     let lines = reports
@@ -76,8 +81,11 @@ fn gathered(reports: &[Report], of: fn(&Report) -> &Vec<String>) -> Vec<String> 
     lines.collect()
 }
 
+/// Reads one figure of a run; `None` where it was not measured.
+type Figure = fn(&RepeatRow) -> Option<f64>;
+
 fn spreads(runs: &[RepeatRow]) -> Vec<Spread> {
-    let figures: [(&str, &str, fn(&RepeatRow) -> Option<f64>); 5] = [
+    let figures: [(&str, &str, Figure); 5] = [
         ("throughput", "transactions a minute", |run| Some(run.transactions_per_minute)),
         ("average response", "ms", |run| Some(run.mean_ms)),
         ("95th percentile", "ms", |run| Some(run.p95_ms)),

@@ -173,8 +173,9 @@ fn repeats(report: &Report, text: &mut String) {
         let spread = repeats.spreads.iter().find(|spread| spread.name == name);
         let Some(spread) = spread else { return };
         let mut cells = vec![format!("{} ({})", spread.name, spread.unit)];
-        cells.extend(values.into_iter().map(ms));
-        cells.extend([ms(spread.mean), format!("{:.1} %", spread.coefficient_percent)]);
+        let show = if spread.unit == "ms" { ms } else { thousands };
+        cells.extend(values.into_iter().map(show));
+        cells.extend([show(spread.mean), format!("{:.1} %", spread.coefficient_percent)]);
         table.row(cells);
     };
     let all = |of: fn(&super::model::RepeatRow) -> f64| repeats.runs.iter().map(of).collect::<Vec<f64>>();
