@@ -14,7 +14,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{all_rows, copy_folder, edit, get, put, replicate};
+use common::{all_rows, edit, get, put, replicate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
@@ -22,6 +22,7 @@ use scrinium_database::{
     Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
 use scrinium_mango::IndexDefinition;
+use scrinium_fault::copy_folder;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_fault::{copy_folder, harm};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, KeyRange, Step, Store, StoreError, StoreOptions};
 
@@ -45,18 +46,6 @@ fn fill(dir: &Path, random: &mut StdRng) -> Contents {
     }
     store.close().unwrap();
     contents
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -104,27 +93,6 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
     (found, gaps.len())
 }
 
-fn harm(path: &Path, random: &mut StdRng) -> &'static str {
-    let mut bytes = fs::read(path).unwrap();
-    let what = match random.random_range(0..6) {
-        0 => {
-            fs::remove_file(path).unwrap();
-            return "removed";
-        }
-        1 => {
-            bytes.truncate(random.random_range(0..bytes.len()));
-            "cut"
-        }
-        _ => {
-            let at = random.random_range(0..bytes.len());
-            bytes[at] ^= 1 << random.random_range(0..8);
-            "flipped"
-        }
-    };
-    fs::write(path, bytes).unwrap();
-    what
-}
-
 #[test]
 fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
     let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(24);
@@ -138,10 +106,10 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
         let mut random = StdRng::seed_from_u64(seed + run);
         let dir = place.path().join("harmed");
         let _ = fs::remove_dir_all(&dir);
-        copy(&whole, &dir);
+        copy_folder(&whole, &dir).unwrap();
         let all = files(&dir);
         let path = &all[random.random_range(0..all.len())];
-        let what = harm(path, &mut random);
+        let what = harm(path, &mut random).unwrap();
         let told = format!("SCRINIUM_SEED={} {} {what}", seed + run, path.display());
         match Store::open(options(&dir), &Registry::new()) {
             Err(error) => {
