@@ -21,8 +21,8 @@ use scrinium_database::{
     Access, AccessList, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, FolderChange,
     Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
-use scrinium_mango::IndexDefinition;
 use scrinium_fault::copy_folder;
+use scrinium_mango::IndexDefinition;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
