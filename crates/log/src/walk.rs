@@ -153,7 +153,12 @@ impl Walk {
 }
 
 /// Reads block by block, with zeros for those that the device does not read. Returns how much there is.
-fn read_around(file: &dyn FileHandle, bytes: &mut [u8], offset: u64, unreadable: &mut BTreeSet<u64>) -> usize {
+fn read_around(
+    file: &dyn FileHandle,
+    bytes: &mut [u8],
+    offset: u64,
+    unreadable: &mut BTreeSet<u64>,
+) -> usize {
     let mut read = 0;
     while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
         let at = offset + read as u64;

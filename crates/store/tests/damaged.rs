@@ -151,3 +151,37 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
     }
     println!("{refused} refused, {with_gaps} with gaps, {sound} read whole");
 }
+
+/// A server that is started again and again while the files are written anew must not get in between: it would write to
+/// files that are about to be put aside.
+#[test]
+fn nobody_opens_the_old_files_while_new_ones_take_their_place() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("store");
+    fill(&dir, &mut StdRng::seed_from_u64(1));
+    let (rewritten, ended) = (dir.join("tree.rewritten"), std::sync::atomic::AtomicBool::new(false));
+    let got_in = || {
+        let lock = fs::File::open(dir.join("store.lock")).unwrap();
+        while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+            if rewritten.exists() && lock.try_lock().is_ok() {
+                if rewritten.exists() {
+                    return true;
+                }
+                lock.unlock().unwrap();
+            }
+        }
+        false
+    };
+    let got_in = std::thread::scope(|scope| {
+        let watching = scope.spawn(got_in);
+        Store::rewrite(&options(&dir), |_| {}).unwrap();
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        watching.join().unwrap()
+    });
+    assert!(!got_in);
+    // What a crash left of one is not put in place of files that have gone on since.
+    fs::create_dir_all(&rewritten).unwrap();
+    fs::write(rewritten.join("complete"), b"").unwrap();
+    Store::open(options(&dir), &Registry::new()).unwrap().close().unwrap();
+    assert!(!rewritten.exists());
+}

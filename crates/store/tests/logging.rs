@@ -296,7 +296,8 @@ fn a_salvage_that_was_broken_off_is_ended_by_the_next() {
             fs::remove_file(log.join("log.control")).unwrap();
             fs::rename(aside.join("salvage.txt"), log.join("salvage.txt")).unwrap();
             // Nothing was moved; the control file was; everything was.
-            let is_back = |name: &str| name.ends_with(".TXN") && step < 2 || name == "log.control" && step == 0;
+            let is_back =
+                |name: &str| name.ends_with(".TXN") && step < 2 || name == "log.control" && step == 0;
             for entry in fs::read_dir(&aside).unwrap().flatten() {
                 if is_back(entry.file_name().to_str().unwrap()) {
                     fs::rename(entry.path(), log.join(entry.file_name())).unwrap();
