@@ -11,7 +11,7 @@ use serde_json::json;
 use super::super::environment;
 use super::segment::Evaluation;
 use super::workplace::Workplace;
-use super::{View, Written, build_in};
+use super::{View, Written, build_once};
 use crate::database::Database;
 use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 
@@ -101,7 +101,7 @@ fn what_does_not_fit_into_memory_is_sorted_in_files() {
     let dir = tempfile::tempdir().unwrap();
     let (_databases, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
-        build_in(&mut workplace, evaluation).unwrap();
+        build_once(&mut workplace, evaluation).unwrap();
         assert!(workplace.files() >= 4, "{}", workplace.files());
         workplace.remove();
     });
@@ -233,7 +233,7 @@ fn a_build_tells_how_far_the_writing_is() {
         assert_eq!(tasks.running()[0].percent(), Some(50));
         (0..2 * DOCUMENTS).for_each(|_| written.one_more().unwrap());
         assert!((74..=75).contains(&tasks.running()[0].percent().unwrap()));
-        build_in(&mut workplace, &evaluation).unwrap();
+        build_once(&mut workplace, &evaluation).unwrap();
         workplace.remove();
     });
     assert!(tasks.running()[0].percent().unwrap() >= 98, "{:?}", tasks.running());
