@@ -7,6 +7,7 @@
 //! - [`driver`] turns what a user does into requests, and checks every answer;
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
+//! - [`remote`] lets several processes drive one run;
 //! - [`report`] says what came of it;
 //! - [`capture`] makes a workload of what a server's users did.
 //!
@@ -21,6 +22,7 @@ pub mod load;
 pub mod measure;
 pub mod monitor;
 mod progress;
+pub mod remote;
 pub mod report;
 mod run;
 pub mod schedule;
@@ -29,7 +31,8 @@ mod script_commands;
 mod workload;
 
 pub use arguments::{
-    CaptureArguments, LabArguments, LabCommand, ListArguments, LoadArguments, ScriptArguments, ShowArguments,
+    CaptureArguments, DriveArguments, LabArguments, LabCommand, ListArguments, LoadArguments,
+    ScriptArguments, ShowArguments,
 };
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};

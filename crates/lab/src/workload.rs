@@ -68,7 +68,11 @@ impl Workload {
         CARRIED.iter().map(|(file, _)| file.split('.').next().unwrap_or(file))
     }
 
-    fn of(origin: String, text: String, given: &Variables) -> Result<Self, LabError> {
+    /// A workload whose text was found somewhere.
+    ///
+    /// # Errors
+    /// What is wrong with the script.
+    pub fn of(origin: String, text: String, given: &Variables) -> Result<Self, LabError> {
         let mut given = given.clone();
         for (name, value) in [("MailServer", ""), ("MailTemplate", ""), ("nb_dbdir", "mail/")] {
             given.set_default(name, value);

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use super::critical::CriticalRegion;
 use crate::measure::Recorder;
 use crate::schedule::Model;
 use crate::script::{MessageSize, Script};
 
 /// When users stop: the first at `from`, the last after `spread`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
-    pub(super) from: Instant,
-    pub(super) spread: Duration,
+pub(crate) struct Stop {
+    pub(crate) from: Instant,
+    pub(crate) spread: Duration,
 }
 
 pub(super) struct Context {
@@ -33,7 +34,7 @@ pub(super) struct Context {
     /// Documents that a replica of a user's brings at a time.
     pub(super) replicated_documents: u64,
     /// One user at a time between BeginCrit and EndCrit.
-    pub(super) critical: Arc<Semaphore>,
+    pub(super) critical: CriticalRegion,
     /// Users that have done a first round.
     pub(super) first_rounds: AtomicU64,
     /// Users that have begun and not ended.
