@@ -9,7 +9,7 @@
 //! ```
 //!
 //! That is: when the request came (ms since 1970), who asked, the operation, what kind of database (`own` mail file,
-//! mail `box`, `shared`, or `-`), which database, bytes (of the request where it writes, else of the answer; 0 where
+//! mail `box`, `shared`, or `-` for the directory and where there is none), which database, bytes (of the request where it writes, else of the answer; 0 where
 //! they are not known beforehand), milliseconds to the answer, its status. People and databases are hashes with a key
 //! that is drawn at each start and kept nowhere: they tell the same from another and nothing else.
 //!
@@ -37,6 +37,9 @@ const QUEUE: usize = 8192;
 
 /// What was handed over is in the file after this time.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// The database of people.
+const DIRECTORY: &str = "directory";
 
 /// Where the log is, and how large a file of it may become.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +90,8 @@ impl OperationLog {
         let (operation, database) = operation_of(context, target);
         let person = context.identity.name().unwrap_or_default();
         let kind = match database {
-            None => "-",
+            // People are registered by administrators, which is no user's work.
+            None | Some(DIRECTORY) => "-",
             Some(name) if name.strip_prefix("mail/") == Some(person) => "own",
             Some(name) if name == "mail.box" || (name.starts_with("mail") && name.ends_with(".box")) => "box",
             Some(_) => "shared",
@@ -165,6 +169,7 @@ fn operation_of<'a>(context: &Context, target: &'a Target<'_>) -> (&'static str,
             },
             database,
         ),
+        Target::Document { database, id } if id.starts_with("_design/") => ("DESIGN_NOTE", database),
         Target::Document { database, .. } => (
             match method {
                 "PUT" => "PUT_NOTE",
