@@ -119,13 +119,13 @@ fn child() {
     }
     let address = Path::new("s3://backups/a server");
     let repository = Repository::create(address).unwrap();
-    let full = create(&repository, &store, &source(dir), None, &Quiet).unwrap();
+    let full = create(&repository, &Stores::one(&store), &source(dir), None, &Quiet).unwrap();
     assert!(full.manifest.new_bytes > 10_000_000);
     let mut batch = Batch::new();
     batch.put(Family::Scan, b"more", b"");
     store.commit(batch).unwrap();
     let model = common::read(&store);
-    let second = create(&repository, &store, &source(dir), None, &Quiet).unwrap();
+    let second = create(&repository, &Stores::one(&store), &source(dir), None, &Quiet).unwrap();
     assert!(second.manifest.new_bytes < 1_000_000, "{}", second.manifest.new_bytes);
     drop(store);
     assert_eq!(verify(&repository, None, None, &Quiet).unwrap().whole.len(), 2);

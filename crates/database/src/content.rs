@@ -256,6 +256,11 @@ impl Content {
         md5_text(&self.inner.md5)
     }
 
+    /// Whether storing it takes anything.
+    pub(crate) fn is_new(&self) -> bool {
+        self.inner.record.is_some()
+    }
+
     /// Adds what storing the content takes to the batch whose document refers to it.
     pub(crate) fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {

@@ -18,6 +18,7 @@
 //! | Meta | `1b` number | nothing, ever: deleting it is a commit that changes nothing |
 //! | Meta | `1c` name | identity of the store that is the volume of this name; in the first store |
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
+//! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -133,6 +134,8 @@ pub(crate) fn volume(name: &str) -> Vec<u8> {
 }
 
 pub(crate) const OWN_VOLUME: &[u8] = &[0x1d];
+
+pub(crate) const PAIRED: &[u8] = &[0x1e];
 
 /// All keys that begin with the number of a database, in any family but Meta.
 pub(crate) fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {

@@ -276,7 +276,7 @@ impl Move<'_> {
             }
         }
         self.commit(&mut transfer)?;
-        self.pace(read_bytes + self.bytes.get().saturating_sub(before), started)?;
+        self.pace(read_bytes + self.bytes.get().saturating_sub(before) + transfer.copied_bytes, started)?;
         Ok(next)
     }
 
@@ -312,7 +312,7 @@ impl Move<'_> {
         }
         self.commit(&mut transfer)?;
         if incomplete == Incomplete::Later {
-            self.pace(self.bytes.get().saturating_sub(before), started)?;
+            self.pace(self.bytes.get().saturating_sub(before) + transfer.copied_bytes, started)?;
         }
         Ok(snapshot)
     }

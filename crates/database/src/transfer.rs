@@ -14,6 +14,9 @@ use crate::keys::{self, Digest};
 /// So much is committed at once.
 const BATCH_BYTES: usize = 4 << 20;
 
+/// So many bytes of contents are copied between two commits.
+const CONTENT_BYTES_AT_ONCE: u64 = 16 << 20;
+
 /// Contents that are held until their batch is stored.
 const CONTENTS_AT_ONCE: usize = 1000;
 
@@ -42,12 +45,16 @@ pub(crate) struct Transfer<'a> {
     pub(crate) incomplete: Incomplete,
     /// Keys of documents that were left out, as they are in the first store.
     left_out: Vec<Vec<u8>>,
+    /// Bytes of contents that were not there, uncompressed.
+    pub(crate) copied_bytes: u64,
+    /// Those since the last commit.
+    uncommitted_bytes: u64,
 }
 
 impl<'a> Transfer<'a> {
     pub(crate) fn new(from: &'a Contents, to: &'a Common, (old, new): (u32, u32)) -> Self {
         let (batch, held, left_out) = (Batch::new(), Vec::new(), Vec::new());
-        Self { from, to, old, new, batch, held, incomplete: Incomplete::Refuse, left_out }
+        Self { from, to, old, new, batch, held, incomplete: Incomplete::Refuse, left_out, copied_bytes: 0, uncommitted_bytes: 0 }
     }
 
     /// The key that a key of the database becomes.
@@ -130,6 +137,10 @@ impl<'a> Transfer<'a> {
     fn content(&mut self, digest: &Digest) -> Result<bool> {
         match self.to.contents.bring(self.from, digest)? {
             Some(content) => {
+                if content.is_new() {
+                    self.copied_bytes += content.length();
+                    self.uncommitted_bytes += content.length();
+                }
                 content.write(&mut self.batch);
                 self.held.push(content);
                 Ok(true)
@@ -142,12 +153,15 @@ impl<'a> Transfer<'a> {
 
     /// Whether enough has come together to be committed.
     pub(crate) fn is_full(&self) -> bool {
-        self.batch.len_bytes() >= BATCH_BYTES || self.held.len() >= CONTENTS_AT_ONCE
+        self.batch.len_bytes() >= BATCH_BYTES
+            || self.held.len() >= CONTENTS_AT_ONCE
+            || self.uncommitted_bytes >= CONTENT_BYTES_AT_ONCE
     }
 
     /// Has all of it durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.to.store.commit(std::mem::take(&mut self.batch))?;
+        self.uncommitted_bytes = 0;
         for content in self.held.drain(..) {
             content.stored();
         }

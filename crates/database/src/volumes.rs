@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use parking_lot::MutexGuard;
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, RESTORED_VOLUME, Store};
 
 use crate::content::Contents;
 use crate::damage::Damage;
@@ -120,9 +120,8 @@ impl Databases {
         let refused = |reason: String| Err(DatabaseError::Unavailable { reason });
         let identity = store.identity()?;
         let dir = store.dir().display();
-        if let Some(known) = self.known_volume(name)?
-            && known != identity
-        {
+        let known = self.known_volume(name)?;
+        if known.as_ref().is_some_and(|known| *known != identity) {
             return refused(format!(
                 "{dir} holds another store than the one that is known as the volume {name}: name the right folder, or \
                  bring its device back"
@@ -140,15 +139,38 @@ impl Databases {
             let called = String::from_utf8_lossy(called);
             return refused(format!("{dir} holds the volume {called}, not {name}; name it so in the configuration"));
         }
-        if called.is_none() {
+        // The first store begins another log when it is restored: a volume that was not restored with it is of another
+        // past than it is.
+        let restored = store.dir().join(RESTORED_VOLUME);
+        let paired = store.get(Family::Meta, keys::PAIRED)?;
+        let log_key = self.store().log_key()?.to_be_bytes();
+        let is_paired = paired.as_deref() == Some(&log_key[..]);
+        if paired.is_some() && !is_paired && !restored.exists() {
+            return refused(format!(
+                "{dir} was used with another log of the first store, so that one of the two was restored without the \
+                 other: restore both (the volume then lies in volumes/{name} of the data folder). If they do belong \
+                 together, as after `scrinium log salvage`, make an empty file {}",
+                restored.display()
+            ));
+        }
+        if called.is_none() || !is_paired {
             let mut batch = Batch::new();
             batch.put(Family::Meta, keys::SERVER_UUID, ours.as_deref().unwrap_or_default());
             batch.put(Family::Meta, keys::OWN_VOLUME, name.as_bytes());
+            batch.put(Family::Meta, keys::PAIRED, &log_key);
             store.commit(batch)?;
         }
-        let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::volume(name), identity.as_bytes());
-        Ok(self.store().commit(batch)?)
+        if let Err(error) = std::fs::remove_file(&restored)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return refused(format!("cannot remove {}: {error}", restored.display()));
+        }
+        if known.is_none() {
+            let mut batch = Batch::new();
+            batch.put(Family::Meta, &keys::volume(name), identity.as_bytes());
+            self.store().commit(batch)?;
+        }
+        Ok(())
     }
 
     /// The stores that are open, each with the name of its volume, the first one first.

@@ -17,6 +17,7 @@ use scrinium_database::{
     Edit, EditMode, FolderChange, Freshness, OpenRevisions, ReadOptions, RowQuery, Since,
 };
 use scrinium_statistics::{Registry, Tasks};
+use scrinium_store::IoClass;
 use serde_json::{Value, json};
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
@@ -446,8 +447,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     assert_eq!(server.databases.with_garbage(100).unwrap(), Vec::<String>::new());
 
     // Told to wait before it begins, then to go on; another one is stopped instead.
-    let slow = CompactOptions { rate_bytes: 1 << 20, ..CompactOptions::default() };
-    server.databases.set_compact_options(slow);
+    server.databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
     std::thread::scope(|scope| {
         let databases = &server.databases;
         let compacting = scope.spawn(move || databases.compact("a", &CompactOrder::default()).unwrap());
@@ -467,7 +467,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
         assert!(tasks.cancel(status.id));
         assert!(compacting.join().unwrap().stopped);
     });
-    server.databases.set_compact_options(CompactOptions::default());
+    server.databases.io_limits().set_rate(IoClass::Compact, 0);
     let compacted = server.databases.compact("a", &CompactOrder::default()).unwrap();
     let after = compacted.after;
     let away = after.file_bytes.abs_diff(before.active_bytes) as f64 / after.file_bytes as f64;

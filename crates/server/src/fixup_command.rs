@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{Failure, FixupArguments, Terminal};
 use crate::config::Configuration;
-use crate::storage::{Storage, store_options};
+use crate::storage::Storage;
+use crate::volumes::options_of;
 
 /// How often it says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
@@ -28,7 +29,7 @@ pub(crate) fn run(
             "there is no store in {dir}; name the data folder with --data-dir"
         )));
     }
-    let rewritten = if arguments.engine { Some(rewrite(&store_options(&settings), terminal)?) } else { None };
+    let rewritten = if arguments.engine { Some(rewrite(&options_of(&settings, arguments.volume.as_deref())?, terminal)?) } else { None };
     let storage = Storage::open(&settings, &Registry::new())?;
     let done = if arguments.list_set_aside || arguments.export.is_some() || arguments.discard.is_some() {
         set_aside(&storage, arguments, terminal)

@@ -2,7 +2,8 @@
 //!
 //! Work comes in pieces. After each one the worker says how many bytes it was and how long it took, and is held until the
 //! next one may begin: until the rate of its class is kept, which all who work in it share, and, while requests wait, for
-//! at most [`YIELD_TIMES`] times as long as the piece took. So background work always gets a fifth of the time.
+//! at most some times as long as the piece took. So background work always gets a fifth of the time, and a build of
+//! views, for which those who wait may be waiting, half of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +21,7 @@ const LOOK_WHILE_PRESSED: Duration = Duration::from_millis(5);
 /// A rate lets as much through at once as it does in this time.
 const BURST: Duration = Duration::from_millis(250);
 
-/// While requests wait, so many times what a piece took is left to them.
-const YIELD_TIMES: u32 = 4;
+/// While requests wait, so much at most is left to them after a piece.
 const YIELD_MAX: Duration = Duration::from_secs(2);
 
 /// What background work is for. Requests are in no class: they are never held.
@@ -49,6 +49,16 @@ impl IoClass {
             Self::Compact => "Compact",
             Self::Backup => "Backup",
             Self::Move => "Move",
+        }
+    }
+}
+
+impl IoClass {
+    /// While requests wait, so many times what a piece took is left to them.
+    const fn yield_times(self) -> u32 {
+        match self {
+            Self::ViewUpdate => 1,
+            Self::Compact | Self::Backup | Self::Move => 4,
         }
     }
 }
@@ -104,6 +114,7 @@ impl IoLimits {
     /// said that there is to be none.
     #[must_use]
     pub fn pace(&self, class: IoClass, bytes: u64, took: Duration, mut go_on: impl FnMut() -> bool) -> bool {
+        let yield_times = class.yield_times();
         let class = self.class(class);
         class.bytes.fetch_add(bytes, Ordering::Relaxed);
         class.charge(bytes);
@@ -116,7 +127,7 @@ impl IoLimits {
         }
         let limited = begun.elapsed();
         add(&class.limited_us, limited);
-        let most = took.saturating_mul(YIELD_TIMES).min(YIELD_MAX).saturating_sub(limited);
+        let most = took.saturating_mul(yield_times).min(YIELD_MAX).saturating_sub(limited);
         let begun = Instant::now();
         while begun.elapsed() < most && self.is_pressed() {
             if !go_on() {

@@ -55,6 +55,7 @@ pub use compact::{BlobFigures, CompactSlice, Compression, Room};
 pub use cursor::{Cursor, Entry};
 pub use damage::DamagedFile;
 pub use error::StoreError;
+pub use folder::RESTORED_VOLUME;
 pub use family::Family;
 pub use ingest::SortedFiles;
 pub use io::{IoClass, IoLimits};

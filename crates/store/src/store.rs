@@ -453,6 +453,14 @@ impl Store {
         Touched::watch(&self.inner.core.tree.watched, number, max)
     }
 
+    /// What tells the store's log from all others; a store that was restored begins another one.
+    ///
+    /// # Errors
+    /// [`StoreError::Closed`].
+    pub fn log_key(&self) -> Result<u64, StoreError> {
+        Ok(self.inner.core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key())
+    }
+
     /// What tells this store from all others, 32 hexadecimal digits.
     ///
     /// # Errors

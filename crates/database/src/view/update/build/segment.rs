@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Instant;
 
 use scrinium_formula::Environment;
 use scrinium_statistics::Task;
-use scrinium_store::{Direction, Family, KeyRange, Reservation, ScanOptions, Snapshot};
+use scrinium_store::{Direction, Family, IoClass, KeyRange, Reservation, ScanOptions, Snapshot};
 
 use super::run::{PIECE_BYTES_MAX, Run};
 use crate::database::Database;
@@ -122,6 +123,7 @@ impl Evaluation<'_> {
         let mut cursor = self.snapshot.cursor_with(Family::Scan, range, options);
         let mut last_id = None;
         for number in 0.. {
+            let started = Instant::now();
             let mut documents = Vec::with_capacity(DOCUMENTS_AT_ONCE);
             let mut bytes = 0;
             while documents.len() < DOCUMENTS_AT_ONCE
@@ -135,11 +137,13 @@ impl Evaluation<'_> {
             }
             let Some((id, _)) = documents.last() else { return Ok(None) };
             last_id = Some(id.clone());
+            let took = started.elapsed();
             // Evaluators that stopped have a reason, which they return.
             if sender.send(Load { number, documents }).is_err() {
                 break;
             }
-            if self.is_cancelled() {
+            let limits = &self.database.common.wide.io;
+            if !limits.pace(IoClass::ViewUpdate, bytes as u64, took, || !self.is_cancelled()) {
                 return Err(DatabaseError::Unavailable {
                     reason: "The building of the views was cancelled; the next reader begins it again."
                         .to_owned(),
