@@ -37,7 +37,13 @@ impl<'a> Stores<'a> {
     #[must_use]
     pub fn one(store: &'a Store) -> Self {
         let while_still: WhileStill<'a> = &|work| work();
-        Self { first: store, volumes: Vec::new(), missing: Vec::new(), while_still, limits: IoLimits::default() }
+        Self {
+            first: store,
+            volumes: Vec::new(),
+            missing: Vec::new(),
+            while_still,
+            limits: IoLimits::default(),
+        }
     }
 }
 
@@ -113,7 +119,8 @@ pub fn create(
     let id = new_id(repository, started)?;
     // Whatever any of the stores holds was written before this.
     let taken = volumes.last().map_or(point.taken(), |(_, last)| last.taken());
-    let mut manifest = describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
+    let mut manifest =
+        describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
     manifest.volumes = volumes.iter().map(|(name, point)| entry_of(name, point)).collect();
     manifest.missing_volumes.clone_from(&stores.missing);
     progress.step("finish");
@@ -134,7 +141,8 @@ impl Points {
         (stores.while_still)(&mut || {
             let all = || {
                 let first = stores.first.backup_point()?;
-                let volumes = stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
+                let volumes =
+                    stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
                 Ok(Self { first, volumes: volumes.collect::<Result<_, BackupError>>()? })
             };
             taken = all();

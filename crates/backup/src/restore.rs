@@ -226,7 +226,8 @@ fn copy(
     progress: &dyn Progress,
 ) -> Result<(), BackupError> {
     let wanted: Vec<(PathBuf, &FileEntry)> = if order.store_only {
-        let files = manifest.files.iter().filter(|file| file.path.starts_with("store/") || is_of_volume(file));
+        let files =
+            manifest.files.iter().filter(|file| file.path.starts_with("store/") || is_of_volume(file));
         files.map(|file| (part.join(&file.path), file)).collect()
     } else {
         let files = manifest.files.iter().map(|file| (part.join(&file.path), file));

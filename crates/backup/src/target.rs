@@ -90,6 +90,5 @@ pub(crate) fn log_key(manifest: &Manifest) -> Result<u64, BackupError> {
 }
 
 fn key_of(text: &str, manifest: &Manifest) -> Result<u64, BackupError> {
-    u64::from_str_radix(text, 16)
-        .map_err(|_| BackupError::damaged(&manifest.id, "it names no log"))
+    u64::from_str_radix(text, 16).map_err(|_| BackupError::damaged(&manifest.id, "it names no log"))
 }

@@ -212,7 +212,8 @@ fn what_would_be_lost_or_overwritten_is_refused() {
     let store = open(dir.path());
     put(&store, b"1", b"");
     let within = Repository::create(&dir.path().join("data/backups")).unwrap();
-    let refused = scrinium_backup::create(&within, &Stores::one(&store), &common::source(dir.path()), None, &Quiet);
+    let refused =
+        scrinium_backup::create(&within, &Stores::one(&store), &common::source(dir.path()), None, &Quiet);
     assert!(matches!(refused, Err(BackupError::OutOfReach(_))));
     fs::remove_dir_all(dir.path().join("data/backups")).unwrap();
     assert!(matches!(Repository::create(&dir.path().join("data")), Err(BackupError::NoRepository { .. })));

@@ -206,7 +206,8 @@ impl Database {
         let mut writer = self.writer.lock();
         self.check_there()?;
         if self.left.load(Ordering::Acquire) {
-            let reason = format!("The database `{}` was moved to another volume meanwhile; try again.", self.name);
+            let reason =
+                format!("The database `{}` was moved to another volume meanwhile; try again.", self.name);
             return Err(DatabaseError::Unavailable { reason });
         }
         let failures = self.store().failures();

@@ -10,8 +10,8 @@ use crate::folder::record::{FolderRecord, FolderState, Mark, Membership, decode_
 use crate::head::{ChangeRecord, Head};
 use crate::header::Header;
 use crate::keys;
-use crate::volumes::Entry;
 use crate::leaf::Leaf;
+use crate::volumes::Entry;
 
 /// So many records are shown of one kind.
 const SHOWN_MAX: usize = 1000;

@@ -96,7 +96,12 @@ impl Databases {
             .map(|(name, database)| (database.views.last_read_s(), name, Arc::clone(&database.common)))
             .collect();
         idle.sort_unstable_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
-        let full: Vec<String> = self.commons().iter().filter(|common| trees_over(common, 1, 1)).map(|common| common.volume.clone()).collect();
+        let full: Vec<String> = self
+            .commons()
+            .iter()
+            .filter(|common| trees_over(common, 1, 1))
+            .map(|common| common.volume.clone())
+            .collect();
         let mut released = 0;
         for (_, name, common) in idle {
             if !full.contains(&common.volume) || !trees_over(&common, 3, 4) {

@@ -15,9 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use scrinium_statistics::Task;
-use scrinium_store::{
-    Batch, Cursor, Direction, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched,
-};
+use scrinium_store::{Batch, Cursor, Direction, Family, IoClass, KeyRange, ScanOptions, Snapshot, Touched};
 
 use crate::database::Database;
 use crate::databases::{Common, Databases};
@@ -367,9 +365,13 @@ impl Move<'_> {
         self.task.detail("phase", "views");
         let there = Arc::new(Database::load(self.to, self.new)?);
         match there.update_all_views(None, false) {
-            Ok(views) => tracing::debug!(views, database = self.database.name(), "views were built on the new volume"),
+            Ok(views) => {
+                tracing::debug!(views, database = self.database.name(), "views were built on the new volume")
+            }
             // The reader who asks for them is told, or finds them built.
-            Err(error) => tracing::warn!(%error, database = self.database.name(), "views are built after the move"),
+            Err(error) => {
+                tracing::warn!(%error, database = self.database.name(), "views are built after the move")
+            }
         }
         self.pace(0, Instant::now())
     }

@@ -54,7 +54,18 @@ pub(crate) struct Transfer<'a> {
 impl<'a> Transfer<'a> {
     pub(crate) fn new(from: &'a Contents, to: &'a Common, (old, new): (u32, u32)) -> Self {
         let (batch, held, left_out) = (Batch::new(), Vec::new(), Vec::new());
-        Self { from, to, old, new, batch, held, incomplete: Incomplete::Refuse, left_out, copied_bytes: 0, uncommitted_bytes: 0 }
+        Self {
+            from,
+            to,
+            old,
+            new,
+            batch,
+            held,
+            incomplete: Incomplete::Refuse,
+            left_out,
+            copied_bytes: 0,
+            uncommitted_bytes: 0,
+        }
     }
 
     /// The key that a key of the database becomes.

@@ -137,7 +137,9 @@ impl Databases {
             && called.as_ref() != name.as_bytes()
         {
             let called = String::from_utf8_lossy(called);
-            return refused(format!("{dir} holds the volume {called}, not {name}; name it so in the configuration"));
+            return refused(format!(
+                "{dir} holds the volume {called}, not {name}; name it so in the configuration"
+            ));
         }
         // The first store begins another log when it is restored: a volume that was not restored with it is of another
         // past than it is.
@@ -196,7 +198,9 @@ impl Databases {
         match self.shared().volumes.read().get(volume) {
             Some(Volume::Open(common)) => Ok(Arc::clone(common)),
             Some(Volume::Missing(reason)) => Err(DatabaseError::Unavailable {
-                reason: format!("The volume `{volume}` is not there: {reason}. docs/volumes.md tells the ways out."),
+                reason: format!(
+                    "The volume `{volume}` is not there: {reason}. docs/volumes.md tells the ways out."
+                ),
             }),
             None => {
                 let known: Vec<String> = self.volumes()?.into_iter().map(|volume| volume.name).collect();
@@ -267,7 +271,9 @@ impl Databases {
         let Entry { number, volume } = self.entry(name)?;
         let common = self.common_of(&volume).map_err(|error| match error {
             DatabaseError::Unavailable { reason } | DatabaseError::BadRequest { reason, .. } => {
-                DatabaseError::Unavailable { reason: format!("The database `{name}` cannot be opened. {reason}") }
+                DatabaseError::Unavailable {
+                    reason: format!("The database `{name}` cannot be opened. {reason}"),
+                }
             }
             other => other,
         })?;
@@ -322,7 +328,9 @@ impl Databases {
 
 pub(crate) fn stays_first(name: &str) -> DatabaseError {
     DatabaseError::Forbidden {
-        reason: format!("The server's own database `{name}` lies on the volume `{FIRST_VOLUME}`, and stays there."),
+        reason: format!(
+            "The server's own database `{name}` lies on the volume `{FIRST_VOLUME}`, and stays there."
+        ),
     }
 }
 

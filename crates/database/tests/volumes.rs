@@ -104,7 +104,8 @@ struct Known {
 
 fn attachment(database: &Arc<Database>, kind: u8) -> NewAttachment {
     // Some small, some in pieces; the same ones come in several databases.
-    let bytes: Vec<u8> = (0..(usize::from(kind) * 60_000 + 10)).map(|place| (place % 251) as u8 ^ kind).collect();
+    let bytes: Vec<u8> =
+        (0..(usize::from(kind) * 60_000 + 10)).map(|place| (place % 251) as u8 ^ kind).collect();
     let mut upload = database.upload("application/octet-stream");
     upload.write(&bytes).unwrap();
     NewAttachment {
@@ -151,7 +152,8 @@ fn check(databases: &Databases, name: &str, known: &Known) {
 }
 
 fn prepare(database: &Arc<Database>) {
-    let view = json!({"columns": [{"title": "t", "value": "title", "sort": "ascending"}]});
+    let view =
+        json!({"selection": "SELECT @All", "columns": [{"title": "t", "formula": "title", "sort": "asc"}]});
     put(database, &json!({"_id": "_design/d", "language": "formula", "views": {"titles": view}})).unwrap();
 }
 
@@ -249,7 +251,11 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
                     put(&database, &json!({"_id": id, "title": number})).unwrap();
                     database.change_folders(folders, &Access::everything()).unwrap().wait().unwrap();
                     database.mark("ada", vec![id.clone()], true).unwrap().wait().unwrap();
-                    database.write_local(&format!("_local/{writer}"), b"{}", false, None).unwrap().wait().unwrap();
+                    database
+                        .write_local(&format!("_local/{writer}"), b"{}", false, None)
+                        .unwrap()
+                        .wait()
+                        .unwrap();
                     // What was acknowledged is read by whoever opens the database.
                     let fresh = databases.get("mail/ada").unwrap();
                     assert_eq!(get(&fresh, &id).unwrap()["title"], number);

@@ -29,7 +29,11 @@ pub(crate) fn run(
             "there is no store in {dir}; name the data folder with --data-dir"
         )));
     }
-    let rewritten = if arguments.engine { Some(rewrite(&options_of(&settings, arguments.volume.as_deref())?, terminal)?) } else { None };
+    let rewritten = if arguments.engine {
+        Some(rewrite(&options_of(&settings, arguments.volume.as_deref())?, terminal)?)
+    } else {
+        None
+    };
     let storage = Storage::open(&settings, &Registry::new())?;
     let done = if arguments.list_set_aside || arguments.export.is_some() || arguments.discard.is_some() {
         set_aside(&storage, arguments, terminal)

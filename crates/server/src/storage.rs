@@ -6,7 +6,9 @@ use std::sync::Arc;
 use scrinium_backup::RESTORING;
 use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
-use scrinium_store::{IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
+use scrinium_store::{
+    IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes,
+};
 use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;
@@ -98,17 +100,13 @@ impl Storage {
         let databases = self.databases.clone();
         configuration.on_change("log.favor", move |settings| {
             let favor = log_favor(settings);
-            let set = |(_, store): (String, Store)| store.set_log_favor(favor).map_err(|error| error.to_string());
+            let set =
+                |(_, store): (String, Store)| store.set_log_favor(favor).map_err(|error| error.to_string());
             databases.stores().into_iter().try_for_each(set)
         });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {
-            let placed = Arc::new(Placed::default());
-        placed.set(settings);
-        databases.set_placement(Arc::<Placed>::clone(&placed));
-        attach_volumes(&databases, settings, statistics)?;
-        set_io_limits(&databases, settings);
-        databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+            databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
         let databases = self.databases.clone();

@@ -39,8 +39,7 @@ pub(crate) fn attach_volumes(
         let store = if known.is_some() && !options.dir.join("store.format").exists() {
             let dir = options.dir.display();
             Err(format!(
-                "there is no store in {dir} any more; bring its device back, or restore it from a backup \
-                 (docs/volumes.md)"
+                "there is no store in {dir} any more; bring its device back, or restore it from a backup"
             ))
         } else {
             match Store::open(options, &statistics.within(&format!("Volume.{name}."))) {
@@ -98,7 +97,9 @@ pub(crate) fn begin_move(databases: &Databases, database: &str, volume: &str) ->
 pub(crate) fn all_options(settings: &Settings) -> Vec<(String, StoreOptions)> {
     let volumes = settings.volumes.iter();
     let volumes = volumes.map(|(name, volume)| (name.clone(), volume_options(settings, volume)));
-    std::iter::once((FIRST_VOLUME.to_owned(), crate::storage::store_options(settings))).chain(volumes).collect()
+    std::iter::once((FIRST_VOLUME.to_owned(), crate::storage::store_options(settings)))
+        .chain(volumes)
+        .collect()
 }
 
 /// The options of a volume's store, or of the first one.
@@ -113,14 +114,16 @@ pub(crate) fn options_of(settings: &Settings, volume: Option<&str>) -> Result<St
 }
 
 /// Sets what changes while the server runs: memory, read-ahead, placement.
-pub(crate) fn set_running(databases: &Databases, placed: &Arc<Placed>, settings: &Settings) -> Result<(), String> {
+pub(crate) fn set_running(
+    databases: &Databases,
+    placed: &Arc<Placed>,
+    settings: &Settings,
+) -> Result<(), String> {
     placed.set(settings);
     let all_bytes = budget_bytes(settings);
     for (name, store) in databases.stores() {
         let (bytes, read_ahead) = match settings.volumes.get(&name) {
-            Some(volume) => {
-                (volume.budget_bytes(all_bytes), volume.read_ahead_bytes(settings.io.read_ahead))
-            }
+            Some(volume) => (volume.budget_bytes(all_bytes), volume.read_ahead_bytes(settings.io.read_ahead)),
             None => (first_budget_bytes(settings), settings.io.read_ahead),
         };
         store.set_read_ahead(read_ahead);

@@ -139,14 +139,14 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
     let dir = folder.join("fast").display().to_string();
     let begin = |folder: &Path, dir: &str| {
         let settings = place(dir);
-        let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
         Server::start(folder, &settings)
     };
     let mut server = begin(folder, &dir);
     let listen = server.address().to_string();
-    let run = |arguments: &[&str]| {
-        scrinium(folder, folder, &listen, arguments).envs(place(&dir)).output().unwrap()
-    };
+    let run =
+        |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).envs(place(&dir)).output().unwrap();
     let mut client = server.client();
     fill(&mut client);
     client.ask("PUT", "/papers?volume=fast", "application/json", &[]).unwrap().expect(201);

@@ -72,7 +72,10 @@ dir = "/slow"
     let settings = configuration.settings();
     let fast = &settings.volumes["fast"];
     assert_eq!((fast.dir.as_str(), fast.memory_percent, fast.file_cache.as_str()), ("/fast", 30, "system"));
-    assert_eq!((fast.takes("app/one"), fast.takes("mail/ada"), fast.takes("mail/ad")), (Some(4), Some(usize::MAX), None));
+    assert_eq!(
+        (fast.takes("app/one"), fast.takes("mail/ada"), fast.takes("mail/ad")),
+        (Some(4), Some(usize::MAX), None)
+    );
     assert_eq!(settings.volumes["slow-1"].memory_percent, 10);
     // What is dumped reads as what it was dumped of.
     assert_eq!(parse(&dump_text(&configuration, false)).unwrap().settings(), settings);
@@ -91,7 +94,10 @@ dir = "/slow"
         ("[volume.a]\ndir = \"/a\"\nsize = 3", "scrinium.toml:3: there is no key volume.a.size"),
         ("[volume.a]\ndir = \"/a\"\n[volume.b]\ndir = \"/a/b\"", "lies in that of the volume a"),
         ("[volume.a]\ndir = \"store\"", "the store in the data folder"),
-        ("[volume.a]\ndir = \"/a\"\nmemory_percent = 50\n[volume.b]\ndir = \"/b\"\nmemory_percent = 40", "80 %"),
+        (
+            "[volume.a]\ndir = \"/a\"\nmemory_percent = 50\n[volume.b]\ndir = \"/b\"\nmemory_percent = 40",
+            "80 %",
+        ),
     ] {
         let problems = problems(text);
         assert!(problems.contains(wrong), "{text}: {problems}");

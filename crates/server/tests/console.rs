@@ -134,7 +134,13 @@ fn moves_are_begun() {
     let refused = console.execute("lo mo mail/ada full").unwrap_err().to_string();
     assert_eq!(refused, "no room for mail/ada");
     for wrong in ["load move", "load move mail/ada", "load move mail/ada fast now"] {
-        assert!(matches!(console.execute(wrong), Err(ConsoleError::Usage { .. } | ConsoleError::Incomplete { .. })), "{wrong}");
+        assert!(
+            matches!(
+                console.execute(wrong),
+                Err(ConsoleError::Usage { .. } | ConsoleError::Incomplete { .. })
+            ),
+            "{wrong}"
+        );
     }
 }
 

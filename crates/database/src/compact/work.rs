@@ -190,7 +190,8 @@ impl<'a> Work<'a> {
         let took = begun.elapsed();
         let yielded =
             if self.store.operations() > others { took * YIELD_PERCENT / 100 } else { Duration::ZERO };
-        let paced = self.databases.io_limits().pace(IoClass::Compact, slice.bytes, took, || self.go_on().is_ok());
+        let paced =
+            self.databases.io_limits().pace(IoClass::Compact, slice.bytes, took, || self.go_on().is_ok());
         if !paced {
             return self.go_on();
         }

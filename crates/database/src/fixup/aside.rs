@@ -180,11 +180,7 @@ impl Databases {
 }
 
 /// Those of one store. False: it was told to stop.
-fn each_in(
-    store: &Store,
-    database: Option<&str>,
-    take: &mut dyn FnMut(SetAside) -> bool,
-) -> Result<bool> {
+fn each_in(store: &Store, database: Option<&str>, take: &mut dyn FnMut(SetAside) -> bool) -> Result<bool> {
     let (from, to) = keys::set_aside_range(None);
     let snapshot = store.snapshot();
     let range = KeyRange { from: &from, to: Some(&to) };

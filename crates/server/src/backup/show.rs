@@ -60,15 +60,16 @@ pub(crate) fn result_text(result: &Value) -> String {
         } else {
             format!("WITHOUT the volumes that are not there: {}\n", missing.join(", "))
         };
-        return note + &format!(
-            "Backup {backup}: {} in {} files, of which {} in {} files are new; record {}, of {}\n",
-            size(number("bytes")),
-            number("files"),
-            size(number("new_bytes")),
-            number("new_files"),
-            number("sequence"),
-            text("taken"),
-        );
+        return note
+            + &format!(
+                "Backup {backup}: {} in {} files, of which {} in {} files are new; record {}, of {}\n",
+                size(number("bytes")),
+                number("files"),
+                size(number("new_bytes")),
+                number("new_files"),
+                number("sequence"),
+                text("taken"),
+            );
     }
     let warning = text("warning");
     let warning = if warning.is_empty() { String::new() } else { format!("Note: {warning}\n") };

@@ -60,7 +60,9 @@ fn explain(configuration: &Configuration, name: &str, terminal: &Terminal) -> Re
         return terminal.data(&explain_section(section, configuration), &data);
     }
     match named(name) {
-        Some((name, key)) => terminal.data(&explain_key(&name, key, configuration), &explain_json(&name, key, configuration)),
+        Some((name, key)) => {
+            terminal.data(&explain_key(&name, key, configuration), &explain_json(&name, key, configuration))
+        }
         None => Err(Failure::Use(match nearest_key(name) {
             Some(nearest) => format!("there is no key {name}; did you mean {nearest}?"),
             None => format!("there is no key {name}; scrinium config default shows all"),

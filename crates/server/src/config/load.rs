@@ -99,9 +99,10 @@ impl Configuration {
 
     /// The name of each effective value with its key, in the order in which they are shown.
     pub fn all(&self) -> impl Iterator<Item = (String, &'static Key)> {
-        let volumes = self.volumes().into_iter().flat_map(|volume| {
-            volume_section().keys.iter().map(move |key| (full_name(&volume, key), key))
-        });
+        let volumes = self
+            .volumes()
+            .into_iter()
+            .flat_map(|volume| volume_section().keys.iter().map(move |key| (full_name(&volume, key), key)));
         keys().map(|key| (key.name.to_owned(), key)).chain(volumes)
     }
 

@@ -21,8 +21,7 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 
 configuration! {
-    /// Further stores, by name.
-    beside volumes: BTreeMap<String, VolumeSettings>;
+    [volumes: BTreeMap<String, VolumeSettings>, "Further stores, by name."]
     /// The server as a whole, and how much it does at once.
     server as ServerSettings {
         /// The folder that holds everything the server keeps. A relative path begins where the server is
@@ -332,7 +331,10 @@ impl Settings {
             percent += volume.memory_percent;
             if percent > MOST_PERCENT {
                 let key = format!("volume.{name}.memory_percent");
-                found.push((key, format!("all volumes together may have at most {MOST_PERCENT} %, and have {percent}")));
+                found.push((
+                    key,
+                    format!("all volumes together may have at most {MOST_PERCENT} %, and have {percent}"),
+                ));
                 break;
             }
         }

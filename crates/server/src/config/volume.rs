@@ -45,7 +45,8 @@ pub fn volume_section() -> &'static Section {
 
 /// Whether there may be a volume of this name.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let legal = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
+    let legal =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
     if name.is_empty() || name.len() > 32 || !name.chars().all(legal) {
         return Err(format!(
             "{name:?} is no name of a volume: it takes up to 32 lower-case letters, digits, - and _"

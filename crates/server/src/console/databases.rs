@@ -55,7 +55,9 @@ fn text(shown: &[(DatabaseActivity, DatabaseSpace)], found: usize) -> String {
         "Writes",
         "Written MB",
     ];
-    let columns = titles.map(|title| (title, if ["Database", "Volume"].contains(&title) { Align::Left } else { Align::Right }));
+    let columns = titles.map(|title| {
+        (title, if ["Database", "Volume"].contains(&title) { Align::Left } else { Align::Right })
+    });
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|(database, space)| {

@@ -21,9 +21,10 @@ pub(super) fn show_configuration(
         return Ok(Reply { text: explain_section(section, &configuration), data });
     }
     match named(name) {
-        Some((name, key)) => {
-            Ok(Reply { text: explain_key(&name, key, &configuration), data: explain_json(&name, key, &configuration) })
-        }
+        Some((name, key)) => Ok(Reply {
+            text: explain_key(&name, key, &configuration),
+            data: explain_json(&name, key, &configuration),
+        }),
         None => Err(ConsoleError::NotFound(match nearest_key(name) {
             Some(nearest) => format!("there is no key {name}; did you mean {nearest}?"),
             None => format!("there is no key {name}; show config lists all"),

@@ -23,9 +23,9 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
             data.push(json!({"name": volume.name, "databases": volume.databases, "missing": reason}));
             continue;
         };
-        let prefix =
-            if rows.is_empty() { String::new() } else { format!("Volume.{}.", volume.name) };
-        let gauge = |name: &str| statistics.gauges.get(&format!("{prefix}{name}")).copied().unwrap_or_default();
+        let prefix = if rows.is_empty() { String::new() } else { format!("Volume.{}.", volume.name) };
+        let gauge =
+            |name: &str| statistics.gauges.get(&format!("{prefix}{name}")).copied().unwrap_or_default();
         let used = gauge("Database.BufferPool.Used");
         let free = store.room().map(|room| room.free_bytes).unwrap_or_default();
         let dir = store.dir().display().to_string();
@@ -50,9 +50,8 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
         }));
     }
     let titles = ["Volume", "Databases", "Budget MB", "Used MB", "Disk free MB", "Log to redo MB", "Folder"];
-    let columns = titles.map(|title| {
-        (title, if ["Volume", "Folder"].contains(&title) { Align::Left } else { Align::Right })
-    });
+    let columns = titles
+        .map(|title| (title, if ["Volume", "Folder"].contains(&title) { Align::Left } else { Align::Right }));
     Ok(Reply { text: format!("{}{away}", table(&columns, &rows)), data: json!({"volumes": data}) })
 }
 

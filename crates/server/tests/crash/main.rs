@@ -159,7 +159,8 @@ fn move_a_database(client: &mut Client, random: &mut StdRng) -> std::io::Result<
 fn volumes_are_in_order(client: &mut Client) {
     let mut shown = client.json("POST", "/_console", &json!({"command": "show volumes"})).unwrap().value();
     let volumes = shown["data"]["volumes"].take();
-    let names: Vec<&str> = volumes.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        volumes.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["main", "fast"], "{volumes}");
     assert!(volumes.as_array().unwrap().iter().all(|volume| volume["missing"].is_null()), "{volumes}");
     assert!(volumes[1]["databases"].as_u64().unwrap() > 0, "{volumes}");
