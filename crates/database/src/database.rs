@@ -206,8 +206,11 @@ impl Database {
         let mut writer = self.writer.lock();
         self.check_there()?;
         if self.left.load(Ordering::Acquire) {
-            let reason =
-                format!("The database `{}` was moved to another volume meanwhile; try again.", self.name);
+            let reason = format!(
+                "The database `{}` was moved to another volume, or its place could not be noted; try again, and start \
+                 the server anew if it stays so.",
+                self.name
+            );
             return Err(DatabaseError::Unavailable { reason });
         }
         let failures = self.store().failures();

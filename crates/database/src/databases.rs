@@ -426,7 +426,7 @@ impl Databases {
             database.store().commit(mark)?;
             let mut dropped = Batch::new();
             dropped.delete(Family::Meta, &entry);
-            self.store().commit(dropped)?;
+            self.commit_place(dropped, &database)?;
         }
         batch.delete(Family::Meta, &keys::header(database.number()));
         batch.delete(Family::Meta, &keys::security(database.number()));

@@ -424,7 +424,7 @@ impl Move<'_> {
         let there = Arc::new(Database::load(self.to, self.new)?);
         let mut batch = Batch::new();
         databases.enter(&mut batch, name, self.new, self.to);
-        databases.store().commit(batch)?;
+        databases.commit_place(batch, self.database)?;
         self.database.left.store(true, Ordering::Release);
         databases.replace_opened(name, &there);
         databases.leave_to_readers(self.database);

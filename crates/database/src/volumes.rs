@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::MutexGuard;
-use scrinium_store::{Batch, Direction, Family, KeyRange, RESTORED_VOLUME, Store};
+use scrinium_store::{Batch, Direction, Family, KeyRange, RESTORED_VOLUME, Store, StoreError};
 
 use crate::content::Contents;
 use crate::damage::Damage;
@@ -291,6 +292,18 @@ impl Databases {
         }
         let placed = placement.and_then(|placement| placement.volume_of_new(name));
         self.common_of(wished.or(placed.as_deref()).unwrap_or(FIRST_VOLUME))
+    }
+
+    /// Changes where the catalogue has a database, or whether. If it fails, nobody knows before the next start what the
+    /// catalogue says, and another store would still take writes: the database takes none any more.
+    pub(crate) fn commit_place(&self, batch: Batch, database: &Database) -> Result<()> {
+        let done = self.store().commit(batch);
+        if let Err(error) = &done
+            && !matches!(error, StoreError::Full)
+        {
+            database.left.store(true, Ordering::Release);
+        }
+        Ok(done?)
     }
 
     /// Keeps the catalogue as it is while stores are copied: what they hold then belongs together.

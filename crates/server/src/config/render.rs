@@ -31,11 +31,12 @@ pub fn default_file() -> String {
             let _ = writeln!(text, "\n#{} = {}", key.short_name(), toml_default(key));
         }
     }
+    // Names are the administrator's, so that these lines are an example.
     let section = volume_section();
-    let _ = write!(text, "\n{}#[volume.{ANY}]\n", commented(&section.help()));
+    let _ = write!(text, "\n{}# [volume.{ANY}]\n", commented(&section.help()));
     for key in section.keys {
         let _ = write!(text, "\n{}# Takes {}.", commented(&key.help()), key.kind);
-        let _ = writeln!(text, "\n#{} = {}", key.short_name(), toml_default(key));
+        let _ = writeln!(text, "\n# {} = {}", key.short_name(), toml_default(key));
     }
     text
 }
