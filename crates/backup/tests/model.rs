@@ -16,7 +16,9 @@ use std::time::{Duration, SystemTime};
 
 use common::{Model, back_up, folder, open, options, read, read_restored, restore_to};
 use proptest::prelude::*;
-use scrinium_backup::{BackupError, Quiet, Repository, Target, prune, prune_archive, verify, verify_archive};
+use scrinium_backup::{
+    BackupError, Quiet, Repository, Stores, Target, prune, prune_archive, verify, verify_archive,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, LogError, LogStyle, Store, StoreError, StoreOptions};
 

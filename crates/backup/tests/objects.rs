@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{folder, open, order, read_restored, source};
-use scrinium_backup::{BackupError, Quiet, Repository, Target, create, prune, restore, verify};
+use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
 use scrinium_store::{Batch, Family};
 
 const START_WITHIN: Duration = Duration::from_secs(60);

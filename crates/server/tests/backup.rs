@@ -163,8 +163,12 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
     assert_eq!((&made["volumes"], &made["missing_volumes"]), (&json!(["fast"]), &json!([])));
     client.json("PUT", "/papers/after", &json!({})).unwrap().expect(201);
     client.json("PUT", "/mail%2Fada/after", &json!({})).unwrap().expect(201);
+    // A backup has the logs archived up to there.
+    answer(&run(&["backup", &repository]));
+    let first = made["backup"].as_str().unwrap();
     // One database of a volume, beside the live one.
-    answer(&run(&["restore", &repository, "--database", "mail/ada", "--as", "mail/ada-then"]));
+    let restore = ["restore", &repository, "--backup", first];
+    answer(&run(&[&restore[..], &["--database", "mail/ada", "--as", "mail/ada-then"]].concat()));
     assert_eq!(count(&mut client, "mail%2Fada-then"), 501);
     assert!(client.get("/mail%2Fada-then/file/noise").unwrap().expect(200).body == noise());
     assert!(server.terminate(Duration::from_secs(60)).success());
@@ -173,7 +177,7 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
 
     let other = folder.join("other");
     let into = other.join("data").display().to_string();
-    answer(&run(&["restore", &repository, "--into", &into, "--to", "latest"]));
+    answer(&run(&[&restore[..], &["--into", &into, "--to", "latest"]].concat()));
     let server = begin(&other, &dir);
     let mut client = server.client();
     let refused = client.get("/papers").unwrap().expect(503).value();
