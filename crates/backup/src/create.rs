@@ -118,7 +118,7 @@ pub fn create(
     let bytes = planned.iter().map(|file| file.bytes).sum();
     let id = new_id(repository, started)?;
     // Whatever any of the stores holds was written before this.
-    let taken = volumes.last().map_or(point.taken(), |(_, last)| last.taken());
+    let taken = volumes.last().map_or_else(|| point.taken(), |(_, last)| last.taken());
     let mut manifest =
         describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
     manifest.volumes = volumes.iter().map(|(name, point)| entry_of(name, point)).collect();
@@ -138,16 +138,14 @@ struct Points {
 impl Points {
     fn take(stores: &Stores<'_>) -> Result<Self, BackupError> {
         let mut taken = Err(BackupError::Cancelled);
-        (stores.while_still)(&mut || {
-            let all = || {
-                let first = stores.first.backup_point()?;
-                let volumes =
-                    stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
-                Ok(Self { first, volumes: volumes.collect::<Result<_, BackupError>>()? })
-            };
-            taken = all();
-        });
+        (stores.while_still)(&mut || taken = Self::take_now(stores));
         taken
+    }
+
+    fn take_now(stores: &Stores<'_>) -> Result<Self, BackupError> {
+        let first = stores.first.backup_point()?;
+        let volumes = stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
+        Ok(Self { first, volumes: volumes.collect::<Result<_, BackupError>>()? })
     }
 }
 

@@ -364,14 +364,9 @@ impl Move<'_> {
         }
         self.task.detail("phase", "views");
         let there = Arc::new(Database::load(self.to, self.new)?);
-        match there.update_all_views(None, false) {
-            Ok(views) => {
-                tracing::debug!(views, database = self.database.name(), "views were built on the new volume")
-            }
-            // The reader who asks for them is told, or finds them built.
-            Err(error) => {
-                tracing::warn!(%error, database = self.database.name(), "views are built after the move")
-            }
+        // Where it fails, the reader who asks for them is told, or has them built.
+        if let Err(error) = there.update_all_views(None, false) {
+            tracing::warn!(%error, database = self.database.name(), "views are built after the move");
         }
         self.pace(0, Instant::now())
     }

@@ -202,9 +202,7 @@ proptest! {
         steps in prop::collection::vec((0..20_u8, 0..8_u8), 1..120),
     ) {
         let server = Server::quick();
-        server.databases.set_compact_options(CompactOptions {
-            purge_after: Duration::from_millis(1), ..CompactOptions::default()
-        });
+        server.databases.set_compact_options(CompactOptions { purge_after: Duration::from_millis(1) });
         let database = prepare(&server.databases, "a");
         let mut replicas = [Replica::default(), Replica::default()];
         let mut known = BTreeMap::new();
@@ -284,7 +282,7 @@ fn delete(database: &Arc<Database>, id: &str) {
 
 fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
     let purge_after = Duration::from_millis(1);
-    server.databases.set_compact_options(CompactOptions { purge_after, ..CompactOptions::default() });
+    server.databases.set_compact_options(CompactOptions { purge_after });
     |name| {
         std::thread::sleep(Duration::from_millis(3));
         server.databases.compact(name, &CompactOrder::default()).unwrap().purged

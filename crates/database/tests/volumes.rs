@@ -104,8 +104,9 @@ struct Known {
 
 fn attachment(database: &Arc<Database>, kind: u8) -> NewAttachment {
     // Some small, some in pieces; the same ones come in several databases.
-    let bytes: Vec<u8> =
-        (0..(usize::from(kind) * 60_000 + 10)).map(|place| (place % 251) as u8 ^ kind).collect();
+    let bytes: Vec<u8> = (0..(usize::from(kind) * 60_000 + 10))
+        .map(|place| u8::try_from(place % 251).unwrap() ^ kind)
+        .collect();
     let mut upload = database.upload("application/octet-stream");
     upload.write(&bytes).unwrap();
     NewAttachment {
