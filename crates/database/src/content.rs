@@ -192,7 +192,12 @@ impl Contents {
             upload.write(&piece)?;
             offset += piece.len() as u64;
         }
-        upload.finish()
+        let content = upload.finish()?;
+        if *content.name() != reader.digest {
+            // Under its own name nobody would find it, and under this one it must not lie.
+            return Err(DatabaseError::damaged("content", &hex(&reader.digest)));
+        }
+        Ok(content)
     }
 
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
@@ -259,6 +264,11 @@ impl Content {
     /// Whether storing it takes anything.
     pub(crate) fn is_new(&self) -> bool {
         self.inner.record.is_some()
+    }
+
+    /// What it is named by.
+    pub(crate) fn name(&self) -> &Digest {
+        &self.inner.digest
     }
 
     /// Adds what storing the content takes to the batch whose document refers to it.

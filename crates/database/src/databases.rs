@@ -67,6 +67,8 @@ pub(crate) struct Common {
     pub(crate) damage: Damage,
     /// What a byte of records takes on disk, of all databases of the store, and when that was found.
     pub(crate) share: Mutex<Option<(Instant, f64)>>,
+    /// What tells the store from every other one, also from copies of it.
+    pub(crate) history: String,
     pub(crate) collation: Collation,
     pub(crate) wide: Arc<Wide>,
 }
@@ -185,6 +187,7 @@ impl Databases {
                 contents: Contents::open(store.clone())?,
                 damage: Damage::of(store),
                 share: Mutex::default(),
+                history: store.history()?,
                 collation: options.collation,
                 wide: Arc::new(Wide {
                     options: RwLock::new(options),

@@ -355,6 +355,7 @@ impl Common {
             contents: Contents::open(store.clone())?,
             damage: Damage::of(&store),
             share: parking_lot::Mutex::default(),
+            history: store.history()?,
             store,
             wide: Arc::clone(&self.wide),
             collation: self.collation,

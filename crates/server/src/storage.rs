@@ -56,6 +56,7 @@ impl Storage {
         attach_volumes(&databases, settings, statistics)?;
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        databases.remove_left_builds();
         databases.set_compact_options(compact_options(settings));
         databases.register_statistics(statistics);
         for name in databases.refused().unwrap_or_default() {

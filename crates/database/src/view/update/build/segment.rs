@@ -44,6 +44,13 @@ pub(super) struct Segment {
     pub(super) last_id: Option<String>,
 }
 
+impl Segment {
+    /// How many entries it has in all views.
+    pub(super) fn entries(&self) -> u64 {
+        self.runs.iter().flatten().map(|run| run.len() as u64).sum()
+    }
+}
+
 /// What one evaluator has made.
 struct Evaluated {
     runs: Vec<Run>,
@@ -57,6 +64,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) environment: &'a Environment,
     pub(super) task: Option<&'a Task>,
+    /// How many documents there are, about.
+    pub(super) documents: u64,
     /// A segment holds about so much memory.
     pub(super) limit_bytes: usize,
     /// What it holds is taken from here.
@@ -108,6 +117,15 @@ impl Evaluation<'_> {
         self.task.is_some_and(Task::is_cancelled) || self.database.check_there().is_err()
     }
 
+    /// An error if somebody has cancelled it.
+    pub(super) fn check_wanted(&self) -> Result<()> {
+        if !self.is_cancelled() {
+            return Ok(());
+        }
+        let reason = "The building of the views was cancelled; the next reader begins it again.".to_owned();
+        Err(DatabaseError::Unavailable { reason })
+    }
+
     /// Hands documents over until there are no more or the memory is full; then the last one's id.
     fn read(
         &self,
@@ -143,12 +161,10 @@ impl Evaluation<'_> {
                 break;
             }
             let limits = &self.database.common.wide.io;
-            if !limits.pace(IoClass::ViewUpdate, bytes as u64, took, || !self.is_cancelled()) {
-                return Err(DatabaseError::Unavailable {
-                    reason: "The building of the views was cancelled; the next reader begins it again."
-                        .to_owned(),
-                });
-            }
+            // Why it is not to go on is told next.
+            let _goes_on =
+                limits.pace(IoClass::ViewUpdate, bytes as u64, took, || self.check_wanted().is_ok());
+            self.check_wanted()?;
             if held_bytes.load(Ordering::Relaxed) > self.limit_bytes {
                 break;
             }
