@@ -25,7 +25,7 @@ const MOST_INFOS: usize = 100;
 
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_database.start();
+    let _timer = context.state.operations.open_database.start(context, name);
     let databases = context.state.databases.clone();
     let described = context
         .with_database(name, Level::Reader, move |database| {
@@ -57,7 +57,7 @@ fn describe(info: &DatabaseInfo, compacting: bool) -> Value {
 /// `PUT /{db}`.
 pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Body>> {
     context.require_administrator()?;
-    let _timer = context.state.operations.create_database.start();
+    let _timer = context.state.operations.create_database.start(context, name);
     let databases = context.state.databases.clone();
     let owned = name.to_owned();
     context.state.run(move || Ok(databases.create(&owned).map(drop)?)).await?;
@@ -74,7 +74,7 @@ pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Bod
             "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?",
         ));
     }
-    let _timer = context.state.operations.delete_database.start();
+    let _timer = context.state.operations.delete_database.start(context, name);
     let databases = context.state.databases.clone();
     let name = name.to_owned();
     context.state.run(move || Ok(databases.delete(&name)?)).await?;
