@@ -20,6 +20,7 @@ mod ground;
 mod guard;
 mod inspect_command;
 mod lab_command;
+mod log_database;
 mod log_command;
 mod mail_import;
 pub mod messages;
@@ -33,5 +34,6 @@ mod upkeep;
 
 pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;
+pub use log_database::LogDatabase;
 pub use program::Scrinium;
 pub use shutdown::Shutdown;
