@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::body::RequestBody;
 use crate::context::Context;
-use crate::observer::NamedOperation;
 use crate::error::Result;
+use crate::observer::NamedOperation;
 use crate::response::{self, Body, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 

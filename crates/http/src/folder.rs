@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::body::RequestBody;
 use crate::context::Context;
-use crate::observer::NamedOperation;
 use crate::error::{HttpError, Result};
+use crate::observer::NamedOperation;
 use crate::query::Given;
 use crate::response::{self, Body, push_error_members, push_string};
 use crate::write;

@@ -1,8 +1,8 @@
 //! What every request of every port shares.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use parking_lot::Mutex;

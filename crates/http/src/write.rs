@@ -157,8 +157,9 @@ pub(crate) async fn submit_all<T: Send + 'static>(
     let (identity, name) = (context.identity.clone(), database.to_owned());
     let asked = Instant::now();
     let admission = context.state.workers.admit().await?;
-    let work =
-        move || Ok::<_, HttpError>((asked.elapsed(), update(&access::open(&databases, &name, &identity, need)?)?));
+    let work = move || {
+        Ok::<_, HttpError>((asked.elapsed(), update(&access::open(&databases, &name, &identity, need)?)?))
+    };
     let (waited, submitted) = admission.run(work).await??;
     context.note_wait(waited);
     let results = submitted.durable().await?;

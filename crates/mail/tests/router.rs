@@ -71,7 +71,9 @@ fn what_becomes_of_memos_is_told() {
     let mut router = server.router().on_routed(move |routed| {
         let Routed { from, state, delivered, failed, reason, attempts, .. } = routed;
         let reason = reason.unwrap_or("-");
-        told.lock().unwrap().push(format!("{from} {} {delivered} {failed} {attempts} {reason}", state.word()));
+        told.lock()
+            .unwrap()
+            .push(format!("{from} {} {delivered} {failed} {attempts} {reason}", state.word()));
     });
     server.deposit(json!({"Form": "Memo", "From": "ada", "SendTo": ["ada", "bob"]}));
     server.deposit(json!({"Form": "Memo", "From": "bob", "SendTo": ["ada", "nobody"]}));
@@ -79,7 +81,12 @@ fn what_becomes_of_memos_is_told() {
     server.route_all(&mut router);
     let mut lines = lines.lock().unwrap().clone();
     lines.sort();
-    let starts = ["Mail Router delivered 1 0 0 -", "a stranger dead 0 1 0 nobody", "ada delivered 2 0 0 -", "bob returned 1 1 0 nobody"];
+    let starts = [
+        "Mail Router delivered 1 0 0 -",
+        "a stranger dead 0 1 0 nobody",
+        "ada delivered 2 0 0 -",
+        "bob returned 1 1 0 nobody",
+    ];
     assert_eq!(lines.len(), starts.len(), "{lines:?}");
     for (line, start) in lines.iter().zip(starts) {
         assert!(line.starts_with(start), "{line}");

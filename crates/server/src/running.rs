@@ -91,11 +91,13 @@ impl Running {
         }
         self.router.stop().await;
         drop(self.upkeep.await);
-        if let Some(writer) = self.log_writer {
-            drop(tokio::task::spawn_blocking(move || writer.stop()).await);
-        }
-        let storage = self.storage;
-        drop(tokio::task::spawn_blocking(move || storage.close()).await);
+        let (log_writer, storage) = (self.log_writer, self.storage);
+        let closed = tokio::task::spawn_blocking(move || {
+            // It stores what waits, so it goes first.
+            drop(log_writer);
+            storage.close();
+        });
+        drop(closed.await);
     }
 }
 

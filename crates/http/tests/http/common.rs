@@ -15,8 +15,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Observer, Operated, Parts,
-    PortOptions, Session, SessionToken, Used,
+    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Observer, Operated,
+    Parts, PortOptions, Session, SessionToken, Used,
 };
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
@@ -108,14 +108,16 @@ impl Observer for Observed {
     fn operated(&self, operated: &Operated<'_>) {
         let Operated { operation, database, person, elapsed, waited } = operated;
         assert!(waited <= elapsed, "{operated:?}");
-        self.operations.lock().unwrap().push(format!("{operation} {database} {}", person.unwrap_or("nobody")));
+        self.operations
+            .lock()
+            .unwrap()
+            .push(format!("{operation} {database} {}", person.unwrap_or("nobody")));
     }
 
     fn used(&self, used: &Used<'_>) {
         let Used { database, person, writes, received_bytes, sent_bytes } = used;
         let word = if *writes { "writes" } else { "reads" };
-        let line =
-            format!("{} {word} {database} {received_bytes} {sent_bytes}", person.unwrap_or("nobody"));
+        let line = format!("{} {word} {database} {received_bytes} {sent_bytes}", person.unwrap_or("nobody"));
         self.usage.lock().unwrap().push(line);
     }
 }

@@ -147,7 +147,14 @@ impl Router {
     ) -> Result<Self> {
         let statistics = RouterStatistics::register(statistics, mailboxes.all());
         let followed: Result<Vec<Followed>> = mailboxes.all().iter().map(Followed::open).collect();
-        Ok(Self { databases: databases.clone(), resolver, options, mailboxes: followed?, statistics, on_routed: None })
+        Ok(Self {
+            databases: databases.clone(),
+            resolver,
+            options,
+            mailboxes: followed?,
+            statistics,
+            on_routed: None,
+        })
     }
 
     /// Has `told` called with every memo that a round has taken up, on the round's thread, so it must not wait.
@@ -245,9 +252,11 @@ impl Router {
         let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
         let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
         for (place, (taken, ending)) in endings.iter().enumerate() {
-            if let (Some(edits), Some(places), Some(edit)) =
-                (edits.get_mut(taken.memo.mailbox), places.get_mut(taken.memo.mailbox), edit_of(taken, ending))
-            {
+            if let (Some(edits), Some(places), Some(edit)) = (
+                edits.get_mut(taken.memo.mailbox),
+                places.get_mut(taken.memo.mailbox),
+                edit_of(taken, ending),
+            ) {
                 edits.push(edit);
                 places.push(place);
             }

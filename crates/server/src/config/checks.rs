@@ -27,7 +27,8 @@ pub(super) fn log_database_or_empty(text: &str) -> Result<(), String> {
     let legal =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_$()+-/.".contains(letter);
     let begins = text.chars().next().is_none_or(|first| first.is_ascii_lowercase());
-    let climbs = text.split('/').any(|part| part.starts_with('.')) || text.ends_with('/') || text.contains("//");
+    let climbs =
+        text.split('/').any(|part| part.starts_with('.')) || text.ends_with('/') || text.contains("//");
     if !begins || !text.chars().all(legal) || climbs || text.len() > 238 {
         return Err(format!(
             "{text:?} is no name of a database: it has small letters, digits and any of _ $ ( ) + - . /, and begins \

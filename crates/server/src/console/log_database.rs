@@ -56,7 +56,8 @@ impl LogQuery {
                     query.level = LEVELS.iter().position(|known| known.starts_with(&level))?;
                 }
                 "-n" | "-N" => {
-                    query.count = words.next()?.parse().ok().filter(|count| (1..=SHOWN_MAX).contains(count))?;
+                    query.count =
+                        words.next()?.parse().ok().filter(|count| (1..=SHOWN_MAX).contains(count))?;
                 }
                 since if query.since.is_none() => query.since = Some(parse_since(since)?),
                 _ => return None,
@@ -126,9 +127,7 @@ fn read(
     let since = match &query.since {
         None => String::new(),
         Some(Since::Time(time)) => time.clone(),
-        Some(Since::Ago(ago)) => {
-            jiff::Timestamp::now().checked_sub(*ago).map(time_text).unwrap_or_default()
-        }
+        Some(Since::Ago(ago)) => jiff::Timestamp::now().checked_sub(*ago).map(time_text).unwrap_or_default(),
     };
     let rows = RowQuery {
         start_key: Some(Value::from(format!("{prefix}\u{10ffff}"))),

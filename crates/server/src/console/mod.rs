@@ -197,7 +197,11 @@ impl Console {
             Command::ShowMemory => Ok(memory::show_memory(&parts.statistics())),
             Command::ShowLog(query) => {
                 let databases = parts.databases().ok_or_else(databases::not_open)?;
-                log_database::show_log(&databases, &parts.configuration().settings().log_database.name, &query)
+                log_database::show_log(
+                    &databases,
+                    &parts.configuration().settings().log_database.name,
+                    &query,
+                )
             }
             Command::ShowDatabases(filter) => {
                 let databases = parts.databases().ok_or_else(databases::not_open)?;

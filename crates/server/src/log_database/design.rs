@@ -26,6 +26,20 @@ pub(super) enum PrepareError {
     Database(#[from] DatabaseError),
 }
 
+impl PrepareError {
+    /// Whether the same may go well later.
+    pub(super) const fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Database(
+                DatabaseError::Full { .. }
+                    | DatabaseError::Unavailable { .. }
+                    | DatabaseError::NotFound { .. }
+            )
+        )
+    }
+}
+
 /// Opens the log database as it must be: there, for administrators alone, with the views of this version.
 ///
 /// # Errors
@@ -62,12 +76,8 @@ fn upgrade(database: &Arc<Database>, stored: &Value) -> Result<(), DatabaseError
         return Ok(());
     }
     let revision = stored.get("_rev").and_then(Value::as_str).map(str::to_owned);
-    let edit = Edit {
-        id: Some(DESIGN_ID.to_owned()),
-        json: own.to_string().into(),
-        revision,
-        ..Edit::default()
-    };
+    let edit =
+        Edit { id: Some(DESIGN_ID.to_owned()), json: own.to_string().into(), revision, ..Edit::default() };
     let results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
     results.into_iter().try_for_each(|result| result.map(drop))
 }

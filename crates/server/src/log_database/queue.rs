@@ -75,9 +75,9 @@ impl Queue {
         }
     }
 
-    /// The oldest records, at most so many.
-    pub(super) fn take(&mut self, max: usize) -> Vec<Record> {
-        let taken: Vec<Record> = self.records.drain(..max.min(self.records.len())).collect();
+    /// The oldest records, as many as `take` takes.
+    pub(super) fn take(&mut self, take: impl FnOnce(&mut VecDeque<Record>) -> Vec<Record>) -> Vec<Record> {
+        let taken = take(&mut self.records);
         self.bytes -= taken.iter().map(|record| record.json.len()).sum::<usize>();
         taken
     }

@@ -36,15 +36,8 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Event,
-        Self::Mail,
-        Self::Task,
-        Self::Slow,
-        Self::Usage,
-        Self::Statistics,
-        Self::Hourly,
-    ];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Event, Self::Mail, Self::Task, Self::Slow, Self::Usage, Self::Statistics, Self::Hourly];
 
     /// What its ids begin with.
     pub(crate) const fn prefix(self) -> &'static str {

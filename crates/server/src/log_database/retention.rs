@@ -83,7 +83,8 @@ fn remove_some(database: &Arc<Database>, from: &str, end: &str) -> Result<usize,
     let edits: Vec<Edit> = rows
         .into_iter()
         .map(|row| {
-            let value: Value = row.value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default();
+            let value: Value =
+                row.value.and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default();
             Edit {
                 id: row.id,
                 revision: value.get("rev").and_then(Value::as_str).map(str::to_owned),

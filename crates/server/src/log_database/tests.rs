@@ -41,8 +41,11 @@ impl World {
     fn writer(&self, now: Timestamp) -> Writer {
         let (databases, statistics) = (self.databases.clone(), self.statistics.clone());
         let keep = Box::new(|| Keep { documents: HOUR, hourly: HOUR });
-        let mut writer =
-            Writer::new(self.log.clone(), LogParts { databases, statistics, name: "log".to_owned(), keep }, now);
+        let mut writer = Writer::new(
+            self.log.clone(),
+            LogParts { databases, statistics, name: "log".to_owned(), keep },
+            now,
+        );
         writer.open().unwrap();
         writer
     }
@@ -96,10 +99,10 @@ fn what_is_told_is_stored_once_and_what_is_over_a_limit_is_counted() {
     let layer = tracing_subscriber::registry().with(EventLayer(world.log.clone()));
     tracing::subscriber::with_default(layer, || {
         for number in 0..10 {
-            tracing::info!(number, name = "n", "told");
-            tracing::debug!("not told");
+            tracing::info!(target: "somewhere", number, name = "n", "told");
+            tracing::debug!(target: "somewhere", "not told");
         }
-        quietly(|| tracing::error!("told by the writer"));
+        quietly(|| tracing::error!(target: "somewhere", "told by the writer"));
     });
     quietly(|| {
         (0..3).for_each(|_| writer.round(Timestamp::now()));
@@ -111,7 +114,7 @@ fn what_is_told_is_stored_once_and_what_is_over_a_limit_is_counted() {
     assert!((4..=8).contains(&told), "{told}");
     let first = &events[0];
     assert_eq!((&first["Level"], &first["Server"]), (&json!("info"), &json!("here")));
-    assert_eq!(first["Source"], module_path!());
+    assert_eq!(first["Source"], "somewhere");
     assert_eq!(first["Fields"], json!({"number": 0, "name": "n"}));
     let last = events.last().unwrap();
     assert_eq!(last["Text"], format!("{} events were left out of the log database", 10 - told));
@@ -138,7 +141,8 @@ fn an_idle_server_writes_its_statistics_and_nothing_else() {
     for document in world.documents() {
         *forms.entry(document["Form"].as_str().unwrap().to_owned()).or_default() += 1;
     }
-    let expected = [("HourlyStatistics", 2), ("Statistics", 179)].map(|(form, count)| (form.to_owned(), count));
+    let expected =
+        [("HourlyStatistics", 2), ("Statistics", 179)].map(|(form, count)| (form.to_owned(), count));
     // 1,800,000,000 is the beginning of an hour.
     assert_eq!(forms, BTreeMap::from(expected));
 }
@@ -175,7 +179,13 @@ fn slow_operations_have_a_threshold() {
     let operated = |milliseconds| {
         let elapsed = Duration::from_millis(milliseconds);
         let waited = Duration::from_millis(5);
-        world.log.operated(&Operated { operation: "OPEN_NOTE", database: "a", person: Some("ada"), elapsed, waited });
+        world.log.operated(&Operated {
+            operation: "OPEN_NOTE",
+            database: "a",
+            person: Some("ada"),
+            elapsed,
+            waited,
+        });
     };
     operated(100_000);
     let mut settings = Settings::default();
@@ -185,7 +195,8 @@ fn slow_operations_have_a_threshold() {
     operated(500);
     quietly(|| writer.end(World::at(1)));
     let [slow] = <[Value; 1]>::try_from(world.of(Class::Slow)).unwrap();
-    let fields = ["Operation", "Database", "Person", "Milliseconds", "WaitMilliseconds"].map(|name| slow[name].clone());
+    let fields = ["Operation", "Database", "Person", "Milliseconds", "WaitMilliseconds"]
+        .map(|name| slow[name].clone());
     assert_eq!(json!(fields), json!(["OPEN_NOTE", "a", "ada", 500, 5]));
 }
 
@@ -203,7 +214,8 @@ fn a_full_disk_is_told_once_and_what_fits_into_memory_is_stored_later() {
     let told = world.log.clone();
     // Of what the writer tells, the layer records nothing: it is counted by one of its own.
     let counted = Arc::new(AtomicU64::new(0));
-    let subscriber = tracing_subscriber::registry().with(Warnings(Arc::clone(&counted))).with(EventLayer(told));
+    let subscriber =
+        tracing_subscriber::registry().with(Warnings(Arc::clone(&counted))).with(EventLayer(told));
     tracing::subscriber::with_default(subscriber, || {
         for number in 0..30_000 {
             world.event(&number.to_string());

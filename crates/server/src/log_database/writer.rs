@@ -21,11 +21,12 @@ use super::{Class, LogDatabase, fields_of, quietly};
 
 const ROUND_EVERY: Duration = Duration::from_secs(1);
 
-/// Records of one batch.
-const BATCH_RECORDS: usize = 1000;
+/// Records of one batch, and the bytes of their documents: it must fit into half of the smallest extent of the log.
+const BATCH_RECORDS: usize = 500;
+const BATCH_BYTES: usize = 128 << 10;
 
 /// Batches that are stored at the end, at most.
-const LAST_BATCHES: usize = 30;
+const LAST_BATCHES: usize = 100;
 
 /// What cannot be stored is tried again after this.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
@@ -44,10 +45,10 @@ pub(crate) struct LogParts {
     pub(crate) keep: Box<dyn Fn() -> Keep + Send>,
 }
 
-/// A running writer.
+/// A running writer. When it is dropped, what waits is stored, which blocks.
 pub(crate) struct LogWriter {
     stop: Arc<Stop>,
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -72,7 +73,7 @@ impl LogWriter {
             .name("log-database".to_owned())
             .spawn(move || quietly(|| writer.run(&asked)));
         match thread {
-            Ok(thread) => Some(Self { stop, thread }),
+            Ok(thread) => Some(Self { stop, thread: Some(thread) }),
             Err(error) => {
                 tracing::warn!(%error, name, "no log database is kept: no thread can be had for it");
                 log.refuse();
@@ -80,13 +81,14 @@ impl LogWriter {
             }
         }
     }
+}
 
-    /// Stores what waits, and ends. Blocks.
-    pub(crate) fn stop(self) {
+impl Drop for LogWriter {
+    fn drop(&mut self) {
         *self.stop.asked.lock() = true;
         self.stop.changed.notify_all();
         // A panic was told by the thread itself.
-        drop(self.thread.join());
+        drop(self.thread.take().map(JoinHandle::join));
     }
 }
 
@@ -233,10 +235,10 @@ impl Writer {
             return;
         }
         if self.batch.is_empty() {
-            let usage = self.usage.drain(..self.usage.len().min(BATCH_RECORDS));
-            self.batch.extend(usage);
-            let room = BATCH_RECORDS - self.batch.len();
-            self.batch.extend(self.log.shared.queue.lock().take(room));
+            self.batch = take_some(&mut self.usage);
+            if self.batch.is_empty() {
+                self.batch = self.log.shared.queue.lock().take(take_some);
+            }
         }
         if self.batch.is_empty() {
             return;
@@ -248,6 +250,11 @@ impl Writer {
                 if self.retry_at.take().is_some() {
                     tracing::info!(database = self.parts.name, "the log database is written again");
                 }
+            }
+            Err(error) if !error.may_pass() => {
+                tracing::warn!(database = self.parts.name, %error, "records were not taken by the log database");
+                self.log.shared.left_out.add(self.batch.len() as u64);
+                self.batch.clear();
             }
             Err(error) => {
                 // Somebody has dropped it: it is made again.
@@ -324,4 +331,15 @@ impl Writer {
         let thread = std::thread::Builder::new().name("log-removal".to_owned()).spawn(work);
         self.removal = thread.ok().map(|thread| Removal { go_on, thread });
     }
+}
+
+/// The oldest records, as many as one batch takes.
+fn take_some(records: &mut VecDeque<Record>) -> Vec<Record> {
+    let mut bytes = 0;
+    let fits = |record: &&Record| {
+        bytes += record.json.len();
+        bytes <= BATCH_BYTES
+    };
+    let rest = records.iter().skip(1).take(BATCH_RECORDS - 1).take_while(fits).count();
+    records.drain(..records.len().min(rest + 1)).collect()
 }

@@ -28,7 +28,8 @@ fn put(databases: &Databases, name: &str, document: &Value) -> Result<(), Databa
 
 fn read(world: &World, id: &str) -> Value {
     let database = world.databases.get("log").unwrap();
-    serde_json::from_str(&database.read(id, &scrinium_database::ReadOptions::default()).unwrap().json).unwrap()
+    serde_json::from_str(&database.read(id, &scrinium_database::ReadOptions::default()).unwrap().json)
+        .unwrap()
 }
 
 proptest! {
@@ -90,7 +91,10 @@ fn the_design_document_is_upgraded_and_what_is_somebody_elses_is_left_alone() {
     let world = World::new();
     drop(world.writer(World::at(0)));
     let made = read(&world, DESIGN_ID);
-    assert_eq!(world.databases.get("log").unwrap().security().unwrap()["members"]["roles"], json!(["_admin"]));
+    assert_eq!(
+        world.databases.get("log").unwrap().security().unwrap()["members"]["roles"],
+        json!(["_admin"])
+    );
     drop(world.writer(World::at(0)));
     assert_eq!(read(&world, DESIGN_ID)["_rev"], made["_rev"], "what is of this version is not written again");
     let own = json!({"_id": "_design/mine", "views": {}});
@@ -110,7 +114,7 @@ fn the_design_document_is_upgraded_and_what_is_somebody_elses_is_left_alone() {
 
     world.databases.create("wood").unwrap();
     put(&world.databases, "wood", &json!({"_id": "a", "kind": "oak"})).unwrap();
-    let refused = prepare(&world.databases, "wood").unwrap_err();
+    let refused = prepare(&world.databases, "wood").err().unwrap();
     assert!(matches!(refused, PrepareError::Foreign(_)));
     assert!(refused.to_string().contains("set log_database.name to another name"));
     assert_eq!(world.databases.get("wood").unwrap().info().unwrap().document_count, 1);
