@@ -1,3 +1,5 @@
+//! The log database without its thread: the tests say when a round is.
+
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod keeping;
