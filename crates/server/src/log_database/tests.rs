@@ -123,7 +123,7 @@ fn what_is_told_is_stored_once_and_what_is_over_a_limit_is_counted() {
     assert_eq!(events.len(), told + 1);
     let counters = world.statistics.snapshot().counters;
     assert_eq!(counters["LogDatabase.LeftOut"], 10 - told as u64);
-    assert_eq!(counters["LogDatabase.Written"] as usize, world.documents().len());
+    assert_eq!(counters["LogDatabase.Written"], world.documents().len() as u64);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_full_disk_is_told_once_and_what_fits_into_memory_is_stored_later() {
     assert_eq!(world.documents().len(), 1);
     assert!(world.log.shared.queue.lock().len() <= 10_000);
     let elsewhere = World::new();
-    writer.parts.databases = elsewhere.databases.clone();
+    writer.parts.databases = elsewhere.databases;
     let World { store, databases, statistics, log, folder } = world;
     drop(databases);
     store.close().unwrap();
