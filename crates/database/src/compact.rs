@@ -280,6 +280,21 @@ impl Databases {
         Ok(found.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// Purges the tombstones of a database that are older than `after`, whatever is set for others
+    /// ([`CompactOptions::purge_after`]), as far as all replicas that are known and all indexes have seen them. Does not
+    /// wait for a compaction that is under way: then nothing is purged, and [`Purged::held_by`] says so.
+    ///
+    /// # Errors
+    /// As [`Databases::purge_tombstones`].
+    pub fn purge_tombstones_after(&self, name: &str, after: Duration) -> Result<Purged> {
+        let database = self.get(name)?;
+        let Some(_turn) = self.compactions().turn.try_lock() else {
+            let held_by = Some("a compaction that is under way".to_owned());
+            return Ok(Purged { held_by, ..Purged::default() });
+        };
+        purged_or_stopped(database.purge_tombstones(after, &mut || Ok(())))
+    }
+
     /// Purges the tombstones of a database that are old enough, as its compaction would; costs what has become old since
     /// it was done last.
     ///
@@ -289,12 +304,16 @@ impl Databases {
         let database = self.get(name)?;
         let compactions = self.compactions();
         let _turn = compactions.turn.lock();
-        let purged = database.purge_tombstones(compactions.options.read().purge_after, &mut || Ok(()));
-        match purged {
-            Ok(purged) => Ok(purged),
-            Err(Halt::Failed(error)) => Err(error),
-            Err(Halt::Stopped) => Ok(Purged::default()),
-        }
+        let after = compactions.options.read().purge_after;
+        purged_or_stopped(database.purge_tombstones(after, &mut || Ok(())))
+    }
+}
+
+fn purged_or_stopped(purged: std::result::Result<Purged, Halt>) -> Result<Purged> {
+    match purged {
+        Ok(purged) => Ok(purged),
+        Err(Halt::Failed(error)) => Err(error),
+        Err(Halt::Stopped) => Ok(Purged::default()),
     }
 }
 

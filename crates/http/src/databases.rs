@@ -25,7 +25,7 @@ const MOST_INFOS: usize = 100;
 
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_database.start();
+    let _timer = context.state.operations.open_database.start(context, name);
     let databases = context.state.databases.clone();
     let described = context
         .with_database(name, Level::Reader, move |database| {
@@ -58,7 +58,7 @@ fn describe(info: &DatabaseInfo, compacting: bool, volume: &str) -> Value {
 /// `PUT /{db}`, with `?volume=NAME` on a volume.
 pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Body>> {
     context.require_administrator()?;
-    let _timer = context.state.operations.create_database.start();
+    let _timer = context.state.operations.create_database.start(context, name);
     let databases = context.state.databases.clone();
     let owned = name.to_owned();
     let volume = context.query.get("volume").map(str::to_owned);
@@ -76,7 +76,7 @@ pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Bod
             "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?",
         ));
     }
-    let _timer = context.state.operations.delete_database.start();
+    let _timer = context.state.operations.delete_database.start(context, name);
     let databases = context.state.databases.clone();
     let name = name.to_owned();
     context.state.run(move || Ok(databases.delete(&name)?)).await?;

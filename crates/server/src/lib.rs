@@ -21,6 +21,7 @@ mod guard;
 mod inspect_command;
 mod lab_command;
 mod log_command;
+mod log_database;
 mod mail_import;
 pub mod messages;
 mod people;
@@ -34,5 +35,6 @@ mod volumes;
 
 pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;
+pub use log_database::LogDatabase;
 pub use program::Scrinium;
 pub use shutdown::Shutdown;

@@ -91,7 +91,8 @@ pub enum CommandLine {
     Fixup(FixupArguments),
     /// Show the raw records of a data folder that no server uses; changes nothing
     Inspect(InspectArguments),
-    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged
+    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged (what has happened on
+    /// a server: console "show log")
     Log {
         /// What to do with it.
         #[command(subcommand)]

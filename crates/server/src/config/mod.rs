@@ -26,9 +26,9 @@ pub use render::{
 pub(crate) use running::named;
 pub use running::{Changed, Kept, RunningConfiguration, SetError, find};
 pub use table::{
-    AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings, LogSettings,
-    MailSettings, MemorySettings, SECTIONS, ServerSettings, SessionSettings, Settings, TracingSettings, key,
-    keys,
+    AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings,
+    LogDatabaseSettings, LogSettings, MailSettings, MemorySettings, SECTIONS, ServerSettings,
+    SessionSettings, Settings, TracingSettings, key, keys,
 };
 pub use units::{Share, parse_bytes, parse_duration, print_bytes, print_duration};
 pub use value::{Address, Kind, Value};

@@ -244,6 +244,22 @@ configuration! {
             domino "Domain";
     }
 
+    /// The database in which the server keeps a record of what happens (docs/log-database.md).
+    log_database as LogDatabaseSettings {
+        /// Its name. Administrators alone may read it. Empty: no record is kept.
+        name: Text { form: "the name of a database, or empty", check: checks::log_database_or_empty } = "log",
+            Restart;
+        /// Documents are removed after this time, and leave no tombstones.
+        keep_for: Duration { min: HOUR, max: CENTURY } = "14 d", Running;
+        /// The statistics of each full hour are removed after this time.
+        keep_hourly_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
+        /// An operation that takes this long or longer gets a document with its database and person. 0: none does.
+        slow_after: Duration { min: Duration::ZERO, max: HOUR } = "1 s", Running;
+        /// Documents of each kind (events, mail, task runs, slow operations) in a minute, at most. What is left out is
+        /// counted, and told by an event.
+        per_minute: Integer { min: 1, max: 1_000_000 } = "600", Running;
+    }
+
     /// What the server tells while it runs, on standard error.
     tracing as TracingSettings {
         /// How much it tells: error, warn, info, debug or trace; also by part, such as

@@ -4,7 +4,7 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, FixupOrder, SetProperty, UpdateViews, compact};
+use super::{ConsoleError, FixupOrder, LogQuery, SetProperty, UpdateViews, compact, log_database};
 use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
@@ -62,6 +62,12 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: "[NAME or PATTERN]",
         help: "Reads, writes, disk and memory of databases, those that are used most first",
         build: |rest| Some(Command::ShowDatabases(optional(rest))),
+    },
+    CommandLine {
+        words: &["show", "log"],
+        arguments: log_database::ARGUMENTS,
+        help: log_database::HELP,
+        build: |rest| LogQuery::parse(rest).map(Command::ShowLog),
     },
     CommandLine {
         words: &["show", "configuration"],
@@ -165,6 +171,7 @@ pub enum Command {
     ShowServer,
     ShowMemory,
     ShowDatabases(Option<String>),
+    ShowLog(LogQuery),
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     ShowDatabase(String),

@@ -1,6 +1,6 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show config`, `set config`,
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show log`, `show config`, `set config`,
 //! `show database`, `set database`, `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`,
 //! `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
@@ -12,6 +12,7 @@ mod database;
 mod databases;
 mod fixup;
 mod log;
+mod log_database;
 mod memory;
 mod pattern;
 mod server;
@@ -33,6 +34,7 @@ use crate::config::{RunningConfiguration, SetError};
 pub use command::{COMMANDS, Command, CommandLine};
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
+pub use log_database::LogQuery;
 pub use server::ServerReport;
 
 /// What the console sees of the server.
@@ -199,6 +201,14 @@ impl Console {
             Command::Quit { task } => tasks::quit(parts.tasks(), task),
             Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
             Command::ShowMemory => Ok(memory::show_memory(&parts.statistics())),
+            Command::ShowLog(query) => {
+                let databases = parts.databases().ok_or_else(databases::not_open)?;
+                log_database::show_log(
+                    &databases,
+                    &parts.configuration().settings().log_database.name,
+                    &query,
+                )
+            }
             Command::ShowDatabases(filter) => {
                 let databases = parts.databases().ok_or_else(databases::not_open)?;
                 databases::show_databases(&databases, filter.as_deref())
