@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
-use crate::driver::{HttpDriver, HttpOptions};
+use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Objectives, Plan, StopConditions, load};
-use crate::monitor::process_listening;
 use crate::progress::Progress;
 use crate::report::{Report, table};
 use crate::schedule::Model;
@@ -53,6 +52,10 @@ fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     }
     let outcome = if text.is_empty() {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
+        for needed in workload.script.abilities() {
+            let target = needed.iter().map(|ability| ability.target()).collect::<Vec<_>>().join(" or ");
+            text.push_str(&format!("needs a server for {}: --target {target}\n", needed.iter().map(|ability| ability.name()).collect::<Vec<_>>().join(" or ")));
+        }
         Outcome::Done
     } else {
         Outcome::Failed
@@ -109,13 +112,10 @@ fn list() {
 async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     let progress = Progress::new();
     let plan = plan(&arguments)?;
-    let driver = driver(&arguments)?;
-    let (host, port) = driver.host_and_port();
-    let server_pid = arguments.server_pid.or_else(|| process_listening(host, port));
-    if server_pid.is_none() {
+    let driver = driver(&arguments, &plan)?;
+    if arguments.server_pid.is_none() && driver.processes().is_empty() {
         progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
     }
-    let plan = Plan { server_pid, ..plan };
     let measured = load(driver, &plan, &progress).await?;
     let report = Report::of(&plan, &measured, &command_line());
     if arguments.json {
@@ -146,7 +146,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
         variables: workload.variables,
         users: usize::try_from(arguments.users).unwrap_or(usize::MAX),
         user_prefix: arguments.user_prefix.clone(),
-        target: arguments.target.clone(),
+        target: arguments.target.iter().map(|target| without_password(target)).collect::<Vec<_>>().join(", "),
         duration: arguments.duration,
         ramp_up: arguments.ramp_up,
         ramp_down: arguments.ramp_down,
@@ -155,7 +155,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
         seed: arguments.seed,
         time_out: arguments.time_out,
         prepare: !arguments.skip_prepare,
-        server_pid: None,
+        server_pid: arguments.server_pid,
         stop: StopConditions {
             time_outs: arguments.stop_time_outs,
             errors_percent: arguments.stop_errors,
@@ -169,10 +169,10 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
     })
 }
 
-fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
+fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
     let admin = arguments.admin.as_ref().map(|name| (name.clone(), arguments.password.clone()));
-    HttpDriver::new(HttpOptions {
-        target: arguments.target.clone(),
+    let http = HttpOptions {
+        target: String::new(),
         admin,
         login: arguments.login,
         user_password: arguments.user_password.clone(),
@@ -180,6 +180,20 @@ fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
         directory: arguments.directory.clone(),
         mail_box: arguments.mail_box.clone(),
         time_out: arguments.time_out,
+    };
+    Targets::new(TargetOptions {
+        targets: arguments.target.clone(),
+        http,
+        domain: arguments.mail_domain.clone(),
+        login_name: arguments.login_name.clone(),
+        authority: arguments.ca.clone(),
+        check_deliveries: match (arguments.check_deliveries, arguments.no_check_deliveries) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        },
+        users: plan.users,
+        recipients: plan.script.recipients(),
     })
     .map_err(LabError::Usage)
 }
@@ -187,6 +201,16 @@ fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
 fn default_folder(workload: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
     PathBuf::from("reports").join(format!("{}-{now}", workload.to_lowercase()))
+}
+
+/// An address without the password that may stand in it.
+fn without_password(target: &str) -> String {
+    let Some((before, place)) = target.rsplit_once('@') else { return target.to_owned() };
+    let Some((scheme, account)) = before.split_once("://") else { return target.to_owned() };
+    match account.split_once(':') {
+        Some((name, _)) => format!("{scheme}://{name}:***@{place}"),
+        None => target.to_owned(),
+    }
 }
 
 /// The command line without what follows a password's option.
@@ -199,7 +223,7 @@ fn command_line() -> String {
                 _ if hidden => "***".to_owned(),
                 Some((name @ ("--password" | "--user-password"), _)) => format!("{name}=***"),
                 _ if word.contains(' ') => format!("'{word}'"),
-                _ => word,
+                _ => without_password(&word),
             }
         })
         .collect();

@@ -27,11 +27,14 @@ use bytes::Bytes;
 use http::{HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::connection::{Address, Connection};
-use super::documents::{MessageDocument, inbox_columns, mail_design, person as person_document, person_id};
+use super::documents::{
+    MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
+};
 use super::failure::{Failure, FailureKind};
+use super::ledger::Found;
 use super::statistics::LogSyncs;
 use super::{
     Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
@@ -52,6 +55,12 @@ const BULK_BYTES: usize = 2 << 20;
 
 /// The mail files' documents are spread over this time before the run.
 const HISTORY_S: i64 = 30 * 86_400;
+
+/// Fetched messages that a user remembers, to know which of them were deleted; as many as a desk has room for.
+const REMEMBERED: usize = 64;
+
+/// Changes that are read at once when deliveries are checked.
+const CHANGES: usize = 50;
 
 /// As whom the simulated users log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -103,6 +112,22 @@ pub struct HttpSession {
     connection: Connection,
     options: Arc<HttpOptions>,
     inbox_is_folder: Arc<OnceLock<bool>>,
+    /// Ids of the laboratory's messages that were fetched last, and which they are.
+    fetched: Vec<(String, Found)>,
+    name: String,
+}
+
+/// A change of a database, with its document.
+#[derive(Deserialize)]
+struct ChangesAnswer {
+    results: Vec<ChangeAnswer>,
+    last_seq: Value,
+}
+
+#[derive(Deserialize)]
+struct ChangeAnswer {
+    #[serde(default)]
+    doc: Map<String, Value>,
 }
 
 /// What a database has that knows folders.
@@ -149,12 +174,7 @@ impl HttpDriver {
     }
 
     fn connection(&self, account: Option<(&str, &str)>) -> Connection {
-        let authorization = account.and_then(|(name, password)| {
-            let token = STANDARD.encode(format!("{name}:{password}"));
-            let mut value = HeaderValue::from_str(&format!("Basic {token}")).ok()?;
-            value.set_sensitive(true);
-            Some(value)
-        });
+        let authorization = account.and_then(|(name, password)| basic(name, password));
         Connection::new(Arc::clone(&self.address), authorization, self.options.time_out)
     }
 
@@ -249,7 +269,7 @@ impl Driver for HttpDriver {
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
         let inbox_is_folder = Arc::clone(&self.inbox_is_folder);
-        HttpSession { connection, options: Arc::clone(&self.options), inbox_is_folder }
+        HttpSession { connection, options: Arc::clone(&self.options), inbox_is_folder, fetched: Vec::new(), name: person.name.clone() }
     }
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
@@ -322,6 +342,42 @@ impl Driver for HttpDriver {
             session.read_entries(database, INBOX_VIEW, From::Position(0), 1).await?;
         }
         Ok(Prepared { created, documents_added: missing })
+    }
+
+    async fn mark_mailbox(&self, person: &Person) -> Result<String, Failure> {
+        let path = format!("/{}", part(&person.mail_database));
+        let answer = self.administrator().exchange(Method::GET, &path, None).await?.expect(&[200])?;
+        let state: DatabaseAnswer = check::json(&answer)?;
+        Ok(sequence(&state.update_seq))
+    }
+
+    async fn read_mailbox(
+        &self,
+        person: &Person,
+        since: &str,
+        visit: &mut (dyn FnMut(Found) + Send),
+    ) -> Result<(), Failure> {
+        let mut connection = self.administrator();
+        let mut since = since.to_owned();
+        loop {
+            let path = format!(
+                "/{}/_changes?include_docs=true&limit={CHANGES}&since={}",
+                part(&person.mail_database),
+                part(&since)
+            );
+            let answer = connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
+            let changes: ChangesAnswer = check::json(&answer)?;
+            for change in &changes.results {
+                if let Some(found) = message_in(&change.doc, &person.name) {
+                    visit(found);
+                }
+            }
+            let last = sequence(&changes.last_seq);
+            if changes.results.len() < CHANGES || last == since {
+                return Ok(());
+            }
+            since = last;
+        }
     }
 
     async fn log_syncs(&self) -> Option<u64> {
@@ -418,6 +474,13 @@ impl Session for HttpSession {
         let path = format!("/{}/{}", part(database), part(id));
         let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
         let (revision, fields) = check::document(&answer, id, known)?;
+        if let Some(found) = message_in(&fields, &self.name) {
+            self.fetched.retain(|(known, _)| known != id);
+            if self.fetched.len() >= REMEMBERED {
+                self.fetched.remove(0);
+            }
+            self.fetched.push((id.to_owned(), found));
+        }
         Ok(Fetched { id: id.to_owned(), revision, fields })
     }
 
@@ -456,6 +519,18 @@ impl Session for HttpSession {
     fn disconnect(&mut self) {
         self.connection.close();
     }
+
+    fn message_of(&self, id: &str) -> Option<Found> {
+        self.fetched.iter().find(|(known, _)| known == id).map(|(_, found)| found.clone())
+    }
+}
+
+/// What a user logs in with.
+pub(super) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
+    let token = STANDARD.encode(format!("{name}:{password}"));
+    let mut value = HeaderValue::from_str(&format!("Basic {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// One part of a path, with a slash in it encoded.
@@ -466,6 +541,11 @@ fn part(text: &str) -> String {
 /// `$Inbox` and `($Inbox)` are the inbox.
 fn view_name(view: &str) -> String {
     view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
+}
+
+/// A change number as it stands in an address: text as it is, without quotation marks.
+fn sequence(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn body(document: &impl serde::Serialize) -> Result<Bytes, Failure> {

@@ -1,6 +1,7 @@
 //! `lab load`: a workload run against a server.
 
 mod context;
+mod deliveries;
 mod desk;
 mod files;
 mod plan;
@@ -11,7 +12,7 @@ mod user;
 
 use std::sync::Arc;
 
-use crate::driver::{Driver, ServerDescription};
+use crate::driver::{Deliveries, Driver, ServerDescription};
 use crate::error::LabError;
 use crate::monitor::program_name;
 use crate::progress::Progress;
@@ -29,6 +30,8 @@ pub struct Measured {
     pub began: jiff::Timestamp,
     pub preparation: Preparation,
     pub run: RunData,
+    /// If they were checked.
+    pub deliveries: Option<Deliveries>,
 }
 
 /// Prepares and runs what was planned.
@@ -38,7 +41,8 @@ pub struct Measured {
 /// does not answer, or it cannot be prepared.
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
-    files::allow_connections(plan.users)?;
+    refuse_without_target(&driver, plan)?;
+    files::allow_connections(plan.users * plan.abilities().len().max(1))?;
     let driver = Arc::new(driver);
     let server = driver
         .describe()
@@ -50,15 +54,45 @@ pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Res
     } else {
         Preparation::default()
     };
+    let marks = match driver.ledger() {
+        None => None,
+        Some(_) => Some(deliveries::mark(&driver, &people).await.map_err(|failure| LabError::Prepare {
+            what: "the check of deliveries".to_owned(),
+            failure,
+        })?),
+    };
     let began = jiff::Timestamp::now();
-    let run = run::run(&driver, plan, &people, plan.server_pid, progress).await;
+    let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
+    let run = run::run(&driver, plan, &people, &pids, progress).await;
+    let deliveries = match (driver.ledger(), &marks) {
+        (Some((_, ledger)), Some(marks)) => {
+            Some(deliveries::check(&driver, &ledger, &people, marks, progress).await)
+        }
+        _ => None,
+    };
+    let programs: Vec<String> = pids.iter().filter_map(|pid| program_name(*pid)).collect();
     Ok(Measured {
         server,
-        server_pid: plan.server_pid,
-        server_program: plan.server_pid.and_then(program_name),
+        server_pid: pids.first().copied(),
+        server_program: (!programs.is_empty()).then(|| programs.join(" + ")),
+        deliveries,
         began,
         preparation,
         run,
+    })
+}
+
+fn refuse_without_target<D: Driver>(driver: &D, plan: &Plan) -> Result<(), LabError> {
+    let needed = plan.abilities();
+    // Events can be documents, too.
+    let missing = needed.into_iter().find(|any| !any.iter().any(|ability| driver.has(*ability)));
+    let Some(missing) = missing else { return Ok(()) };
+    let names: Vec<&str> = missing.iter().map(|ability| ability.name()).collect();
+    let targets: Vec<&str> = missing.iter().map(|ability| ability.target()).collect();
+    Err(LabError::NoTarget {
+        origin: plan.origin.clone(),
+        what: names.join(" or "),
+        target: targets.join(" or --target "),
     })
 }
 

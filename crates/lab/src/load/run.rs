@@ -96,7 +96,7 @@ pub(super) async fn run<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,
     people: &[Person],
-    server_pid: Option<u32>,
+    server_pids: &[u32],
     progress: &Progress,
 ) -> RunData {
     let recorder = Arc::new(Recorder::new());
@@ -117,7 +117,7 @@ pub(super) async fn run<D: Driver>(
     });
     let mut run = Run {
         plan,
-        server: server_pid.and_then(ProcessMeter::new),
+        server: ProcessMeter::of(server_pids),
         driver: ProcessMeter::new(std::process::id()),
         syncs: SyncMeter::start(Arc::clone(driver)).await,
         context: Arc::clone(&context),

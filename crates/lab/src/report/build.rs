@@ -8,6 +8,7 @@ use super::model::{
     Summary, WorkloadPart,
 };
 use super::validity::{Evidence, judge};
+use crate::driver::Deliveries;
 use crate::load::{Measured, Phase, Plan, RunData, Tick};
 use crate::measure::Times;
 use crate::monitor::{Machine, Usage};
@@ -24,7 +25,8 @@ impl Report {
         let machine = Machine::this();
         let summary = summary(plan, &measured.run, machine.cpus);
         let validity = judge(&evidence(plan, measured, &summary));
-        let objectives = objectives(plan, &summary);
+        let mut objectives = objectives(plan, &summary);
+        objectives.extend(measured.deliveries.as_ref().map(delivered));
         let workload = workload(plan);
         let operations = operations(&measured.run);
         let heading = heading(plan, &workload, validity.valid);
@@ -38,6 +40,7 @@ impl Report {
             summary,
             operations,
             failures: failures(&measured.run),
+            deliveries: measured.deliveries.clone(),
             findings: Vec::new(),
             seconds: seconds(&measured.run, machine.cpus),
             machine,
@@ -174,6 +177,16 @@ fn objectives(plan: &Plan, summary: &Summary) -> Vec<ObjectiveResult> {
             Some(ObjectiveResult { name, limit, value, unit, reached: value <= limit })
         })
         .collect()
+}
+
+fn delivered(deliveries: &Deliveries) -> ObjectiveResult {
+    ObjectiveResult {
+        name: "deliveries missing, altered, twice or astray".to_owned(),
+        limit: 0.0,
+        value: float(deliveries.wrong()),
+        unit: "deliveries".to_owned(),
+        reached: deliveries.wrong() == 0,
+    }
 }
 
 fn workload(plan: &Plan) -> WorkloadPart {
