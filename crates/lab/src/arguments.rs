@@ -121,6 +121,9 @@ pub struct LoadArguments {
     /// Do not
     #[arg(long)]
     pub no_check_deliveries: bool,
+    /// How long messages may be on their way after the run before they count as missing
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    pub delivery_wait: Duration,
     /// In what the inbox is written where it has to be made
     #[arg(long, value_enum, default_value_t = ViewLanguage::Formula)]
     pub view_language: ViewLanguage,

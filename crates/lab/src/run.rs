@@ -194,6 +194,7 @@ fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
         },
         users: plan.users,
         recipients: plan.script.recipients(),
+        delivery_wait: arguments.delivery_wait,
     })
     .map_err(LabError::Usage)
 }

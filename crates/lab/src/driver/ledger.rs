@@ -4,6 +4,8 @@
 //! bit at `(sequence - 1) * stride + place` of the sender's bitmaps, where `stride` is the most recipients that a
 //! message of the run has. So a message of three recipients takes six bits, and no list grows.
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
 
 use super::failure::{Failure, FailureKind};
@@ -123,18 +125,21 @@ impl Deliveries {
 pub struct Ledger {
     run: u32,
     stride: usize,
+    wait: Duration,
     senders: Vec<Mutex<Sender>>,
     /// What was wrong with mailboxes as they were read.
     wrong: Mutex<Deliveries>,
 }
 
 impl Ledger {
-    /// A ledger for so many users, whose messages have at most `recipients`.
+    /// A ledger for so many users, whose messages have at most `recipients`, and may be on their way for so long after
+    /// the run.
     #[must_use]
-    pub fn new(run: u32, users: usize, recipients: usize) -> Self {
+    pub fn new(run: u32, users: usize, recipients: usize, wait: Duration) -> Self {
         Self {
             run,
             stride: recipients.max(1),
+            wait,
             senders: (0..users).map(|_| Mutex::default()).collect(),
             wrong: Mutex::default(),
         }
@@ -144,6 +149,12 @@ impl Ledger {
     #[must_use]
     pub fn run(&self) -> u32 {
         self.run
+    }
+
+    /// How long messages may be on their way after the run.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        self.wait
     }
 
     fn sender(&self, number: MessageNumber) -> Option<&Mutex<Sender>> {
@@ -192,7 +203,7 @@ impl Ledger {
     }
 
     /// Forgets what was found, to read all mailboxes again.
-    pub(crate) fn begin_reading(&self) {
+    pub fn begin_reading(&self) {
         for sender in &self.senders {
             sender.lock().found = Bits::default();
         }
@@ -200,7 +211,7 @@ impl Ledger {
     }
 
     /// A message lies in this person's mailbox.
-    pub(crate) fn found(&self, found: &Found, person: &str) {
+    pub fn found(&self, found: &Found, person: &str) {
         let Some(sender) = self.sender(found.number) else { return };
         let MessageNumber { sender: number, sequence, .. } = found.number;
         let at = found.place.and_then(|place| self.at(found.number, place));

@@ -147,8 +147,16 @@ pub struct Scan {
     digest: String,
 }
 
+impl Default for Scan {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Scan {
-    pub(super) fn new() -> Self {
+    /// Nothing has come yet.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             hasher: Box::default(),
             line: Vec::new(),
@@ -163,7 +171,8 @@ impl Scan {
         }
     }
 
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes of the message.
+    pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let mut rest = bytes;
         while !self.in_body && !rest.is_empty() {
@@ -205,7 +214,7 @@ impl Scan {
     }
 
     /// The message has come whole.
-    pub(super) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if !self.line.is_empty() {
             self.header_line();
         }
@@ -226,7 +235,10 @@ impl Scan {
 
     /// Says what differs from what was sent, if anything does. Of messages that the laboratory has not sent nothing is
     /// known.
-    pub(super) fn check(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check(&self) -> Result<(), String> {
         match &self.lab {
             Some(lab) if lab.length != self.body_bytes => {
                 Err(format!("the body has {} bytes and was sent with {}", self.body_bytes, lab.length))
@@ -239,7 +251,8 @@ impl Scan {
     }
 
     /// Where this person stands among the recipients; the first one is 0.
-    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+    #[must_use]
+    pub fn place_of(&self, name: &str) -> Option<usize> {
         let recipients = String::from_utf8_lossy(&self.recipients);
         let is = |address: &str| address.trim().split('@').next().is_some_and(|local| local.eq_ignore_ascii_case(name));
         recipients.split(',').position(is)

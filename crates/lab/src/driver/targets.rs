@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::caldav::{CalendarSession, CalendarTarget};
 use super::connection::Connection;
@@ -43,6 +44,8 @@ pub struct TargetOptions {
     pub users: usize,
     /// The most recipients that a message has.
     pub recipients: usize,
+    /// How long messages may be on their way after the run.
+    pub delivery_wait: Duration,
 }
 
 #[derive(Clone)]
@@ -159,7 +162,10 @@ impl Targets {
         }
         targets.ledger = targets
             .whose_deliveries(&options)?
-            .map(|ability| (ability, Arc::new(Ledger::new(rand::random(), options.users, options.recipients))));
+            .map(|ability| {
+                let (users, recipients) = (options.users, options.recipients);
+                (ability, Arc::new(Ledger::new(rand::random(), users, recipients, options.delivery_wait)))
+            });
         Ok(targets)
     }
 

@@ -12,8 +12,7 @@ use crate::progress::Progress;
 /// So many mailboxes are read at a time.
 const AT_A_TIME: usize = 8;
 
-/// Messages may be on their way for so long after the run, and are looked for again after so long at first.
-const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// Messages that are on their way are looked for again after so long at first.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// Where each mailbox ends before the run, so that only what came since is read.
@@ -55,7 +54,7 @@ pub(super) async fn check<D: Driver>(
         read_all(driver, ledger, people, marks, progress).await;
         progress.end();
         let deliveries = ledger.deliveries();
-        if deliveries.missing == 0 || began.elapsed() + wait > LONGEST_WAIT {
+        if deliveries.missing == 0 || began.elapsed() + wait > ledger.wait() {
             return deliveries;
         }
         progress.say(&format!(
