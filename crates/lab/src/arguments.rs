@@ -105,9 +105,9 @@ pub struct LoadArguments {
     /// As whom the users log in: admin is for servers without a directory
     #[arg(long, value_enum, default_value_t = Login::Users)]
     pub login: Login,
-    /// What stands behind the @ of the users' addresses
-    #[arg(long, value_name = "NAME", default_value = "lab.invalid")]
-    pub mail_domain: String,
+    /// What stands behind the @ of the users' addresses; without it the script's RecipientDomain, or else lab.invalid
+    #[arg(long, value_name = "NAME")]
+    pub mail_domain: Option<String>,
     /// As what the users log in to mail and calendars; {user} and {domain} are put in
     #[arg(long, value_name = "NAME", default_value = "{user}")]
     pub login_name: String,

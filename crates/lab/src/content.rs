@@ -174,7 +174,13 @@ impl Writer {
     #[must_use]
     pub(crate) fn new(person: &Person, seed: u64, run: u32) -> Self {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(person.number as u64);
-        Self { random: SmallRng::seed_from_u64(seed), run, name: person.name.clone(), number: u32::try_from(person.number).unwrap_or(u32::MAX), written: 0 }
+        Self {
+            random: SmallRng::seed_from_u64(seed),
+            run,
+            name: person.name.clone(),
+            number: u32::try_from(person.number).unwrap_or(u32::MAX),
+            written: 0,
+        }
     }
 
     /// A message of these sizes, posted at `posted` (seconds since 1970).

@@ -54,7 +54,10 @@ fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
         for needed in workload.script.abilities() {
             let target = needed.iter().map(|ability| ability.target()).collect::<Vec<_>>().join(" or ");
-            text.push_str(&format!("needs a server for {}: --target {target}\n", needed.iter().map(|ability| ability.name()).collect::<Vec<_>>().join(" or ")));
+            text.push_str(&format!(
+                "needs a server for {}: --target {target}\n",
+                needed.iter().map(|ability| ability.name()).collect::<Vec<_>>().join(" or ")
+            ));
         }
         Outcome::Done
     } else {
@@ -184,7 +187,12 @@ fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
     Targets::new(TargetOptions {
         targets: arguments.target.clone(),
         http,
-        domain: arguments.mail_domain.clone(),
+        domain: arguments
+            .mail_domain
+            .as_deref()
+            .or_else(|| plan.variables.get("RecipientDomain"))
+            .unwrap_or("lab.invalid")
+            .to_owned(),
         login_name: arguments.login_name.clone(),
         authority: arguments.ca.clone(),
         check_deliveries: match (arguments.check_deliveries, arguments.no_check_deliveries) {

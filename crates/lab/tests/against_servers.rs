@@ -8,15 +8,22 @@ use std::process::Command;
 use serde_json::Value;
 use servers::{CalendarServer, MailServers, Postgres};
 
-/// Runs a script with 20 users for some seconds; gives the report. A driver that was starved by other work on this
-/// machine makes a run not valid; whatever else goes wrong fails the test.
+/// Runs a script that ends, with 20 users; gives the report. A driver that was starved by other work on this machine
+/// makes a run not valid; whatever else goes wrong fails the test.
 fn run(script: &str, targets: &[String], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.script");
     std::fs::write(&path, script).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"));
-    command.current_dir(folder.path()).args(["load", "test.script", "--users", "20", "--json", "--no-report"]);
-    command.args(["--duration", "4s", "--ramp-up", "1s", "--ramp-down", "1s", "--max-errors", "0"]);
+    command.current_dir(folder.path()).args([
+        "load",
+        "test.script",
+        "--users",
+        "20",
+        "--json",
+        "--no-report",
+    ]);
+    command.args(["--duration", "500s", "--ramp-up", "1s", "--time-out", "240s", "--max-errors", "0"]);
     for target in targets {
         command.args(["--target", target]);
     }
@@ -46,7 +53,10 @@ fn assert_delivered(report: &Value) {
 
 const IMAP: &str = "**Variable: NumMailNotesPerUser = 5 (messages)**
 **Variable: NormalMessageSize = 3000 (bytes)**
-ImailLogin
+**Variable: IMAPHost = mail (host)**
+**Variable: SMTPHost = mail (host)**
+**Variable: ClientHost = lab (host)**
+ImailLogin [IMAPHost] [user] word
 ImailHelp
 ImailListMailboxes
 ImailOpenMailbox
@@ -55,18 +65,19 @@ ImailGetLastEntries
 ImailFetchOld NEXT 3
 Pause 200-600
 ImailDeleteEntry 1
-SendSMTPMessage [NormalMessageSize] 3 1
+SendSMTPMessage [NormalMessageSize] 72 3 [SMTPHost] lab.invalid [ClientHost] 1
 Pause 200-600
 ImailGetNewMail
-Rewind
+Rewind 4
 ";
 
-const POP3: &str = "BeginLoop
-SendSMTPMessage 2000 2 1 30000
+const POP3: &str = "**Variable: SMTPHost = mail (host)**
+BeginLoop
+SendSMTPMessage 30000 72 2
 Pause 300-700
-RetrievePOP3Mail
+RetrievePOP3Mail [user] word -1 [SMTPHost]
 Pause 300-700
-Rewind
+Rewind 4
 ";
 
 #[test]
@@ -75,9 +86,15 @@ fn postfix_and_dovecot_deliver_each_message_once() {
     let smtp = format!("smtp://127.0.0.1:{}", servers.smtp);
     let report = run(IMAP, &[smtp, format!("imap://127.0.0.1:{}", servers.imap)], &[]);
     assert_delivered(&report);
-    for command in ["ImailGetLastEntries", "ImailFetchOld", "ImailDeleteEntry", "SendSMTPMessage", "ImailGetNewMail"] {
-        assert!(answered(&report, command) > 0, "{command}");
+    for (command, times) in [
+        ("ImailGetLastEntries", 80),
+        ("ImailFetchOld", 240),
+        ("ImailDeleteEntry", 240),
+        ("SendSMTPMessage", 80),
+    ] {
+        assert_eq!(answered(&report, command), times, "{command}");
     }
+    assert!(answered(&report, "ImailGetNewMail") > 80);
     assert_eq!(report["run"]["server_name"], "Postfix + Dovecot");
     assert!(report["run"]["server_program"].as_str().unwrap().contains("dovecot"));
     assert!(report["summary"]["resident_bytes"].as_u64().unwrap() > 1_000_000);
@@ -85,13 +102,15 @@ fn postfix_and_dovecot_deliver_each_message_once() {
     let lmtp = format!("lmtp://127.0.0.1:{}", servers.lmtp);
     let report = run(POP3, &[lmtp, format!("pop3://127.0.0.1:{}", servers.pop3)], &["--user-prefix", "pop"]);
     assert_delivered(&report);
-    assert!(answered(&report, "RetrievePOP3Mail") > answered(&report, "SendSMTPMessage"));
+    // 4 rounds of 20 users: in each, one connection with at least a list.
+    assert_eq!(answered(&report, "SendSMTPMessage"), 80);
+    assert!(answered(&report, "RetrievePOP3Mail") > 3 * 80);
 }
 
 #[test]
 fn radicale_keeps_events_as_they_are_written() {
     let Some(server) = CalendarServer::start() else { return };
-    let script = "BeginLoop\nCal Appointment 1 1\nCal Invitation 2 1\nPause 1sec\nCalOpen\nCalRead 2\nCalUpdate\nCalRead 2\nPause 1sec\nCalDelete\nRewind";
+    let script = "BeginLoop\nCal Appointment 1 1\nCal Invitation 2 1\nPause 1sec\nCalOpen\nCalRead 2\nCalUpdate\nCalRead 2\nPause 1sec\nCalDelete\nRewind 2";
     let target = format!("caldav://127.0.0.1:{}/{{user}}/calendar/", server.port);
     let report = run(script, &[target], &[]);
     for command in ["Cal Appointment", "Cal Invitation", "CalOpen", "CalRead", "CalUpdate", "CalDelete"] {
@@ -103,9 +122,10 @@ fn radicale_keeps_events_as_they_are_written() {
 fn postgresql_does_a_round_of_r5_mail() {
     let Some(server) = Postgres::start() else { return };
     let target = format!("postgres://lab@127.0.0.1:{}/postgres", server.port);
-    let script = "ChangeTo MAIL\nOpen $Inbox\nPopulate 30 $Inbox 100 800\nBeginLoop\nOpen $Inbox\nEntries\nPause 300-600\nNavigate 3 NEXT CIRCULAR\nStamp 2\nSendMessage 1000 3 1\nCal Invitation 3 1\nAdd 1\nPause 300-600\nDelete 1\nCheckForNewMail\nRewind";
+    let script = "ChangeTo MAIL\nOpen $Inbox\nPopulate 30 $Inbox 100 800\nBeginLoop\nOpen $Inbox\nEntries\nPause 300-600\nNavigate 3 NEXT CIRCULAR\nStamp 2\nSendMessage 1000 3 1\nCal Invitation 3 1\nAdd 1\nPause 300-600\nDelete 1\nCheckForNewMail\nRewind 3";
     let report = run(script, &[target], &["--messages-per-user", "20"]);
-    for command in ["Open", "Entries", "Navigate", "Stamp", "SendMessage", "Cal Invitation", "Add", "Delete"] {
+    for command in ["Open", "Entries", "Navigate", "Stamp", "SendMessage", "Cal Invitation", "Add", "Delete"]
+    {
         assert!(answered(&report, command) > 0, "{command}");
     }
     assert_eq!(report["run"]["server_name"], "PostgreSQL");
@@ -116,7 +136,13 @@ fn a_run_without_a_server_for_its_commands_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("test.script"), IMAP).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"));
-    command.current_dir(folder.path()).args(["load", "test.script", "--target", "smtp://127.0.0.1:9", "--no-report"]);
+    command.current_dir(folder.path()).args([
+        "load",
+        "test.script",
+        "--target",
+        "smtp://127.0.0.1:9",
+        "--no-report",
+    ]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
@@ -126,5 +152,8 @@ fn a_run_without_a_server_for_its_commands_is_refused() {
     let mut check = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"));
     let told = check.current_dir(folder.path()).args(["check", "test.script"]).output().unwrap();
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(told.contains("needs a server for sending mail: --target smtp://HOST:PORT or lmtp://HOST:PORT"), "{told}");
+    assert!(
+        told.contains("needs a server for sending mail: --target smtp://HOST:PORT or lmtp://HOST:PORT"),
+        "{told}"
+    );
 }

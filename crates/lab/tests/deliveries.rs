@@ -9,8 +9,8 @@ use std::time::Duration;
 use fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, Login, MessageNumber, Scan, TargetOptions,
-    Targets, ViewLanguage,
+    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, Login, MessageNumber, Scan,
+    TargetOptions, Targets, ViewLanguage,
 };
 use scrinium_lab::load::{Objectives, Plan, StopConditions, load};
 use scrinium_lab::report::Report;
@@ -232,10 +232,14 @@ async fn wrong_deliveries_of_memos_are_told() {
         let deliveries = measured.deliveries.clone().unwrap();
         assert_eq!((deliveries.messages, deliveries.promised), (24, 48), "{deliveries:?}");
         let report = Report::of(&plan, &measured, "test");
-        let sentence = report.findings.iter().find(|finding| finding.contains("deliveries promised")).unwrap();
+        let sentence =
+            report.findings.iter().find(|finding| finding.contains("deliveries promised")).unwrap();
         if nth.is_none() {
             assert_eq!((deliveries.wrong(), deliveries.delivered), (0, 48), "{deliveries:?}");
-            assert!(sentence.ends_with("48 deliveries promised: all delivered once, byte for byte."), "{sentence}");
+            assert!(
+                sentence.ends_with("48 deliveries promised: all delivered once, byte for byte."),
+                "{sentence}"
+            );
         } else {
             assert!(deliveries.missing > 0 && deliveries.wrong() > deliveries.missing, "{deliveries:?}");
             assert!(!report.passed() && sentence.contains("missing"), "{sentence}");

@@ -6,12 +6,12 @@ mod scripted;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use scripted::{Hear, Scripted, Stay, Step, say};
 use scrinium_lab::driver::{
-    Driver, Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Person, Pop3Entry, Session, TargetOptions,
-    Targets, TargetsSession, ViewLanguage,
+    Driver, Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Person, Pop3Entry, Session,
+    TargetOptions, Targets, TargetsSession, ViewLanguage,
 };
 use scrinium_lab::{Form, Message};
+use scripted::{Hear, Scripted, Stay, Step, say};
 
 fn message(number: u32, body: &str) -> Message {
     Message {
@@ -71,7 +71,8 @@ const IMAP_SELECT: &str = "* FLAGS (\\Seen)\r\n* 2 EXISTS\r\n* OK [UIDVALIDITY 9
 
 /// A server with an open inbox, which answers the third command so.
 async fn imap_answering(answer: Vec<Step>) -> Scripted {
-    let mut steps = vec![say("* OK ready\r\n"), Hear("L1 LOGIN"), say(IMAP_LOGIN), Hear("L2 SELECT"), say(IMAP_SELECT)];
+    let mut steps =
+        vec![say("* OK ready\r\n"), Hear("L1 LOGIN"), say(IMAP_LOGIN), Hear("L2 SELECT"), say(IMAP_SELECT)];
     steps.push(Hear("L3 "));
     steps.push(Hear("\r\n"));
     steps.extend(answer);
@@ -88,7 +89,8 @@ async fn imap_fetch(answer: Vec<Step>, time_out: Duration) -> Result<u64, Failur
 }
 
 fn fetched(uid: u32, size: usize, text: &[u8]) -> Vec<u8> {
-    let mut answer = format!("* 2 FETCH (UID {uid} RFC822.SIZE {size} BODY[] {{{}}}\r\n", text.len()).into_bytes();
+    let mut answer =
+        format!("* 2 FETCH (UID {uid} RFC822.SIZE {size} BODY[] {{{}}}\r\n", text.len()).into_bytes();
     answer.extend_from_slice(text);
     answer.extend_from_slice(b" FLAGS (\\Seen))\r\n");
     answer
@@ -150,7 +152,11 @@ async fn imap_answers_that_are_not_right_are_failures() {
 
 #[tokio::test]
 async fn an_imap_page_must_be_whole_and_in_order() {
-    let row = |number: u32, uid: u32| format!("* {number} FETCH (UID {uid} FLAGS () INTERNALDATE \"x\" RFC822.SIZE 5 BODY[HEADER.FIELDS (DATE FROM SUBJECT)] {{2}}\r\n\r\n)\r\n");
+    let row = |number: u32, uid: u32| {
+        format!(
+            "* {number} FETCH (UID {uid} FLAGS () INTERNALDATE \"x\" RFC822.SIZE 5 BODY[HEADER.FIELDS (DATE FROM SUBJECT)] {{2}}\r\n\r\n)\r\n"
+        )
+    };
     for (rows, right) in [
         (row(1, 10) + &row(2, 12), true),
         (row(1, 10), false),
@@ -171,7 +177,8 @@ async fn an_imap_page_must_be_whole_and_in_order() {
 
 #[tokio::test]
 async fn a_password_stands_in_no_failure() {
-    let server = Scripted::start(vec![say("* OK\r\n"), Hear("LOGIN"), say("L1 NO \"word\" is wrong\r\n")]).await;
+    let server =
+        Scripted::start(vec![say("* OK\r\n"), Hear("LOGIN"), say("L1 NO \"word\" is wrong\r\n")]).await;
     let mut session = session(format!("imap://127.0.0.1:{}", server.port), PATIENT);
     let failure = session.protocols().unwrap().imap.as_mut().unwrap().log_in().await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Refused);
@@ -188,14 +195,20 @@ async fn smtp(scheme: &str, steps: Vec<Step>, time_out: Duration) -> (Result<(),
 }
 
 fn smtp_steps(hello: &str, envelope: &str, after: &str) -> Vec<Step> {
-    let mut steps = vec![say("220-hello\r\n220 there\r\n"), Hear("LO lab.invalid\r\n"), say(hello), Hear("DATA\r\n")];
+    let mut steps =
+        vec![say("220-hello\r\n220 there\r\n"), Hear("LO lab.invalid\r\n"), say(hello), Hear("DATA\r\n")];
     steps.extend([say(envelope), Hear("\r\n.\r\n"), say(after), Hear("QUIT\r\n")]);
     steps
 }
 
 #[tokio::test]
 async fn a_message_is_handed_in_with_its_points_doubled() {
-    let (sent, heard) = smtp("smtp", smtp_steps(EHLO, "250 a\r\n250 b\r\n250 c\r\n354 go\r\n", "250 queued as 4F\r\n"), PATIENT).await;
+    let (sent, heard) = smtp(
+        "smtp",
+        smtp_steps(EHLO, "250 a\r\n250 b\r\n250 c\r\n354 go\r\n", "250 queued as 4F\r\n"),
+        PATIENT,
+    )
+    .await;
     assert_eq!(sent, Ok(()));
     assert!(heard.starts_with("EHLO lab.invalid\r\nMAIL FROM:<user0001@lab.invalid>\r\nRCPT TO:<user0002@lab.invalid>\r\nRCPT TO:<user0003@lab.invalid>\r\nDATA\r\n"), "{heard}");
     assert!(heard.contains("\r\n..a line with a point\r\n"), "{heard}");
@@ -223,7 +236,14 @@ async fn a_message_is_handed_in_with_its_points_doubled() {
 async fn smtp_answers_that_are_not_right_are_failures() {
     let good = "250 a\r\n250 b\r\n250 c\r\n354 go\r\n";
     let cases = [
-        ("smtp", EHLO, "250 a\r\n550 no such user\r\n250 c\r\n354 go\r\n", "", FailureKind::Status(550), "user0002"),
+        (
+            "smtp",
+            EHLO,
+            "250 a\r\n550 no such user\r\n250 c\r\n354 go\r\n",
+            "",
+            FailureKind::Status(550),
+            "user0002",
+        ),
         ("smtp", EHLO, "250 a\r\n250 b\r\n250 c\r\n250 go\r\n", "", FailureKind::WrongAnswer, "DATA"),
         ("smtp", EHLO, good, "451 disk full\r\n", FailureKind::Status(451), "disk full"),
         ("smtp", EHLO, good, "", FailureKind::Connection, "closed"),
@@ -249,7 +269,13 @@ async fn smtp_answers_that_are_not_right_are_failures() {
 }
 
 async fn pop3(answers: &[(&'static str, Vec<u8>)]) -> Result<u64, Failure> {
-    let mut steps = vec![say("+OK ready\r\n"), Hear("USER user0002\r\n"), say("+OK\r\n"), Hear("PASS word\r\n"), say("+OK\r\n")];
+    let mut steps = vec![
+        say("+OK ready\r\n"),
+        Hear("USER user0002\r\n"),
+        say("+OK\r\n"),
+        Hear("PASS word\r\n"),
+        say("+OK\r\n"),
+    ];
     for (heard, answer) in answers {
         steps.extend([Hear(heard), Step::SaySlowly(answer.clone())]);
     }
@@ -307,7 +333,11 @@ async fn events_are_checked_by_tag_and_content() {
         http("200 OK", "ETag: \"1\"\r\n", "BEGIN:VEVENT\r\nUID:another\r\nEND:VEVENT\r\n"),
         Hear("REPORT "),
         Hear("calendar-query>"),
-        http("207 Multi-Status", "", "<multistatus><response><href>/user0002/calendar/lab-user0001-1.ics</href><getetag>&quot;2&quot;</getetag></response></multistatus>"),
+        http(
+            "207 Multi-Status",
+            "",
+            "<multistatus><response><href>/user0002/calendar/lab-user0001-1.ics</href><getetag>&quot;2&quot;</getetag></response></multistatus>",
+        ),
         Hear("If-Match: \"1\""),
         Hear("END:VCALENDAR\r\n"),
         http("412 Precondition Failed", "", ""),
@@ -361,7 +391,13 @@ fn targets_are_named_by_ability_and_never_twice() {
         };
         Targets::new(options).map(|targets| targets.hosts_and_ports())
     };
-    let ports = new(&["smtp://a", "imaps://b:1993", "pop3+starttls://c", "caldav://d:8/{user}/c/", "postgres://x@e/y"]);
+    let ports = new(&[
+        "smtp://a",
+        "imaps://b:1993",
+        "pop3+starttls://c",
+        "caldav://d:8/{user}/c/",
+        "postgres://x@e/y",
+    ]);
     let ports: Vec<u16> = ports.unwrap().into_iter().map(|(_, port)| port).collect();
     assert_eq!(ports, [5432, 25, 1993, 110, 8]);
     for (targets, words) in [
@@ -378,8 +414,31 @@ fn targets_are_named_by_ability_and_never_twice() {
 /// Pieces that IMAP's responses are made of, in any order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let words = prop::sample::select(vec![
-        "* ", "L3 ", "OK ", "NO ", "2 ", "FETCH ", "(", ")", "UID 12 ", "BODY[] ", "{3}\r\n", "{", "}", "\r\n", "\"", "\\", "[", "]",
-        "NIL ", "abc", "EXISTS", "BYE", "+ ", "RFC822.SIZE 3 ", " ",
+        "* ",
+        "L3 ",
+        "OK ",
+        "NO ",
+        "2 ",
+        "FETCH ",
+        "(",
+        ")",
+        "UID 12 ",
+        "BODY[] ",
+        "{3}\r\n",
+        "{",
+        "}",
+        "\r\n",
+        "\"",
+        "\\",
+        "[",
+        "]",
+        "NIL ",
+        "abc",
+        "EXISTS",
+        "BYE",
+        "+ ",
+        "RFC822.SIZE 3 ",
+        " ",
     ]);
     let word = words.prop_map(|word| word.as_bytes().to_vec());
     let bytes = prop::collection::vec(any::<u8>(), 0..4);

@@ -28,7 +28,9 @@ impl CalendarTarget {
     /// Reads `caldav://host:port/path/{user}/calendar/`.
     pub(super) fn parse(target: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            format!("{target} is no address of calendars: {why}; write caldav://HOST:PORT/{{user}}/calendar/, with the path that the server has")
+            format!(
+                "{target} is no address of calendars: {why}; write caldav://HOST:PORT/{{user}}/calendar/, with the path that the server has"
+            )
         };
         let rest = target.strip_prefix("caldav://").ok_or_else(|| wrong("it begins with caldav://"))?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -88,7 +90,8 @@ impl CalendarSession {
         headers: &[(HeaderName, &str)],
         body: Option<String>,
     ) -> Result<Answer, Failure> {
-        let method = Method::from_bytes(method.as_bytes()).map_err(|error| Failure::wrong(error.to_string()))?;
+        let method =
+            Method::from_bytes(method.as_bytes()).map_err(|error| Failure::wrong(error.to_string()))?;
         let mut values = Vec::with_capacity(headers.len());
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).map_err(|error| Failure::wrong(error.to_string()))?;
@@ -141,7 +144,8 @@ impl CalendarSession {
             time(from_s),
             time(to_s)
         );
-        let headers = [(CONTENT_TYPE, "application/xml; charset=utf-8"), (HeaderName::from_static("depth"), "1")];
+        let headers =
+            [(CONTENT_TYPE, "application/xml; charset=utf-8"), (HeaderName::from_static("depth"), "1")];
         let path = self.path.clone();
         let answer = self.ask("REPORT", &path, &headers, Some(query)).await?.expect(&[207])?;
         let listed = multistatus(&answer)?;
@@ -152,7 +156,10 @@ impl CalendarSession {
             }
             let before = self.known.iter().find(|known| known.id == id).and_then(|known| known.etag.as_ref());
             if before.is_some_and(|before| before != etag) {
-                return Err(answer.failure(FailureKind::WrongAnswer, &format!("{name} has another tag than when it was written: ")));
+                return Err(answer.failure(
+                    FailureKind::WrongAnswer,
+                    &format!("{name} has another tag than when it was written: "),
+                ));
             }
             if id.starts_with("lab-") {
                 self.know(id, Some(etag.clone()));
@@ -176,7 +183,9 @@ impl CalendarSession {
         if let (Some(known), Some(etag)) = (known, &answer.etag)
             && known != etag
         {
-            return Err(answer.failure(FailureKind::WrongAnswer, &format!("the tag is {etag} and was {known}: ")));
+            return Err(
+                answer.failure(FailureKind::WrongAnswer, &format!("the tag is {etag} and was {known}: "))
+            );
         }
         self.know(id, answer.etag);
         Ok(())

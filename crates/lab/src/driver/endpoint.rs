@@ -39,9 +39,14 @@ impl Endpoint {
             Some("") => Security::Never,
             Some("s") => Security::FromTheBeginning,
             Some("+starttls") => Security::StartTls,
-            _ => return Err(wrong(format!("it begins with {protocol}://, {protocol}s:// or {protocol}+starttls://"))),
+            _ => {
+                return Err(wrong(format!(
+                    "it begins with {protocol}://, {protocol}s:// or {protocol}+starttls://"
+                )));
+            }
         };
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host".to_owned()))?;
+        let host =
+            uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host".to_owned()))?;
         if !matches!(uri.path(), "" | "/") {
             return Err(wrong("nothing stands after the port".to_owned()));
         }

@@ -27,7 +27,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::connection::{Address, Connection};
 use super::documents::{
@@ -38,7 +38,7 @@ use super::ledger::Found;
 use super::statistics::LogSyncs;
 use super::{
     Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
-    Session, check,
+    Session, check, delivered,
 };
 use crate::content::{Form, Message, Writer};
 
@@ -58,9 +58,6 @@ const HISTORY_S: i64 = 30 * 86_400;
 
 /// Fetched messages that a user remembers, to know which of them were deleted; as many as a desk has room for.
 const REMEMBERED: usize = 64;
-
-/// Changes that are read at once when deliveries are checked.
-const CHANGES: usize = 50;
 
 /// As whom the simulated users log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -115,19 +112,6 @@ pub struct HttpSession {
     /// Ids of the laboratory's messages that were fetched last, and which they are.
     fetched: Vec<(String, Found)>,
     name: String,
-}
-
-/// A change of a database, with its document.
-#[derive(Deserialize)]
-struct ChangesAnswer {
-    results: Vec<ChangeAnswer>,
-    last_seq: Value,
-}
-
-#[derive(Deserialize)]
-struct ChangeAnswer {
-    #[serde(default)]
-    doc: Map<String, Value>,
 }
 
 /// What a database has that knows folders.
@@ -269,7 +253,13 @@ impl Driver for HttpDriver {
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
         let inbox_is_folder = Arc::clone(&self.inbox_is_folder);
-        HttpSession { connection, options: Arc::clone(&self.options), inbox_is_folder, fetched: Vec::new(), name: person.name.clone() }
+        HttpSession {
+            connection,
+            options: Arc::clone(&self.options),
+            inbox_is_folder,
+            fetched: Vec::new(),
+            name: person.name.clone(),
+        }
     }
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
@@ -345,10 +335,7 @@ impl Driver for HttpDriver {
     }
 
     async fn mark_mailbox(&self, person: &Person) -> Result<String, Failure> {
-        let path = format!("/{}", part(&person.mail_database));
-        let answer = self.administrator().exchange(Method::GET, &path, None).await?.expect(&[200])?;
-        let state: DatabaseAnswer = check::json(&answer)?;
-        Ok(sequence(&state.update_seq))
+        delivered::mark(&mut self.administrator(), &part(&person.mail_database)).await
     }
 
     async fn read_mailbox(
@@ -357,27 +344,8 @@ impl Driver for HttpDriver {
         since: &str,
         visit: &mut (dyn FnMut(Found) + Send),
     ) -> Result<(), Failure> {
-        let mut connection = self.administrator();
-        let mut since = since.to_owned();
-        loop {
-            let path = format!(
-                "/{}/_changes?include_docs=true&limit={CHANGES}&since={}",
-                part(&person.mail_database),
-                part(&since)
-            );
-            let answer = connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
-            let changes: ChangesAnswer = check::json(&answer)?;
-            for change in &changes.results {
-                if let Some(found) = message_in(&change.doc, &person.name) {
-                    visit(found);
-                }
-            }
-            let last = sequence(&changes.last_seq);
-            if changes.results.len() < CHANGES || last == since {
-                return Ok(());
-            }
-            since = last;
-        }
+        let database = part(&person.mail_database);
+        delivered::read(&mut self.administrator(), &database, &person.name, since, visit).await
     }
 
     async fn log_syncs(&self) -> Option<u64> {
@@ -534,18 +502,13 @@ pub(super) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
 }
 
 /// One part of a path, with a slash in it encoded.
-fn part(text: &str) -> String {
+pub(super) fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
 /// `$Inbox` and `($Inbox)` are the inbox.
 fn view_name(view: &str) -> String {
     view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
-}
-
-/// A change number as it stands in an address: text as it is, without quotation marks.
-fn sequence(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn body(document: &impl serde::Serialize) -> Result<Bytes, Failure> {

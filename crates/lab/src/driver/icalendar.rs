@@ -28,7 +28,8 @@ pub(super) fn event(message: &Message, domain: &str) -> String {
         ("DTEND", time(begin + EVENT_S)),
         ("DESCRIPTION", escaped(&message.body)),
     ];
-    let mut text = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Scrinium//Laboratory//EN\r\nBEGIN:VEVENT\r\n".to_owned();
+    let mut text =
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Scrinium//Laboratory//EN\r\nBEGIN:VEVENT\r\n".to_owned();
     for (name, value) in &given {
         property(name, value, &mut text);
     }
@@ -36,7 +37,11 @@ pub(super) fn event(message: &Message, domain: &str) -> String {
     if message.form == Form::Calendar(CalendarKind::Invitation) {
         property("ORGANIZER", &format!("mailto:{}@{domain}", message.from), &mut text);
         for recipient in &message.recipients {
-            property("ATTENDEE;PARTSTAT=NEEDS-ACTION;RSVP=TRUE", &format!("mailto:{recipient}@{domain}"), &mut text);
+            property(
+                "ATTENDEE;PARTSTAT=NEEDS-ACTION;RSVP=TRUE",
+                &format!("mailto:{recipient}@{domain}"),
+                &mut text,
+            );
         }
     }
     let digest = digest(given.iter().map(|(name, value)| (*name, value.as_str())));
@@ -58,7 +63,8 @@ fn escaped(text: &str) -> String {
 fn property(name: &str, value: &str, text: &mut String) {
     let line = format!("{name}:{value}");
     let mut rest = line.as_str();
-    while let Some((first, after)) = rest.split_at_checked(LINE_BYTES).filter(|(_, after)| !after.is_empty()) {
+    while let Some((first, after)) = rest.split_at_checked(LINE_BYTES).filter(|(_, after)| !after.is_empty())
+    {
         text.push_str(first);
         text.push_str("\r\n ");
         rest = after;

@@ -179,7 +179,11 @@ impl Ledger {
         };
         sender.messages += u64::from(!uncertain);
         for at in (0..recipients).filter_map(|place| self.at(number, place)) {
-            if uncertain { sender.uncertain.set(at) } else { sender.promised.set(at) };
+            if uncertain {
+                sender.uncertain.set(at)
+            } else {
+                sender.promised.set(at)
+            };
         }
     }
 
@@ -222,7 +226,9 @@ impl Ledger {
         let mut wrong = self.wrong.lock();
         if at.is_none() {
             wrong.strayed += 1;
-            wrong.tell(|| format!("message {sequence} of user {number} lies with {person}, who is no recipient"));
+            wrong.tell(|| {
+                format!("message {sequence} of user {number} lies with {person}, who is no recipient")
+            });
         } else if again {
             wrong.twice += 1;
             wrong.tell(|| format!("message {sequence} of user {number} lies with {person} twice"));
@@ -256,7 +262,9 @@ impl Ledger {
                 }
                 all.missing += 1;
                 let (sequence, place) = (at / self.stride + 1, at % self.stride + 1);
-                all.tell(|| format!("message {sequence} of user {} has not reached recipient {place}", index + 1));
+                all.tell(|| {
+                    format!("message {sequence} of user {} has not reached recipient {place}", index + 1)
+                });
             }
         }
         all

@@ -57,7 +57,9 @@ impl Letter {
         let address = |name: &String| format!("{name}@{domain}");
         let recipients: Vec<String> = message.recipients.iter().map(address).collect();
         let from = address(&message.from);
-        let date = jiff::Timestamp::from_second(message.posted).unwrap_or_default().strftime("%a, %d %b %Y %H:%M:%S +0000");
+        let date = jiff::Timestamp::from_second(message.posted)
+            .unwrap_or_default()
+            .strftime("%a, %d %b %Y %H:%M:%S +0000");
         let head = format!(
             "From: {from}\r\nTo: {}\r\nSubject: {}\r\nDate: {date}\r\nMessage-ID: <{}@{domain}>\r\nMIME-Version: 1.0\r\n",
             recipients.join(",\r\n "),
@@ -87,7 +89,8 @@ fn parts(message: &Message, text: &mut Vec<u8>) {
         lines(&message.body, text);
         return;
     }
-    let mixed = format!("Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\r\n\r\n--{BOUNDARY}\r\n{plain}");
+    let mixed =
+        format!("Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\r\n\r\n--{BOUNDARY}\r\n{plain}");
     text.extend_from_slice(mixed.as_bytes());
     lines(&message.body, text);
     let attached = format!(
@@ -126,7 +129,11 @@ impl Lab {
         let sequence = fields.next()?.parse().ok()?;
         let length = fields.next()?.parse().ok()?;
         let digest = fields.next()?.to_owned();
-        fields.next().is_none().then_some(Self { number: MessageNumber { run, sender, sequence }, length, digest })
+        fields.next().is_none().then_some(Self {
+            number: MessageNumber { run, sender, sequence },
+            length,
+            digest,
+        })
     }
 }
 
@@ -254,7 +261,9 @@ impl Scan {
     #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
         let recipients = String::from_utf8_lossy(&self.recipients);
-        let is = |address: &str| address.trim().split('@').next().is_some_and(|local| local.eq_ignore_ascii_case(name));
+        let is = |address: &str| {
+            address.trim().split('@').next().is_some_and(|local| local.eq_ignore_ascii_case(name))
+        };
         recipients.split(',').position(is)
     }
 }

@@ -31,9 +31,10 @@ pub(super) async fn in_time<T>(
 ) -> Result<T, Failure> {
     match tokio::time::timeout(time_out, answer).await {
         Ok(answer) => answer.map_err(|failure| named(what, failure)),
-        Err(_) => {
-            Err(Failure::new(FailureKind::TimeOut, format!("{what}: no answer in {} s", time_out.as_secs_f64())))
-        }
+        Err(_) => Err(Failure::new(
+            FailureKind::TimeOut,
+            format!("{what}: no answer in {} s", time_out.as_secs_f64()),
+        )),
     }
 }
 

@@ -11,6 +11,7 @@
 mod caldav;
 mod check;
 mod connection;
+mod delivered;
 mod documents;
 mod endpoint;
 mod failure;
@@ -22,6 +23,7 @@ mod letter;
 mod mail;
 mod pop3;
 mod postgres;
+mod session;
 mod smtp;
 mod statistics;
 mod targets;
@@ -42,8 +44,9 @@ pub use letter::{Letter, MessageNumber, Scan};
 pub use mail::MailOptions;
 pub use pop3::{Pop3Entry, Pop3Session};
 pub use postgres::{PostgresDriver, PostgresSession};
+pub use session::{Protocols, TargetsSession};
 pub use smtp::SmtpSender;
-pub use targets::{Protocols, TargetOptions, Targets, TargetsSession};
+pub use targets::{TargetOptions, Targets};
 
 /// What a command needs a server for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

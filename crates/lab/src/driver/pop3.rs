@@ -86,7 +86,11 @@ impl Pop3Session {
         let scan = self.read(entry).await?;
         let number = entry.number;
         if scan.bytes() != entry.bytes {
-            return Err(Failure::wrong(format!("RETR {number}: {} bytes came, {} were listed", scan.bytes(), entry.bytes)));
+            return Err(Failure::wrong(format!(
+                "RETR {number}: {} bytes came, {} were listed",
+                scan.bytes(),
+                entry.bytes
+            )));
         }
         scan.check().map_err(|why| Failure::wrong(format!("RETR {number}: {why}")))?;
         Ok(scan)

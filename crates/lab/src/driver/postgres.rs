@@ -23,8 +23,8 @@ use super::documents::MessageDocument;
 use super::failure::{Failure, FailureKind};
 use super::mail::in_time;
 use super::{
-    Change, DatabaseState, Driver, EntryPlace, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
-    Session, check,
+    Change, DatabaseState, Driver, EntryPlace, Fetched, Filling, From, Page, Person, Prepared,
+    ServerDescription, Session, check,
 };
 use crate::content::{Message, Writer, digest};
 
@@ -44,7 +44,8 @@ const PAGE_AFTER: &str = "SELECT id, delivered::text, (SELECT count(*) FROM lab_
 const READ: &str = "SELECT revision, body::text FROM lab_documents WHERE database = $1 AND id = $2";
 const INSERT: &str = "INSERT INTO lab_documents (database, id, revision, change, delivered, body)
   SELECT unnest($1::text[]), $2, 1, nextval('lab_change'), to_timestamp($3), $4::text::jsonb";
-const UPDATE: &str = "UPDATE lab_documents SET revision = revision + 1, change = nextval('lab_change'), body = $4::text::jsonb
+const UPDATE: &str =
+    "UPDATE lab_documents SET revision = revision + 1, change = nextval('lab_change'), body = $4::text::jsonb
   WHERE database = $1 AND id = $2 AND revision = $3";
 const DELETE: &str = "DELETE FROM lab_documents WHERE database = $1 AND id = $2 AND revision = $3";
 
@@ -109,7 +110,8 @@ impl PostgresDriver {
 impl PostgresSession {
     async fn client(&mut self) -> Result<&Client, Failure> {
         if self.open.as_ref().is_none_or(|(client, _)| client.is_closed()) {
-            let (client, connection) = self.driver.config.connect(NoTls).await.map_err(|error| failed(&error))?;
+            let (client, connection) =
+                self.driver.config.connect(NoTls).await.map_err(|error| failed(&error))?;
             let task = tokio::spawn(async move { drop(connection.await) });
             self.open = Some((client, Task(task)));
         }
@@ -157,22 +159,31 @@ impl PostgresSession {
 
     /// Inserts a message into some databases at once.
     async fn insert(&mut self, databases: &[String], message: &Message) -> Result<(), Failure> {
-        let body = serde_json::to_string(&MessageDocument::of(message)).map_err(|error| Failure::wrong(error.to_string()))?;
+        let body = serde_json::to_string(&MessageDocument::of(message))
+            .map_err(|error| Failure::wrong(error.to_string()))?;
         #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 need no more than 53 bits")]
         let posted = message.posted as f64;
         let rows = self.execute("INSERT", INSERT, &[&databases, &message.id, &posted, &body]).await?;
         if rows == databases.len() as u64 {
             return Ok(());
         }
-        Err(Failure::wrong(format!("INSERT {}: {rows} rows were written, of {}", message.id, databases.len())))
+        Err(Failure::wrong(format!(
+            "INSERT {}: {rows} rows were written, of {}",
+            message.id,
+            databases.len()
+        )))
     }
 }
 
 /// What the server, or the connection, says.
 fn failed(error: &tokio_postgres::Error) -> Failure {
     match error.as_db_error() {
-        Some(said) if *said.code() == SqlState::UNIQUE_VIOLATION => Failure::new(FailureKind::Conflict, said.message()),
-        Some(said) => Failure::new(FailureKind::Refused, format!("{} ({})", said.message(), said.code().code())),
+        Some(said) if *said.code() == SqlState::UNIQUE_VIOLATION => {
+            Failure::new(FailureKind::Conflict, said.message())
+        }
+        Some(said) => {
+            Failure::new(FailureKind::Refused, format!("{} ({})", said.message(), said.code().code()))
+        }
         None => Failure::new(FailureKind::Connection, error.to_string()),
     }
 }
@@ -196,7 +207,10 @@ impl Driver for PostgresDriver {
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
         let rows = self.open().query("SHOW server_version", "SHOW server_version", &[]).await?;
-        let version: String = rows.first().map_or(Ok(String::new()), |row| row.try_get(0)).map_err(|error| wrong_row(&error))?;
+        let version: String = rows
+            .first()
+            .map_or(Ok(String::new()), |row| row.try_get(0))
+            .map_err(|error| wrong_row(&error))?;
         Ok(ServerDescription { name: "PostgreSQL".to_owned(), version })
     }
 
@@ -209,7 +223,12 @@ impl Driver for PostgresDriver {
         .await
     }
 
-    async fn prepare_user(&self, person: &Person, senders: &[String], filling: Filling) -> Result<Prepared, Failure> {
+    async fn prepare_user(
+        &self,
+        person: &Person,
+        senders: &[String],
+        filling: Filling,
+    ) -> Result<Prepared, Failure> {
         let folder = person.mail_database.strip_suffix(&person.name).unwrap_or("mail/");
         self.folder.get_or_init(|| folder.to_owned());
         let mut session = self.open();
@@ -218,7 +237,8 @@ impl Driver for PostgresDriver {
         let mut writer = Writer::new(person, filling.seed, rand::random());
         let now_s = jiff::Timestamp::now().as_second();
         for index in 0..missing {
-            let ago = HISTORY_S - i64::try_from(index * HISTORY_S.unsigned_abs() / missing.max(1)).unwrap_or(0);
+            let ago =
+                HISTORY_S - i64::try_from(index * HISTORY_S.unsigned_abs() / missing.max(1)).unwrap_or(0);
             let mut message = writer.write(
                 crate::content::Form::Memo,
                 filling.body_bytes,
@@ -226,7 +246,9 @@ impl Driver for PostgresDriver {
                 vec![person.name.clone()],
                 now_s - ago,
             );
-            if let Some(sender) = usize::try_from(index).ok().and_then(|index| senders.get(index % senders.len().max(1))) {
+            if let Some(sender) =
+                usize::try_from(index).ok().and_then(|index| senders.get(index % senders.len().max(1)))
+            {
                 message.from.clone_from(sender);
             }
             message.delivered = true;
@@ -249,7 +271,13 @@ impl Session for PostgresSession {
         Ok(DatabaseState { documents: documents.unsigned_abs(), change: change.to_string() })
     }
 
-    async fn read_entries(&mut self, database: &str, _view: &str, from: From, count: u64) -> Result<Page, Failure> {
+    async fn read_entries(
+        &mut self,
+        database: &str,
+        _view: &str,
+        from: From,
+        count: u64,
+    ) -> Result<Page, Failure> {
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
         let rows = match &from {
             From::Position(position) => {
@@ -281,7 +309,8 @@ impl Session for PostgresSession {
 
     async fn fetch(&mut self, database: &str, id: &str, known: Option<&str>) -> Result<Fetched, Failure> {
         let rows = self.query("READ", READ, &[&database, &id]).await?;
-        let row = rows.first().ok_or_else(|| Failure::new(FailureKind::Missing, format!("READ {id}: no row")))?;
+        let row =
+            rows.first().ok_or_else(|| Failure::new(FailureKind::Missing, format!("READ {id}: no row")))?;
         let revision: i64 = row.try_get(0).map_err(|error| wrong_row(&error))?;
         let body: String = row.try_get(1).map_err(|error| wrong_row(&error))?;
         let fields: Map<String, Value> =
@@ -298,21 +327,33 @@ impl Session for PostgresSession {
         if let (Some(body), Some(check)) = (text("Body"), text("LabCheck"))
             && digest(body) != check
         {
-            return Err(Failure::wrong(format!("READ {id}: the body's digest is {} and was {check}", digest(body))));
+            return Err(Failure::wrong(format!(
+                "READ {id}: the body's digest is {} and was {check}",
+                digest(body)
+            )));
         }
         Ok(Fetched { id: id.to_owned(), revision: format!("{revision}-1"), fields })
     }
 
-    async fn update(&mut self, database: &str, mut fetched: Fetched, change: Change<'_>) -> Result<String, Failure> {
+    async fn update(
+        &mut self,
+        database: &str,
+        mut fetched: Fetched,
+        change: Change<'_>,
+    ) -> Result<String, Failure> {
         match change {
             Change::Category(category) => fetched.fields.insert("Categories".to_owned(), json!([category])),
             Change::Subject(subject) => fetched.fields.insert("Subject".to_owned(), json!(subject)),
         };
-        let body = serde_json::to_string(&fetched.fields).map_err(|error| Failure::wrong(error.to_string()))?;
+        let body =
+            serde_json::to_string(&fetched.fields).map_err(|error| Failure::wrong(error.to_string()))?;
         let before = number(&fetched.revision)?;
         match self.execute("UPDATE", UPDATE, &[&database, &fetched.id, &before, &body]).await? {
             1 => Ok(format!("{}-1", before + 1)),
-            0 => Err(Failure::new(FailureKind::Conflict, format!("UPDATE {}: no row of revision {before}", fetched.id))),
+            0 => Err(Failure::new(
+                FailureKind::Conflict,
+                format!("UPDATE {}: no row of revision {before}", fetched.id),
+            )),
             rows => Err(Failure::wrong(format!("UPDATE {}: {rows} rows were written", fetched.id))),
         }
     }
@@ -324,7 +365,10 @@ impl Session for PostgresSession {
     async fn delete(&mut self, database: &str, id: &str, revision: &str) -> Result<(), Failure> {
         match self.execute("DELETE", DELETE, &[&database, &id, &number(revision)?]).await? {
             1 => Ok(()),
-            0 => Err(Failure::new(FailureKind::Conflict, format!("DELETE {id}: no row of revision {revision}"))),
+            0 => Err(Failure::new(
+                FailureKind::Conflict,
+                format!("DELETE {id}: no row of revision {revision}"),
+            )),
             rows => Err(Failure::wrong(format!("DELETE {id}: {rows} rows went"))),
         }
     }

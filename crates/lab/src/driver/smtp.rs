@@ -166,7 +166,10 @@ async fn reply(wire: &mut Wire) -> Result<Reply, Failure> {
         let wrong = || Failure::wrong(format!("no reply of SMTP: {}", shown(&line)));
         let text = String::from_utf8_lossy(&line);
         let code = text.get(..3).filter(|code| code.bytes().all(|digit| digit.is_ascii_digit()));
-        let code: u16 = code.and_then(|code| code.parse().ok()).filter(|code| (200..600).contains(code)).ok_or_else(wrong)?;
+        let code: u16 = code
+            .and_then(|code| code.parse().ok())
+            .filter(|code| (200..600).contains(code))
+            .ok_or_else(wrong)?;
         if *first.get_or_insert(code) != code {
             return Err(wrong());
         }

@@ -7,21 +7,19 @@ use std::time::Duration;
 use super::caldav::{CalendarSession, CalendarTarget};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
-use super::failure::{Failure, FailureKind};
-use super::http::{HttpDriver, HttpOptions, HttpSession, basic};
+use super::failure::Failure;
+use super::http::{HttpDriver, HttpOptions, basic};
 use super::imap::ImapSession;
 use super::ledger::{Found, Ledger};
 use super::letter::Letter;
 use super::mail::{Account, MailOptions};
 use super::pop3::Pop3Session;
-use super::postgres::{PostgresDriver, PostgresSession};
+use super::postgres::PostgresDriver;
+use super::session::{DocumentsSession, Protocols, TargetsSession};
 use super::smtp::{Dialect, SmtpSender};
 use super::tls::Tls;
-use super::{
-    Ability, Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription, Session,
-    nothing_to_read,
-};
-use crate::content::{Form, Message, Writer};
+use super::{Ability, Driver, Filling, Person, Prepared, ServerDescription, nothing_to_read};
+use crate::content::{Form, Writer};
 use crate::monitor::process_listening;
 
 /// How the command line names the servers.
@@ -66,28 +64,6 @@ pub struct Targets {
     mail: Arc<MailOptions>,
     http: Arc<HttpOptions>,
     ledger: Option<(Ability, Arc<Ledger>)>,
-}
-
-/// One user's connections. Each is made when it is first used.
-pub struct TargetsSession {
-    documents: DocumentsSession,
-    ledger: Option<(Ability, Arc<Ledger>)>,
-    protocols: Protocols,
-}
-
-enum DocumentsSession {
-    Http(Box<HttpSession>),
-    Postgres(Box<PostgresSession>),
-    None,
-}
-
-/// What a user can speak beside documents.
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Protocols {
-    pub sender: Option<SmtpSender>,
-    pub imap: Option<Box<ImapSession>>,
-    pub pop3: Option<Box<Pop3Session>>,
-    pub calendar: Option<Box<CalendarSession>>,
 }
 
 impl Targets {
@@ -141,7 +117,8 @@ impl Targets {
                     targets.documents = Documents::Http(Box::new(HttpDriver::new(http)?));
                 }
                 "postgres" => {
-                    targets.documents = Documents::Postgres(PostgresDriver::new(target, options.http.time_out)?);
+                    targets.documents =
+                        Documents::Postgres(PostgresDriver::new(target, options.http.time_out)?);
                 }
                 "smtp" => {
                     let endpoint = Endpoint::parse(target, "smtp", (25, 465), &mut encryption)?;
@@ -152,20 +129,20 @@ impl Targets {
                     targets.sending = Some((Dialect::Lmtp, Arc::new(endpoint)));
                 }
                 "imap" => {
-                    targets.imap = Some(Arc::new(Endpoint::parse(target, "imap", (143, 993), &mut encryption)?));
+                    targets.imap =
+                        Some(Arc::new(Endpoint::parse(target, "imap", (143, 993), &mut encryption)?));
                 }
                 "pop3" => {
-                    targets.pop3 = Some(Arc::new(Endpoint::parse(target, "pop3", (110, 995), &mut encryption)?));
+                    targets.pop3 =
+                        Some(Arc::new(Endpoint::parse(target, "pop3", (110, 995), &mut encryption)?));
                 }
                 _ => targets.calendars = Some(CalendarTarget::parse(target)?),
             }
         }
-        targets.ledger = targets
-            .whose_deliveries(&options)?
-            .map(|ability| {
-                let (users, recipients) = (options.users, options.recipients);
-                (ability, Arc::new(Ledger::new(rand::random(), users, recipients, options.delivery_wait)))
-            });
+        targets.ledger = targets.whose_deliveries(&options)?.map(|ability| {
+            let (users, recipients) = (options.users, options.recipients);
+            (ability, Arc::new(Ledger::new(rand::random(), users, recipients, options.delivery_wait)))
+        });
         Ok(targets)
     }
 
@@ -212,10 +189,9 @@ impl Targets {
         let account = || self.account(&person.name);
         let options = || Arc::clone(&self.mail);
         Protocols {
-            sender: self
-                .sending
-                .as_ref()
-                .map(|(dialect, endpoint)| SmtpSender::new(Arc::clone(endpoint), *dialect, options(), account())),
+            sender: self.sending.as_ref().map(|(dialect, endpoint)| {
+                SmtpSender::new(Arc::clone(endpoint), *dialect, options(), account())
+            }),
             imap: self.imap(person),
             pop3: self.pop3(person),
             calendar: self.calendar(person),
@@ -235,8 +211,11 @@ impl Targets {
     fn calendar(&self, person: &Person) -> Option<Box<CalendarSession>> {
         let target = self.calendars.as_ref()?;
         let account = self.account(&person.name);
-        let connection =
-            Connection::new(Arc::clone(&target.address), basic(&account.login, &account.password), self.http.time_out);
+        let connection = Connection::new(
+            Arc::clone(&target.address),
+            basic(&account.login, &account.password),
+            self.http.time_out,
+        );
         Some(Box::new(CalendarSession::new(target, connection, &person.name, &self.mail.domain)))
     }
 
@@ -264,15 +243,22 @@ impl Targets {
     }
 
     /// Fills the inbox up to the number of messages that it is to have.
-    async fn fill_inbox(&self, person: &Person, senders: &[String], filling: Filling) -> Result<u64, Failure> {
+    async fn fill_inbox(
+        &self,
+        person: &Person,
+        senders: &[String],
+        filling: Filling,
+    ) -> Result<u64, Failure> {
         let Some(mut imap) = self.imap(person) else { return Ok(0) };
         imap.log_in().await?;
         let missing = filling.documents.saturating_sub(imap.select("INBOX").await?);
         let mut writer = Writer::new(person, filling.seed, rand::random());
         for index in 0..missing {
             let posted = jiff::Timestamp::now().as_second();
-            let mut message = writer.write(Form::Memo, filling.body_bytes, 0, vec![person.name.clone()], posted);
-            let sender = usize::try_from(index).ok().and_then(|index| senders.get(index % senders.len().max(1)));
+            let mut message =
+                writer.write(Form::Memo, filling.body_bytes, 0, vec![person.name.clone()], posted);
+            let sender =
+                usize::try_from(index).ok().and_then(|index| senders.get(index % senders.len().max(1)));
             if let Some(sender) = sender {
                 message.from.clone_from(sender);
             }
@@ -333,16 +319,23 @@ fn protocol(scheme: &str) -> Option<(&'static str, Ability)> {
 
 /// The product in a greeting: of `mail.example ESMTP Postfix (Debian)` it is Postfix.
 fn named_in(greeting: &str) -> ServerDescription {
-    const PRODUCTS: &[&str] =
-        &["Scrinium", "Postfix", "Dovecot", "Exim", "Sendmail", "Cyrus", "Stalwart", "Courier", "OpenSMTPD", "Domino", "Exchange"];
+    const PRODUCTS: &[&str] = &[
+        "Scrinium",
+        "Postfix",
+        "Dovecot",
+        "Exim",
+        "Sendmail",
+        "Cyrus",
+        "Stalwart",
+        "Courier",
+        "OpenSMTPD",
+        "Domino",
+        "Exchange",
+    ];
     let lower = greeting.to_ascii_lowercase();
     let product = PRODUCTS.iter().find(|product| lower.contains(&product.to_ascii_lowercase()));
     let name = product.map_or_else(|| greeting.chars().take(60).collect(), |product| (*product).to_owned());
     ServerDescription { name, version: String::new() }
-}
-
-fn no_documents() -> Failure {
-    Failure::new(FailureKind::Refused, "no target holds documents")
 }
 
 impl Driver for Targets {
@@ -373,7 +366,8 @@ impl Driver for Targets {
 
     fn processes(&self) -> Vec<u32> {
         let ports = self.hosts_and_ports();
-        let mut found: Vec<u32> = ports.iter().filter_map(|(host, port)| process_listening(host, *port)).collect();
+        let mut found: Vec<u32> =
+            ports.iter().filter_map(|(host, port)| process_listening(host, *port)).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -406,7 +400,12 @@ impl Driver for Targets {
         }
     }
 
-    async fn prepare_user(&self, person: &Person, senders: &[String], filling: Filling) -> Result<Prepared, Failure> {
+    async fn prepare_user(
+        &self,
+        person: &Person,
+        senders: &[String],
+        filling: Filling,
+    ) -> Result<Prepared, Failure> {
         let mut prepared = match &self.documents {
             Documents::Http(driver) => driver.prepare_user(person, senders, filling).await?,
             Documents::Postgres(driver) => driver.prepare_user(person, senders, filling).await?,
@@ -453,85 +452,6 @@ impl Driver for Targets {
             _ if self.pop3.is_some() => self.read_pop3(person, visit).await,
             Documents::Http(driver) => driver.read_mailbox(person, since, visit).await,
             Documents::Postgres(_) | Documents::None => Err(nothing_to_read()),
-        }
-    }
-}
-
-/// Calls the session that holds the documents.
-macro_rules! documents {
-    ($self:ident, $session:ident => $call:expr) => {
-        match &mut $self.documents {
-            DocumentsSession::Http($session) => $call.await,
-            DocumentsSession::Postgres($session) => $call.await,
-            DocumentsSession::None => Err(no_documents()),
-        }
-    };
-}
-
-impl Session for TargetsSession {
-    async fn open_database(&mut self, database: &str) -> Result<DatabaseState, Failure> {
-        documents!(self, session => session.open_database(database))
-    }
-
-    async fn read_entries(&mut self, database: &str, view: &str, from: From, count: u64) -> Result<Page, Failure> {
-        documents!(self, session => session.read_entries(database, view, from, count))
-    }
-
-    async fn fetch(&mut self, database: &str, id: &str, known: Option<&str>) -> Result<Fetched, Failure> {
-        documents!(self, session => session.fetch(database, id, known))
-    }
-
-    async fn update(&mut self, database: &str, fetched: Fetched, change: Change<'_>) -> Result<String, Failure> {
-        documents!(self, session => session.update(database, fetched, change))
-    }
-
-    async fn add(&mut self, database: &str, message: &Message) -> Result<String, Failure> {
-        documents!(self, session => session.add(database, message))
-    }
-
-    async fn delete(&mut self, database: &str, id: &str, revision: &str) -> Result<(), Failure> {
-        documents!(self, session => session.delete(database, id, revision))
-    }
-
-    async fn send(&mut self, message: &Message) -> Result<(), Failure> {
-        documents!(self, session => session.send(message))
-    }
-
-    fn disconnect(&mut self) {
-        match &mut self.documents {
-            DocumentsSession::Http(session) => session.disconnect(),
-            DocumentsSession::Postgres(session) => session.disconnect(),
-            DocumentsSession::None => {}
-        }
-        self.protocols.disconnect();
-    }
-
-    fn protocols(&mut self) -> Option<&mut Protocols> {
-        Some(&mut self.protocols)
-    }
-
-    fn ledger(&self) -> Option<(Ability, Arc<Ledger>)> {
-        self.ledger.clone()
-    }
-
-    fn message_of(&self, id: &str) -> Option<Found> {
-        match &self.documents {
-            DocumentsSession::Http(session) => session.message_of(id),
-            DocumentsSession::Postgres(_) | DocumentsSession::None => None,
-        }
-    }
-}
-
-impl Protocols {
-    fn disconnect(&mut self) {
-        if let Some(imap) = &mut self.imap {
-            imap.close();
-        }
-        if let Some(pop3) = &mut self.pop3 {
-            pop3.close();
-        }
-        if let Some(calendar) = &mut self.calendar {
-            calendar.close();
         }
     }
 }

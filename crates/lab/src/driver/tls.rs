@@ -43,7 +43,11 @@ impl Tls {
         Ok(Self(Arc::new(config)))
     }
 
-    pub(super) async fn connect(&self, host: &str, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+    pub(super) async fn connect(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, String> {
         let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
         TlsConnector::from(Arc::clone(&self.0)).connect(name, stream).await.map_err(|error| error.to_string())
     }

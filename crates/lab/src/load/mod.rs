@@ -54,13 +54,13 @@ pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Res
     } else {
         Preparation::default()
     };
-    let marks = match driver.ledger() {
-        None => None,
-        Some(_) => Some(deliveries::mark(&driver, &people).await.map_err(|failure| LabError::Prepare {
-            what: "the check of deliveries".to_owned(),
-            failure,
-        })?),
-    };
+    let marks =
+        match driver.ledger() {
+            None => None,
+            Some(_) => Some(deliveries::mark(&driver, &people).await.map_err(|failure| {
+                LabError::Prepare { what: "the check of deliveries".to_owned(), failure }
+            })?),
+        };
     let began = jiff::Timestamp::now();
     let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
     let run = run::run(&driver, plan, &people, &pids, progress).await;

@@ -62,7 +62,11 @@ fn throughput(report: &Report) -> String {
 
 fn delivered(deliveries: &Deliveries) -> String {
     let count = |number: u64| thousands(number as f64);
-    let mut text = format!("{} messages sent with {} deliveries promised: ", count(deliveries.messages), count(deliveries.promised));
+    let mut text = format!(
+        "{} messages sent with {} deliveries promised: ",
+        count(deliveries.messages),
+        count(deliveries.promised)
+    );
     if deliveries.wrong() == 0 {
         text.push_str("all delivered once, byte for byte.");
     } else {
@@ -73,8 +77,11 @@ fn delivered(deliveries: &Deliveries) -> String {
             (deliveries.strayed, "astray"),
             (deliveries.unread, "mailboxes that could not be read"),
         ];
-        let wrong: Vec<String> =
-            kinds.iter().filter(|(number, _)| *number > 0).map(|(number, kind)| format!("{} {kind}", count(*number))).collect();
+        let wrong: Vec<String> = kinds
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, kind)| format!("{} {kind}", count(*number)))
+            .collect();
         text.push_str(&format!("{}. {}.", wrong.join(", "), deliveries.examples.join("; ")));
     }
     if deliveries.uncertain > 0 {

@@ -12,18 +12,43 @@ pub enum MailCommand {
     ImapHelp,
     ImapLogin,
     ImapList,
-    ImapOpen { mailbox: String },
-    ImapLastEntries { count: u64 },
-    ImapFetch { count: u64, next: bool },
-    ImapNewMail { count: u64 },
-    ImapDelete { count: u64 },
-    Send { size: MessageSize, sending: Sending },
+    ImapOpen {
+        mailbox: String,
+    },
+    ImapLastEntries {
+        count: u64,
+    },
+    ImapFetch {
+        count: u64,
+        next: bool,
+    },
+    ImapNewMail {
+        count: u64,
+    },
+    ImapDelete {
+        count: u64,
+    },
+    Send {
+        size: MessageSize,
+        sending: Sending,
+    },
     /// `None`: all that there are.
-    Retrieve { count: Option<u64>, keep: bool },
-    CalendarOpen { days: u64 },
-    CalendarRead { count: u64 },
-    CalendarUpdate { count: u64 },
-    CalendarDelete { count: u64 },
+    Retrieve {
+        count: Option<u64>,
+        keep: bool,
+    },
+    CalendarOpen {
+        days: u64,
+    },
+    CalendarRead {
+        count: u64,
+    },
+    CalendarUpdate {
+        count: u64,
+    },
+    CalendarDelete {
+        count: u64,
+    },
 }
 
 /// Messages of one page of a mailbox.
@@ -37,7 +62,11 @@ impl MailCommand {
     pub(super) fn parse(name: &str, arguments: &mut Arguments<'_>) -> Result<Option<Command>, ScriptError> {
         let command = match name {
             "ImailHelp" => Self::ImapHelp,
-            "ImailLogin" => Self::ImapLogin,
+            "ImailLogin" => {
+                // Host, name and password: who a user is and where the servers are stands on the command line.
+                ignore(arguments, 3)?;
+                Self::ImapLogin
+            }
             "ImailListMailboxes" => Self::ImapList,
             "ImailOpenMailbox" => {
                 let mailbox = arguments.take().map(|word| arguments.fixed(word)).transpose()?;
@@ -54,11 +83,7 @@ impl MailCommand {
             "ImailGetNewMail" => Self::ImapNewMail { count: arguments.number_or(1, PAGE)? },
             "ImailDeleteEntry" => Self::ImapDelete { count: arguments.number_or(1, 1)? },
             "SendSMTPMessage" => send(arguments)?,
-            "RetrievePOP3Mail" => {
-                let keep = arguments.take_keyword("-Keep");
-                let count = arguments.take().map(|word| arguments.number(word, 1)).transpose()?;
-                Self::Retrieve { count, keep: keep || arguments.take_keyword("-Keep") }
-            }
+            "RetrievePOP3Mail" => retrieve(arguments)?,
             "CalOpen" => Self::CalendarOpen { days: arguments.number_or(1, DAYS)? },
             "CalRead" => Self::CalendarRead { count: arguments.number_or(1, 1)? },
             "CalUpdate" => Self::CalendarUpdate { count: arguments.number_or(1, 1)? },
@@ -118,17 +143,45 @@ impl MailCommand {
     }
 }
 
-/// `bytes|profile [recipients] [nth] [attachment bytes]`, as SendMessage has it.
+/// Reads words that say nothing here, as many as there are.
+fn ignore(arguments: &mut Arguments<'_>, most: usize) -> Result<(), ScriptError> {
+    for _ in 0..most {
+        let Some(word) = arguments.take() else { break };
+        arguments.text(word)?;
+    }
+    Ok(())
+}
+
+/// `bytes|profile [line bytes] [recipients] [host] [domain] [client] [nth]`. Lines have the length that the
+/// laboratory's text has; host and domain stand on the command line.
 fn send(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
     let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    if arguments.take_keyword("profile") {
-        return Ok(MailCommand::Send { size: MessageSize::Profile, sending: arguments.sending()? });
+    let size = if arguments.take_keyword("profile") {
+        MessageSize::Profile
+    } else {
+        let word = arguments.require("a size in bytes, or profile,")?;
+        MessageSize::Bytes { body: bytes(arguments.number(word, 0)?), attachment: 0 }
+    };
+    arguments.number_or(0, 0)?;
+    let recipients = bytes(arguments.number_or(1, 1)?);
+    ignore(arguments, 3)?;
+    let nth = arguments.number_or(1, 1)?;
+    Ok(MailCommand::Send { size, sending: Sending { recipients, nth } })
+}
+
+/// `[user] [password] [count] [host] [-Keep]`; a count of -1 is all, and -Keep is ours.
+fn retrieve(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
+    let mut keep = arguments.take_keyword("-Keep");
+    if !keep {
+        ignore(arguments, 2)?;
     }
-    let word = arguments.require("a size in bytes, or profile,")?;
-    let body = bytes(arguments.number(word, 0)?);
-    let sending = arguments.sending()?;
-    let attachment = bytes(arguments.number_or(0, 0)?);
-    Ok(MailCommand::Send { size: MessageSize::Bytes { body, attachment }, sending })
+    let mut count = None;
+    if let Some(word) = arguments.take() {
+        count = if arguments.fixed(word)?.trim() == "-1" { None } else { Some(arguments.number(word, 1)?) };
+        ignore(arguments, usize::from(!keep))?;
+        keep |= arguments.take_keyword("-Keep");
+    }
+    Ok(MailCommand::Retrieve { count, keep })
 }
 
 impl Command {

@@ -19,8 +19,8 @@ pub use command::{
 };
 pub use error::{Place, Problem, ScriptError, ScriptErrors};
 pub use estimate::{Estimate, ExpectedCommand};
-pub use mail::MailCommand;
 pub use header::{Header, Variable, Variables};
+pub use mail::MailCommand;
 pub use table::{COMMANDS, CommandInfo, Support, find as find_command};
 
 use crate::driver::Ability;

@@ -276,8 +276,9 @@ impl State {
         let last = format!("{}-x", database.changes);
         let new = query.get("since").is_none_or(|since| *since != last);
         let documents = database.documents.iter().filter(|_| new);
-        let results: Vec<Value> =
-            documents.map(|(id, document)| json!({"id": id, "seq": last, "changes": [], "doc": document})).collect();
+        let results: Vec<Value> = documents
+            .map(|(id, document)| json!({"id": id, "seq": last, "changes": [], "doc": document}))
+            .collect();
         (200, json!({"results": results, "last_seq": last}))
     }
 
@@ -420,7 +421,8 @@ impl State {
             copy.insert("DeliveredDate".to_owned(), memo["PostedDate"].clone());
             let mail_file = format!("mail/{recipient}");
             self.deliveries += 1;
-            let fault = wrong.filter(|nth| self.deliveries.is_multiple_of(*nth)).map(|nth| self.deliveries / nth % 3);
+            let fault =
+                wrong.filter(|nth| self.deliveries.is_multiple_of(*nth)).map(|nth| self.deliveries / nth % 3);
             match fault {
                 Some(0) => continue,
                 Some(1) => drop(self.store(&mail_file, &format!("{id}-again"), Value::Object(copy.clone()))),

@@ -75,7 +75,9 @@ impl MailServers {
     pub fn start() -> Option<Self> {
         let programs = ["/usr/lib/postfix/sbin/master", "/usr/lib/dovecot/lmtp", "/usr/lib/dovecot/pop3"];
         if !is_root() || !programs.iter().all(|program| Path::new(program).exists()) {
-            println!("skipped: Postfix and Dovecot are not there, or this is not root (scripts/peers installs them)");
+            println!(
+                "skipped: Postfix and Dovecot are not there, or this is not root (scripts/peers installs them)"
+            );
             return None;
         }
         let folder = folder();
@@ -127,8 +129,12 @@ fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
         ("scache", "unix", "scache"),
         ("postlog", "unix-dgram", "postlogd"),
     ] {
-        // Those that may run once only, and those that others than Postfix may speak to.
-        let most = if matches!(name, "pickup" | "qmgr" | "tlsmgr" | "anvil" | "scache" | "postlog") { "1" } else { "-" };
+        // Those that may run once only, or as often as may be, and those that others than Postfix may speak to.
+        let most = match name {
+            "pickup" | "qmgr" | "tlsmgr" | "anvil" | "scache" | "postlog" => "1",
+            "cleanup" | "bounce" | "defer" | "trace" => "0",
+            _ => "-",
+        };
         let private = if matches!(name, "pickup" | "cleanup" | "qmgr" | "postlog") { "n" } else { "-" };
         writeln!(services, "{name} {kind} {private} - n - {most} {program}").unwrap();
     }
@@ -181,7 +187,9 @@ pub struct CalendarServer {
 impl CalendarServer {
     /// `None`, with a word on why, where it cannot be started.
     pub fn start() -> Option<Self> {
-        let program = ["/usr/bin/radicale", "/usr/local/bin/radicale"].into_iter().find(|path| Path::new(path).exists());
+        let program = ["/usr/bin/radicale", "/usr/local/bin/radicale"]
+            .into_iter()
+            .find(|path| Path::new(path).exists());
         let Some(program) = program else {
             println!("skipped: Radicale is not there (scripts/peers installs it)");
             return None;
@@ -190,7 +198,17 @@ impl CalendarServer {
         let [port] = ports();
         let log = folder.path().join("radicale.log");
         let mut radicale = command(program, None);
-        radicale.args(["--config", "", "--auth-type", "none", "--server-hosts"]).arg(format!("127.0.0.1:{port}"));
+        radicale
+            .args([
+                "--config",
+                "",
+                "--auth-type",
+                "none",
+                "--server-max-connections",
+                "100",
+                "--server-hosts",
+            ])
+            .arg(format!("127.0.0.1:{port}"));
         radicale.arg("--storage-filesystem-folder").arg(folder.path().join("calendars"));
         let process = start(&mut radicale, &log, Signal::TERM);
         wait(port, &log);
@@ -239,8 +257,10 @@ impl Postgres {
 /// The latest of Debian's versions.
 fn postgres_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut programs: Vec<PathBuf> =
-        versions.map(|version| version.path().join("bin")).filter(|bin| bin.join("postgres").exists()).collect();
+    let mut programs: Vec<PathBuf> = versions
+        .map(|version| version.path().join("bin"))
+        .filter(|bin| bin.join("postgres").exists())
+        .collect();
     programs.sort();
     programs.pop()
 }

@@ -202,7 +202,9 @@ impl Client {
                 parts.push(Part::Literal(literal));
             }
             if total > LONGEST_RESPONSE_BYTES {
-                return Err(Failure::wrong(format!("a response of more than {LONGEST_RESPONSE_BYTES} bytes")));
+                return Err(Failure::wrong(format!(
+                    "a response of more than {LONGEST_RESPONSE_BYTES} bytes"
+                )));
             }
             line = self.wire.line().await?;
         }
@@ -237,9 +239,10 @@ fn finished(name: &str, tag: &str, answered: &str, done: &Done) -> Result<(), Fa
     }
     match done.status.as_str() {
         "OK" => Ok(()),
-        status @ ("NO" | "BAD") => {
-            Err(Failure::new(FailureKind::Refused, format!("{name} \u{2192} {status} {}", shown(done.text.as_bytes()))))
-        }
+        status @ ("NO" | "BAD") => Err(Failure::new(
+            FailureKind::Refused,
+            format!("{name} \u{2192} {status} {}", shown(done.text.as_bytes())),
+        )),
         status => Err(Failure::wrong(format!("{name} \u{2192} {status} {}", done.text))),
     }
 }

@@ -57,7 +57,13 @@ impl ImapSession {
         let last = self.page.len().checked_sub(1)?;
         let at = match self.at {
             None => 0,
-            Some(at) if next => if at < last { at + 1 } else { 0 },
+            Some(at) if next => {
+                if at < last {
+                    at + 1
+                } else {
+                    0
+                }
+            }
             Some(at) => at.min(last),
         };
         self.at = Some(at);
@@ -97,9 +103,10 @@ impl ImapSession {
                 client = Client::encrypted(self.endpoint.encrypt(client.into_wire()).await?);
             }
             let (name, password) = (quoted(&self.account.login), quoted(&self.account.password));
-            client.command(&format!("LOGIN {name} {password}")).await.map_err(|failure| {
-                Failure::new(failure.kind, failure.detail.replace(&password, "***"))
-            })?;
+            client
+                .command(&format!("LOGIN {name} {password}"))
+                .await
+                .map_err(|failure| Failure::new(failure.kind, failure.detail.replace(&password, "***")))?;
             if client.capabilities.is_empty() {
                 client.command("CAPABILITY").await?;
             }
@@ -139,7 +146,11 @@ impl ImapSession {
             matches!(response, Untagged::Named(word, values) if word == "CAPABILITY"
                 && values.iter().any(|value| value.is("IMAP4rev1") || value.is("IMAP4rev2")))
         });
-        if said { Ok(()) } else { Err(Failure::wrong("CAPABILITY: there is no IMAP4rev1 or IMAP4rev2 in the answer")) }
+        if said {
+            Ok(())
+        } else {
+            Err(Failure::wrong("CAPABILITY: there is no IMAP4rev1 or IMAP4rev2 in the answer"))
+        }
     }
 
     /// The server's greeting; and what it calls itself, and its version (RFC 2971), if it tells.
@@ -201,7 +212,8 @@ impl ImapSession {
         if self.validity.replace(validity).is_some_and(|before| before != validity) {
             return Err(Failure::wrong(format!("SELECT: UIDVALIDITY is {validity} and was another before")));
         }
-        self.seen = code(&responses, "UIDNEXT").map_or(0, |next| u32::try_from(next.saturating_sub(1)).unwrap_or(0));
+        self.seen =
+            code(&responses, "UIDNEXT").map_or(0, |next| u32::try_from(next.saturating_sub(1)).unwrap_or(0));
         self.page = Vec::new();
         self.at = None;
         Ok(exists)
@@ -229,15 +241,23 @@ impl ImapSession {
         for (wanted, fetched) in (first..).zip(asked_for) {
             let uid = fetched.uid().ok_or_else(|| Failure::wrong("FETCH: a message without a UID"))?;
             let sized = fetched.item("RFC822.SIZE").and_then(Value::number).is_some_and(|size| size > 0);
-            let headed = fetched.items.iter().any(|item| item.text().is_some_and(|name| name.to_ascii_uppercase().starts_with("BODY[HEADER.FIELDS")));
+            let headed = fetched.items.iter().any(|item| {
+                item.text().is_some_and(|name| name.to_ascii_uppercase().starts_with("BODY[HEADER.FIELDS"))
+            });
             let rising = uids.last().is_none_or(|last| *last < uid);
             if fetched.number != wanted || !sized || !headed || !rising {
-                return Err(Failure::wrong(format!("FETCH: message {wanted} was answered with {} of UID {uid}", fetched.number)));
+                return Err(Failure::wrong(format!(
+                    "FETCH: message {wanted} was answered with {} of UID {uid}",
+                    fetched.number
+                )));
             }
             uids.push(uid);
         }
         if uids.len() as u64 != exists + 1 - first {
-            return Err(Failure::wrong(format!("FETCH {first}:{exists} was answered with {} messages", uids.len())));
+            return Err(Failure::wrong(format!(
+                "FETCH {first}:{exists} was answered with {} messages",
+                uids.len()
+            )));
         }
         self.page = uids;
         self.at = None;
@@ -262,23 +282,30 @@ impl ImapSession {
 
     async fn read(&mut self, uid: u32, peek: &str) -> Result<Scan, Failure> {
         let mut scan = Scan::new();
-        let responses = self.ask(&format!("UID FETCH {uid} (UID RFC822.SIZE BODY{peek}[])"), Some(&mut scan)).await?;
+        let responses =
+            self.ask(&format!("UID FETCH {uid} (UID RFC822.SIZE BODY{peek}[])"), Some(&mut scan)).await?;
         let mut with_body = fetches(&responses).filter(|fetched| fetched.item("BODY[]").is_some());
-        let fetched = with_body.next().ok_or_else(|| {
-            Failure::new(FailureKind::Missing, format!("UID FETCH {uid}: no message came"))
-        })?;
+        let fetched = with_body
+            .next()
+            .ok_or_else(|| Failure::new(FailureKind::Missing, format!("UID FETCH {uid}: no message came")))?;
         if with_body.next().is_some() {
             return Err(Failure::wrong(format!("UID FETCH {uid}: the message came twice")));
         }
         if fetched.uid() != Some(uid) {
-            return Err(Failure::wrong(format!("UID FETCH {uid}: the message of UID {:?} came", fetched.uid())));
+            return Err(Failure::wrong(format!(
+                "UID FETCH {uid}: the message of UID {:?} came",
+                fetched.uid()
+            )));
         }
         if let Some(Value::Text(short)) = fetched.item("BODY[]") {
             scan.feed(short);
         }
         let size = fetched.item("RFC822.SIZE").and_then(Value::number);
         if size != Some(scan.bytes()) {
-            return Err(Failure::wrong(format!("UID FETCH {uid}: {} bytes came, and the size is {size:?}", scan.bytes())));
+            return Err(Failure::wrong(format!(
+                "UID FETCH {uid}: {} bytes came, and the size is {size:?}",
+                scan.bytes()
+            )));
         }
         scan.finish();
         self.seen = self.seen.max(uid);
@@ -293,7 +320,8 @@ impl ImapSession {
         let from = self.seen.saturating_add(1);
         let responses = self.ask(&format!("UID FETCH {from}:* (UID FLAGS)"), None).await?;
         // `*` is the last message, also where it is an old one.
-        let mut uids: Vec<u32> = fetches(&responses).filter_map(|fetched| fetched.uid()).filter(|uid| *uid >= from).collect();
+        let mut uids: Vec<u32> =
+            fetches(&responses).filter_map(|fetched| fetched.uid()).filter(|uid| *uid >= from).collect();
         uids.sort_unstable();
         uids.dedup();
         self.seen = uids.last().copied().unwrap_or(self.seen);
@@ -310,7 +338,11 @@ impl ImapSession {
             let flags = fetched.item("FLAGS").and_then(Value::list).unwrap_or_default();
             fetched.uid() == Some(uid) && flags.iter().any(|flag| flag.is("\\Deleted"))
         });
-        if marked { Ok(()) } else { Err(Failure::wrong(format!("UID STORE {uid}: the answer does not say \\Deleted"))) }
+        if marked {
+            Ok(())
+        } else {
+            Err(Failure::wrong(format!("UID STORE {uid}: the answer does not say \\Deleted")))
+        }
     }
 
     /// Removes a message that is marked as deleted.
