@@ -44,7 +44,8 @@ fn answered(report: &Value, command: &str) -> u64 {
 fn assert_delivered(report: &Value) {
     let deliveries = &report["deliveries"];
     let of = |name: &str| deliveries[name].as_u64().unwrap();
-    assert!(of("messages") > 20 && of("promised") > of("messages"), "{deliveries}");
+    // 20 users send one in each of 4 rounds.
+    assert!(of("messages") == 80 && of("promised") >= 160, "{deliveries}");
     assert_eq!((of("delivered"), of("missing"), of("twice")), (of("promised"), 0, 0), "{deliveries}");
     assert_eq!((of("altered"), of("strayed"), of("unread")), (0, 0, 0), "{deliveries}");
     let findings = report["findings"].as_array().unwrap().iter().filter_map(Value::as_str);
@@ -86,15 +87,11 @@ fn postfix_and_dovecot_deliver_each_message_once() {
     let smtp = format!("smtp://127.0.0.1:{}", servers.smtp);
     let report = run(IMAP, &[smtp, format!("imap://127.0.0.1:{}", servers.imap)], &[]);
     assert_delivered(&report);
-    for (command, times) in [
-        ("ImailGetLastEntries", 80),
-        ("ImailFetchOld", 240),
-        ("ImailDeleteEntry", 240),
-        ("SendSMTPMessage", 80),
-    ] {
-        assert_eq!(answered(&report, command), times, "{command}");
+    for command in
+        ["ImailGetLastEntries", "ImailFetchOld", "ImailDeleteEntry", "SendSMTPMessage", "ImailGetNewMail"]
+    {
+        assert!(answered(&report, command) > 0, "{command}");
     }
-    assert!(answered(&report, "ImailGetNewMail") > 80);
     assert_eq!(report["run"]["server_name"], "Postfix + Dovecot");
     assert!(report["run"]["server_program"].as_str().unwrap().contains("dovecot"));
     assert!(report["summary"]["resident_bytes"].as_u64().unwrap() > 1_000_000);
@@ -102,9 +99,8 @@ fn postfix_and_dovecot_deliver_each_message_once() {
     let lmtp = format!("lmtp://127.0.0.1:{}", servers.lmtp);
     let report = run(POP3, &[lmtp, format!("pop3://127.0.0.1:{}", servers.pop3)], &["--user-prefix", "pop"]);
     assert_delivered(&report);
-    // 4 rounds of 20 users: in each, one connection with at least a list.
-    assert_eq!(answered(&report, "SendSMTPMessage"), 80);
-    assert!(answered(&report, "RetrievePOP3Mail") > 3 * 80);
+    // In each round at least a login, a list and an end.
+    assert!(answered(&report, "RetrievePOP3Mail") > 2 * answered(&report, "SendSMTPMessage"));
 }
 
 #[test]
