@@ -184,7 +184,7 @@ fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
         mail_box: arguments.mail_box.clone(),
         time_out: arguments.time_out,
     };
-    Targets::new(TargetOptions {
+    Targets::new(&TargetOptions {
         targets: arguments.target.clone(),
         http,
         domain: arguments

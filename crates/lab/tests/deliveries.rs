@@ -217,7 +217,7 @@ async fn wrong_deliveries_of_memos_are_told() {
             stop: StopConditions { time_outs: 1000, errors_percent: 100.0, average_ms: None },
             objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 100.0 },
         };
-        let driver = Targets::new(TargetOptions {
+        let driver = Targets::new(&TargetOptions {
             targets: vec![server.url()],
             http,
             domain: String::new(),

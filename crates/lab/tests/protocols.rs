@@ -44,7 +44,7 @@ fn session(target: String, time_out: Duration) -> TargetsSession {
         mail_box: String::new(),
         time_out,
     };
-    let targets = Targets::new(TargetOptions {
+    let targets = Targets::new(&TargetOptions {
         targets: vec![target],
         http,
         domain: "lab.invalid".to_owned(),
@@ -389,7 +389,7 @@ fn targets_are_named_by_ability_and_never_twice() {
             recipients: 1,
             delivery_wait: PATIENT,
         };
-        Targets::new(options).map(|targets| targets.hosts_and_ports())
+        Targets::new(&options).map(|targets| targets.hosts_and_ports())
     };
     let ports = new(&[
         "smtp://a",

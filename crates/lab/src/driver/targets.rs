@@ -71,7 +71,7 @@ impl Targets {
     ///
     /// # Errors
     /// What is wrong with an address, or that two are of the same ability.
-    pub fn new(options: TargetOptions) -> Result<Self, String> {
+    pub fn new(options: &TargetOptions) -> Result<Self, String> {
         let mut tls: Option<Arc<Tls>> = None;
         let mut encryption = || match &tls {
             Some(tls) => Ok(Arc::clone(tls)),
@@ -139,7 +139,7 @@ impl Targets {
                 _ => targets.calendars = Some(CalendarTarget::parse(target)?),
             }
         }
-        targets.ledger = targets.whose_deliveries(&options)?.map(|ability| {
+        targets.ledger = targets.whose_deliveries(options)?.map(|ability| {
             let (users, recipients) = (options.users, options.recipients);
             (ability, Arc::new(Ledger::new(rand::random(), users, recipients, options.delivery_wait)))
         });

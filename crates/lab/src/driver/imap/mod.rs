@@ -57,13 +57,8 @@ impl ImapSession {
         let last = self.page.len().checked_sub(1)?;
         let at = match self.at {
             None => 0,
-            Some(at) if next => {
-                if at < last {
-                    at + 1
-                } else {
-                    0
-                }
-            }
+            Some(at) if next && at < last => at + 1,
+            Some(_) if next => 0,
             Some(at) => at.min(last),
         };
         self.at = Some(at);
