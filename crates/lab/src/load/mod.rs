@@ -1,11 +1,14 @@
 //! `lab load`: a workload run against a server.
 
 mod context;
+mod crew;
+mod critical;
 mod deliveries;
 mod desk;
-mod files;
+mod hands;
 mod plan;
 mod prepare;
+mod resources;
 mod run;
 mod syncs;
 mod user;
@@ -16,9 +19,19 @@ use crate::driver::{Deliveries, Driver, ServerDescription};
 use crate::error::LabError;
 use crate::monitor::program_name;
 use crate::progress::Progress;
+use crate::remote::Team;
 
+use hands::Hands;
+
+pub(crate) use context::Stop;
+pub use crew::DriverUse;
+pub(crate) use crew::{Crew, CrewSecond, Outcome, Share};
+pub(crate) use critical::{Asked, CriticalRegion};
+pub use hands::DriverData;
 pub use plan::{Objectives, Plan, StopConditions};
 pub use prepare::Preparation;
+pub(crate) use resources::provide;
+pub use resources::{Supplies, judge as judge_supplies};
 pub use run::{Cut, Phase, RunData, Tick};
 
 /// A run, done: what was measured, and what it was measured of.
@@ -34,15 +47,40 @@ pub struct Measured {
     pub deliveries: Option<Deliveries>,
 }
 
-/// Prepares and runs what was planned.
+/// Prepares and runs what was planned, in this process.
 ///
 /// # Errors
-/// The script has commands that cannot be run, the users need more open files than there may be, the server
-/// does not answer, or it cannot be prepared.
+/// The script has commands that cannot be run, this machine has not what the users need, the server does not
+/// answer, or it cannot be prepared.
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
     refuse_without_target(&driver, plan)?;
-    files::allow_connections(plan.users * plan.abilities().len().max(1))?;
+    provide(plan.users * plan.abilities().len().max(1), plan.users)?;
+    load_by(driver, plan, None, progress).await
+}
+
+/// Prepares what was planned, and lets other processes run it. Deliveries are not checked: each process knows its
+/// own.
+///
+/// # Errors
+/// As [`load`], and what a driver says that cannot take part.
+pub(crate) async fn load_there<D: Driver>(
+    driver: D,
+    plan: &Plan,
+    team: Team,
+    progress: &Progress,
+) -> Result<Measured, LabError> {
+    refuse_what_cannot_run(plan)?;
+    refuse_without_target(&driver, plan)?;
+    load_by(driver, plan, Some(team), progress).await
+}
+
+async fn load_by<D: Driver>(
+    driver: D,
+    plan: &Plan,
+    team: Option<Team>,
+    progress: &Progress,
+) -> Result<Measured, LabError> {
     let driver = Arc::new(driver);
     let server = driver
         .describe()
@@ -54,19 +92,24 @@ pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Res
     } else {
         Preparation::default()
     };
+    let ledger = driver.ledger().filter(|_| team.is_none());
     let marks =
-        match driver.ledger() {
+        match &ledger {
             None => None,
             Some(_) => Some(deliveries::mark(&driver, &people).await.map_err(|failure| {
                 LabError::Prepare { what: "the check of deliveries".to_owned(), failure }
             })?),
         };
+    let hands = match team {
+        None => Hands::here(plan, &people),
+        Some(team) => Hands::There(team.assigned().await?),
+    };
     let began = jiff::Timestamp::now();
     let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
-    let run = run::run(&driver, plan, &people, &pids, progress).await;
-    let deliveries = match (driver.ledger(), &marks) {
+    let run = run::run(&driver, plan, &people, &pids, hands, progress).await;
+    let deliveries = match (&ledger, &marks) {
         (Some((_, ledger)), Some(marks)) => {
-            Some(deliveries::check(&driver, &ledger, &people, marks, progress).await)
+            Some(deliveries::check(&driver, ledger, &people, marks, progress).await)
         }
         _ => None,
     };
