@@ -30,6 +30,7 @@ mod shutdown;
 mod storage;
 pub mod tls;
 mod upkeep;
+mod volumes;
 
 pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;

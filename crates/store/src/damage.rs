@@ -47,10 +47,10 @@ const NOT_OF_THE_FILE: [&str; 5] = [
 
 /// Whether an error of opening the tree tells of damaged or missing files, and not of the disk as such.
 fn is_damage(error: &Error) -> bool {
-    is_of_a_file(error.kind(), &error.to_string())
+    is_of_a_file(&error.kind(), error.as_ref())
 }
 
-fn is_of_a_file(kind: ErrorKind, message: &str) -> bool {
+fn is_of_a_file(kind: &ErrorKind, message: &str) -> bool {
     let names_file = [".sst", ".blob"].iter().any(|ending| message.contains(ending));
     match kind {
         ErrorKind::Corruption => true,
@@ -153,14 +153,14 @@ mod tests {
     #[test]
     fn files_that_may_not_be_opened_are_not_damaged() {
         let file = "While open a file for random read: /data/store/tree/000123.sst:";
-        let of_io = |why: &str| is_of_a_file(ErrorKind::IOError, &format!("IO error: {file} {why}"));
+        let of_io = |why: &str| is_of_a_file(&ErrorKind::IOError, &format!("IO error: {file} {why}"));
         for why in ["Permission denied", "Too many open files", "No space left on device"] {
             assert!(!of_io(why), "{why}");
         }
         for why in ["Input/output error", "No such file or directory"] {
             assert!(of_io(why), "{why}");
         }
-        assert!(!is_of_a_file(ErrorKind::IOError, "IO error: /data/store/tree/LOCK: Input/output error"));
-        assert!(is_of_a_file(ErrorKind::Corruption, "Corruption: block checksum mismatch"));
+        assert!(!is_of_a_file(&ErrorKind::IOError, "IO error: /data/store/tree/LOCK: Input/output error"));
+        assert!(is_of_a_file(&ErrorKind::Corruption, "Corruption: block checksum mismatch"));
     }
 }

@@ -309,6 +309,9 @@ pub struct FixupArguments {
     /// First write the store's files anew from what can be read of them; those before are kept beside them
     #[arg(long, conflicts_with = "dry_run")]
     pub engine: bool,
+    /// With --engine: the files of a volume, in place of the first store's
+    #[arg(long, value_name = "NAME", requires = "engine")]
+    pub volume: Option<String>,
     /// Only list what was set aside
     #[arg(long, conflicts_with_all = ["views", "quick", "dry_run", "engine"])]
     pub list_set_aside: bool,
@@ -351,6 +354,9 @@ or a backup should be, before this is done.")]
         /// Do it
         #[arg(long)]
         yes: bool,
+        /// The log of a volume, in place of the first store's
+        #[arg(long, value_name = "NAME")]
+        volume: Option<String>,
     },
 }
 

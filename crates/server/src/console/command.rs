@@ -100,6 +100,18 @@ pub const COMMANDS: &[CommandLine] = &[
         build: compact::parse,
     },
     CommandLine {
+        words: &["show", "volumes"],
+        arguments: "",
+        help: "The stores that databases lie on: folder, databases, memory, disk, log",
+        build: |rest| rest.is_empty().then_some(Command::ShowVolumes),
+    },
+    CommandLine {
+        words: &["load", "move"],
+        arguments: "DATABASE VOLUME",
+        help: "Moves a database to another volume while it is used; show volumes names them",
+        build: move_database,
+    },
+    CommandLine {
         words: &["load", "fixup"],
         arguments: "[DATABASE or *] [-V] [-Q] [-N] [-L]",
         help: "Checks and repairs databases; -V indexes too, -Q not the bytes of attachments, -N changes nothing, -L tells all",
@@ -160,6 +172,8 @@ pub enum Command {
     UpdateViews(UpdateViews),
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
+    ShowVolumes,
+    Move { database: String, volume: String },
     Fixup(FixupOrder),
     ShowFixup,
     ShowAside(Option<String>),
@@ -272,6 +286,13 @@ fn property(rest: &str) -> Option<Command> {
     let (name, value) = assigned.split_once('=')?;
     let (database, name, value) = (database.to_owned(), name.trim().to_owned(), value.trim().to_owned());
     (!name.is_empty()).then_some(Command::SetDatabase(SetProperty { database, name, value }))
+}
+
+fn move_database(rest: &str) -> Option<Command> {
+    let (database, volume) = rest.split_once(char::is_whitespace)?;
+    let volume = volume.trim();
+    let is_one_word = !volume.is_empty() && !volume.contains(char::is_whitespace);
+    is_one_word.then(|| Command::Move { database: database.to_owned(), volume: volume.to_owned() })
 }
 
 /// What follows `-T` is a view's name, which may have blanks in it.

@@ -19,6 +19,7 @@ mod settings;
 mod statistics;
 mod table;
 mod tasks;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -61,6 +62,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn fixup(&self, order: &FixupOrder) -> Result<(), String>;
+    /// Begins to move a database to another volume, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn move_database(&self, database: &str, volume: &str) -> Result<(), String>;
     /// What the last fixups found.
     fn fixup_reports(&self) -> Reply;
     /// What fixups have set aside, of one database or of all.
@@ -213,6 +219,17 @@ impl Console {
                     ),
                     data: json!({"databases": databases}),
                 })
+            }
+            Command::ShowVolumes => {
+                let databases = parts.databases().ok_or_else(databases::not_open)?;
+                volumes::show_volumes(&databases, &parts.statistics())
+            }
+            Command::Move { database, volume } => {
+                parts.move_database(&database, &volume).map_err(ConsoleError::NotFound)?;
+                let text = format!(
+                    "Moving {database} to {volume}; show tasks says how far it is, tell NUMBER quit ends it.\n"
+                );
+                Ok(Reply { text, data: json!({"database": database, "volume": volume}) })
             }
             Command::Fixup(order) => {
                 parts.fixup(&order).map_err(ConsoleError::NotFound)?;
