@@ -67,9 +67,10 @@ pub struct LoadArguments {
     /// Number of simulated users
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub users: u32,
-    /// Where the server is
+    /// Where the server is; once for each ability: http:// or postgres://, smtp:// or lmtp://, imap://, pop3://,
+    /// caldav:// (an s or +starttls behind the name of a protocol of mail encrypts it)
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:5984")]
-    pub target: String,
+    pub target: Vec<String>,
     /// How long the users work once all have begun, such as 90s, 15m or 6h
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub duration: Duration,
@@ -121,6 +122,25 @@ pub struct LoadArguments {
     /// As whom the users log in: admin is for servers without a directory
     #[arg(long, value_enum, default_value_t = Login::Users)]
     pub login: Login,
+    /// What stands behind the @ of the users' addresses; without it the script's RecipientDomain, or else lab.invalid
+    #[arg(long, value_name = "NAME")]
+    pub mail_domain: Option<String>,
+    /// As what the users log in to mail and calendars; {user} and {domain} are put in
+    #[arg(long, value_name = "NAME", default_value = "{user}")]
+    pub login_name: String,
+    /// Believe the certificates of this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Read all mailboxes after the run and see that each message has arrived once, byte for byte
+    /// (the default where a target sends mail and one reads it)
+    #[arg(long, overrides_with = "no_check_deliveries")]
+    pub check_deliveries: bool,
+    /// Do not
+    #[arg(long)]
+    pub no_check_deliveries: bool,
+    /// How long messages may be on their way after the run before they count as missing
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    pub delivery_wait: Duration,
     /// In what the inbox is written where it has to be made
     #[arg(long, value_enum, default_value_t = ViewLanguage::Formula)]
     pub view_language: ViewLanguage,

@@ -49,6 +49,8 @@ pub enum LabError {
     Script { origin: String, errors: ScriptErrors },
     #[error("{origin} cannot be run yet: {commands}")]
     CannotRun { origin: String, commands: String },
+    #[error("{origin} needs a server for {what}: add --target {target}")]
+    NoTarget { origin: String, what: String, target: String },
     #[error("{0}")]
     Usage(String),
     #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
@@ -70,9 +72,11 @@ impl LabError {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::NoSuchWorkload { .. } | Self::Script { .. } | Self::CannotRun { .. } | Self::Usage(_) => {
-                Outcome::Usage
-            }
+            Self::NoSuchWorkload { .. }
+            | Self::Script { .. }
+            | Self::CannotRun { .. }
+            | Self::NoTarget { .. }
+            | Self::Usage(_) => Outcome::Usage,
             _ => Outcome::Failed,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, SERVER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue, SERVER};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -57,6 +57,7 @@ impl Address {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) server: Option<String>,
+    pub(super) etag: Option<String>,
     pub(super) body: Bytes,
     /// The request, for error texts.
     pub(super) request: String,
@@ -127,25 +128,38 @@ impl Connection {
         self.open = None;
     }
 
-    /// Sends a request and reads its answer. `path` begins with a slash and is encoded already.
+    /// Sends a request, whose body is JSON, and reads its answer. `path` begins with a slash and is encoded already.
     pub(super) async fn exchange(
         &mut self,
         method: Method,
         path: &str,
         body: Option<Bytes>,
     ) -> Result<Answer, Failure> {
+        let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let headers = if body.is_some() { json.as_slice() } else { &[] };
+        self.exchange_with(method, path, headers, body).await
+    }
+
+    /// The same with headers of the caller's.
+    pub(super) async fn exchange_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Option<Bytes>,
+    ) -> Result<Answer, Failure> {
         let request = format!("{method} {path}");
         let time_out = self.time_out;
-        let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, body)).await;
+        let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, headers, body)).await;
         let failure = match answer {
             Ok(Ok((response, body))) => {
+                let header = |name: HeaderName| {
+                    response.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+                };
                 return Ok(Answer {
                     status: response.status,
-                    server: response
-                        .headers
-                        .get(SERVER)
-                        .and_then(|value| value.to_str().ok())
-                        .map(str::to_owned),
+                    server: header(SERVER),
+                    etag: header(ETAG),
                     body,
                     request,
                 });
@@ -164,9 +178,10 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<(http::response::Parts, Bytes), (FailureKind, String)> {
-        let response = self.send(method, path, body).await?;
+        let response = self.send(method, path, headers, body).await?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await;
         let body = body.map_err(|why| (FailureKind::Connection, why.to_string()))?;
@@ -180,10 +195,11 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<Response<Incoming>, (FailureKind, String)> {
         let broken = |why: String| (FailureKind::Connection, why);
-        let mut request = self.request(method, path, body).map_err(broken)?;
+        let mut request = self.request(method, path, headers, body).map_err(broken)?;
         if let Some((sender, task)) = &mut self.open {
             if sender.ready().await.is_ok() {
                 match sender.try_send_request(request).await {
@@ -209,6 +225,7 @@ impl Connection {
         &self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<Request<Full<Bytes>>, String> {
         let mut request = Request::builder()
@@ -218,8 +235,8 @@ impl Connection {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            request = request.header(name, value.clone());
         }
         request.body(Full::new(body.unwrap_or_default())).map_err(|error| error.to_string())
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Deliveries;
 use crate::load::Phase;
 use crate::measure::TimesSummary;
 use crate::monitor::Machine;
@@ -26,6 +27,9 @@ pub struct Report {
     pub summary: Summary,
     pub operations: Vec<OperationRow>,
     pub failures: Vec<FailureRow>,
+    /// Whether messages arrived, if that was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Deliveries>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
     /// The processes that simulated the users.
