@@ -6,6 +6,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use crate::driver::{Login, ViewLanguage};
+use crate::experiment::{ExperimentArguments, ExperimentsArguments};
+use crate::probe::{ProbeArguments, ProbeBesideArguments};
+use crate::report::compare::CompareArguments;
 
 /// `lab ...`: the performance laboratory.
 #[derive(Debug, Args)]
@@ -27,6 +30,14 @@ pub enum LabCommand {
     Show(ScriptArguments),
     /// List the workloads
     List,
+    /// Run an experiment: cells of settings, users and sizes, each on fresh data
+    Experiment(Box<ExperimentArguments>),
+    /// List the experiments, or make a page of their reports
+    Experiments(ExperimentsArguments),
+    /// Be one end user of a server, and say how it answers
+    Probe(Box<ProbeArguments>),
+    /// Compare the reports of two or more runs, or of experiments
+    Compare(CompareArguments),
 }
 
 /// A workload, and values for its variables.
@@ -117,6 +128,10 @@ pub struct LoadArguments {
     #[arg(long)]
     pub skip_prepare: bool,
 
+    /// A probe beside the users.
+    #[command(flatten)]
+    pub probe: ProbeBesideArguments,
+
     /// The server's process; found by its port when it runs on this machine
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
@@ -144,7 +159,7 @@ pub struct LoadArguments {
     pub max_errors: f64,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no time; write 90s, 15m or 6h");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
@@ -170,7 +185,7 @@ fn prefix(text: &str) -> Result<String, String> {
     if right { Ok(text.to_owned()) } else { Err("small letters, digits and _, up to 32".to_owned()) }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
     if name.is_empty() {
         Err("the name is missing".to_owned())

@@ -57,6 +57,8 @@ pub enum LabError {
     Prepare { what: String, failure: Failure },
     #[error("cannot draw a chart: {0}")]
     Chart(String),
+    #[error(transparent)]
+    Experiment(#[from] crate::experiment::ExperimentError),
     #[error("cannot write the report: {0}")]
     Report(#[from] serde_json::Error),
 }
@@ -69,6 +71,7 @@ impl LabError {
             Self::NoSuchWorkload { .. } | Self::Script { .. } | Self::CannotRun { .. } | Self::Usage(_) => {
                 Outcome::Usage
             }
+            Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             _ => Outcome::Failed,
         }
     }

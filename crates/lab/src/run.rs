@@ -9,6 +9,7 @@ use crate::driver::{HttpDriver, HttpOptions};
 use crate::error::{LabError, Outcome};
 use crate::load::{Objectives, Plan, StopConditions, load};
 use crate::monitor::process_listening;
+use crate::probe::{Account, ProbeBeside};
 use crate::progress::Progress;
 use crate::report::{Report, table};
 use crate::schedule::Model;
@@ -28,6 +29,10 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
             list();
             Ok(Outcome::Done)
         }
+        LabCommand::Experiment(arguments) => crate::experiment::experiment(*arguments).await,
+        LabCommand::Experiments(arguments) => crate::experiment::experiments(&arguments),
+        LabCommand::Probe(arguments) => crate::probe::run(*arguments).await,
+        LabCommand::Compare(arguments) => crate::report::compare::run(&arguments),
     }
 }
 
@@ -40,7 +45,7 @@ fn given(set: &[(String, String)]) -> Variables {
 }
 
 /// Lines for standard output. A reader who has gone away needs none.
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut output = std::io::stdout().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
@@ -116,8 +121,12 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
     }
     let plan = Plan { server_pid, ..plan };
+    let probe = ProbeBeside::start(&arguments.probe, &account(&arguments, &plan))?;
     let measured = load(driver, &plan, &progress).await?;
-    let report = Report::of(&plan, &measured, &command_line());
+    let mut report = Report::of(&plan, &measured, &command_line());
+    if let Some(probe) = probe {
+        report.add_probe(probe.end(measured.began, report.hold_s()).await);
+    }
     if arguments.json {
         print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&table::text(&report));
@@ -130,6 +139,26 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
     Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
+}
+
+/// The laboratory as a program: this one, and the words that lead to its commands.
+pub(crate) fn laboratory() -> Result<(PathBuf, Vec<&'static str>), LabError> {
+    let program = std::env::current_exe()
+        .map_err(|error| LabError::Usage(format!("this program cannot be found: {error}")))?;
+    let own = program.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with("scrinium-lab"));
+    Ok((program, if own { Vec::new() } else { vec!["lab"] }))
+}
+
+/// As whom a probe works beside the users.
+fn account<'a>(arguments: &'a LoadArguments, plan: &Plan) -> Account<'a> {
+    let first = plan.people().into_iter().next();
+    Account {
+        target: &arguments.target,
+        user: arguments.admin.as_deref().unwrap_or_default(),
+        password: &arguments.password,
+        mail_box: &arguments.mail_box,
+        first_mail_database: first.map(|person| person.mail_database).unwrap_or_default(),
+    }
 }
 
 fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
@@ -190,7 +219,7 @@ fn default_folder(workload: &str) -> PathBuf {
 }
 
 /// The command line without what follows a password's option.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut secret = false;
     let words: Vec<String> = std::env::args()
         .map(|word| {

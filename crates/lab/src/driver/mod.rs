@@ -5,6 +5,7 @@
 //! by itself; every reply is checked before it is returned, and a wrong one is a [`Failure`].
 
 mod check;
+mod client;
 mod connection;
 mod documents;
 mod failure;
@@ -15,6 +16,7 @@ use std::future::Future;
 
 use crate::content::Message;
 
+pub(crate) use client::{Client, path_part};
 pub use failure::{Failure, FailureKind};
 pub use http::{HttpDriver, HttpOptions, Login, ViewLanguage};
 

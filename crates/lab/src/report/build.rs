@@ -41,6 +41,7 @@ impl Report {
             findings: Vec::new(),
             seconds: seconds(&measured.run, machine.cpus),
             machine,
+            probe: None,
         };
         report.findings = findings::of(&report);
         report

@@ -8,7 +8,7 @@ use super::model::{OperationRow, Report, SecondRow, Summary};
 use crate::error::LabError;
 use crate::load::Phase;
 
-const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 
 /// The page.
 ///
@@ -24,6 +24,7 @@ pub fn page(report: &Report) -> Result<String, LabError> {
     page.push_str(&findings(report));
     page.push_str(&summary_table(report));
     page.push_str(&charts(report)?);
+    page.push_str(&super::probe::section(report)?);
     page.push_str(&operations(report));
     page.push_str(&failures(report));
     page.push_str(&set_up(report));
@@ -77,7 +78,7 @@ fn header(report: &Report) -> String {
     )
 }
 
-fn figure(value: &str, name: &str) -> String {
+pub(crate) fn figure(value: &str, name: &str) -> String {
     let value = match value.rsplit_once(' ') {
         Some((number, unit)) => format!("{number}<small>{unit}</small>"),
         None => value.to_owned(),
@@ -114,7 +115,7 @@ fn findings(report: &Report) -> String {
 }
 
 /// A table of strings that are escaped already.
-fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = "<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
     for head in heads {
         text.push_str(&format!("<th>{head}</th>"));
@@ -135,11 +136,11 @@ fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
+pub(crate) fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
     value.map_or_else(|| "\u{2013}".to_owned(), show)
 }
 
-fn ms(value: f64) -> String {
+pub(crate) fn ms(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { thousands(value) }
 }
 
@@ -276,7 +277,7 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
     panels
 }
 
-fn milliseconds_axis(value: f64) -> String {
+pub(crate) fn milliseconds_axis(value: f64) -> String {
     if value >= 1000.0 {
         format!("{} s", thousands(value / 1000.0))
     } else if value >= 1.0 {
@@ -476,6 +477,6 @@ fn capital(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

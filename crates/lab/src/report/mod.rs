@@ -2,10 +2,13 @@
 
 mod build;
 mod chart;
+pub mod compare;
 pub mod csv;
+pub(crate) mod curve;
 mod findings;
 pub mod html;
 mod model;
+pub(crate) mod probe;
 pub mod table;
 pub mod validity;
 
@@ -13,6 +16,8 @@ use std::path::Path;
 
 use crate::error::LabError;
 
+pub(crate) use chart::series_variable;
+pub(crate) use findings::{bytes, milliseconds, thousands, time};
 pub use model::{
     ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
     Summary, Validity, WorkloadPart,

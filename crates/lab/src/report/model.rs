@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::load::Phase;
 use crate::measure::TimesSummary;
 use crate::monitor::Machine;
+use crate::probe::ProbePart;
 
 /// The form of `report.json`. A reader that finds another number behind the slash must not guess.
 pub const FORMAT: &str = "scrinium-lab-report/1";
@@ -28,6 +29,9 @@ pub struct Report {
     pub failures: Vec<FailureRow>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
+    /// One more user, beside those of the load; where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbePart>,
 }
 
 /// Whether the run says something about the server.
