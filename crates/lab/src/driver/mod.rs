@@ -11,6 +11,7 @@ mod documents;
 mod failure;
 mod http;
 mod statistics;
+mod tls;
 
 use std::future::Future;
 

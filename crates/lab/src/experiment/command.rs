@@ -139,7 +139,10 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     });
     // Servers run in folders of their own, so their data is named from the root.
     let folder = absolute(&folder)?;
-    let data = absolute(arguments.data.as_ref().unwrap_or(&folder.join("data")))?;
+    let data = match &arguments.data {
+        Some(data) => absolute(data)?,
+        None => folder.join("data"),
+    };
     let command = crate::run::command_line();
     let order = Order {
         experiment: &experiment,

@@ -68,7 +68,7 @@ pub(super) fn of_figure(figure: &FigurePart) -> Vec<String> {
             .collect();
         let line = Line { figure, column, points };
         match &numbers {
-            Some(_) => sentences.extend(line.from_first_to_last()),
+            Some(_) => sentences.extend(line.ends_of_range()),
             None => sentences.extend(line.against_the_first()),
         }
     }
@@ -95,7 +95,7 @@ impl Line<'_> {
         self.figure.rows.get(row).map_or("", String::as_str)
     }
 
-    fn from_first_to_last(&self) -> Option<String> {
+    fn ends_of_range(&self) -> Option<String> {
         let ((first, low), (last, high)) = (self.points.first()?, self.points.last()?);
         if first == last {
             return None;
@@ -123,7 +123,7 @@ impl Line<'_> {
             number(value).map(|_| (row.first().cloned().unwrap_or_default(), value.clone()))
         });
         let first = cells.next()?;
-        let last = cells.last()?;
+        let last = cells.next_back()?;
         Some((first.0, last.0, first.1, last.1))
     }
 

@@ -18,6 +18,7 @@ const CARRIED: &[(&str, &str)] = &[
     ("memory-per-user", include_str!("../../../../experiments/memory-per-user.toml")),
     ("pool-concurrency", include_str!("../../../../experiments/pool-concurrency.toml")),
     ("pool-tasks", include_str!("../../../../experiments/pool-tasks.toml")),
+    ("port-encryption", include_str!("../../../../experiments/port-encryption.toml")),
     ("rebuild-ram-disk", include_str!("../../../../experiments/rebuild-ram-disk.toml")),
     ("restart", include_str!("../../../../experiments/restart.toml")),
     ("transaction-logging", include_str!("../../../../experiments/transaction-logging.toml")),

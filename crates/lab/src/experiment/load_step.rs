@@ -2,7 +2,7 @@
 //! report says as values of the cell.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use serde_json::Value;
@@ -19,10 +19,19 @@ use crate::run::laboratory;
 pub(super) struct Place<'a> {
     pub(super) step: &'a str,
     pub(super) values: &'a Values,
-    pub(super) urls: &'a [String],
+    pub(super) urls: &'a [Address],
     pub(super) command: &'a ServerCommand,
     /// Reports and what the driver said go below this.
     pub(super) folder: &'a Path,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    pub(super) plain: String,
+    pub(super) encrypted: String,
+    /// What has to be believed for the encrypted one.
+    pub(super) certificate: PathBuf,
 }
 
 /// A point of a search for the largest number of users.
@@ -100,9 +109,9 @@ impl Place<'_> {
                 reached: good,
             });
             if good {
-                reached = Some((users, loaded))
+                reached = Some((users, loaded));
             } else {
-                missed = Some(users)
+                missed = Some(users);
             }
             let low = reached.as_ref().map_or(0, |(users, _)| *users);
             users = match missed {
@@ -169,6 +178,7 @@ impl Place<'_> {
             .args(first)
             .args(arguments)
             .env("SCRINIUM_LAB_PASSWORD", &self.command.password)
+            .env("SSL_CERT_FILE", &self.server_of(load)?.certificate)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(said)
@@ -177,11 +187,21 @@ impl Place<'_> {
             .map_err(|error| self.wrong(error.to_string()))
     }
 
-    fn arguments(&self, load: &Load, users: u32, folder: &Path) -> Result<Vec<String>, ExperimentError> {
+    /// The server that a load is for.
+    fn server_of(&self, load: &Load) -> Result<&Address, ExperimentError> {
         let server: usize = load.server.as_ref().map_or(Ok(1), |server| self.number(server))?;
-        let url = self.urls.get(server.saturating_sub(1)).ok_or_else(|| {
+        self.urls.get(server.saturating_sub(1)).ok_or_else(|| {
             self.wrong(format!("there is no server {server}: a step of its own starts servers"))
-        })?;
+        })
+    }
+
+    fn arguments(&self, load: &Load, users: u32, folder: &Path) -> Result<Vec<String>, ExperimentError> {
+        let address = self.server_of(load)?;
+        let encrypted = load
+            .encrypted
+            .as_ref()
+            .is_some_and(|encrypted| self.text(&encrypted.0).is_ok_and(|text| text == "true"));
+        let url = if encrypted { &address.encrypted } else { &address.plain };
         let mut words: Vec<String> =
             ["load", "--json", "--target", url, "--admin", &self.command.admin].map(str::to_owned).to_vec();
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -256,7 +276,7 @@ impl Place<'_> {
             "probe",
             "--json",
             "--target",
-            url,
+            &url.plain,
             "--user",
             &self.command.admin,
             "--for",
@@ -313,6 +333,13 @@ fn loaded(report: &Value) -> Loaded {
                 other => add_number(name, other, &mut loaded.measured),
             }
         }
+    }
+    // So that loads can be compared which got through different numbers of transactions.
+    let value = |name: &str| loaded.measured.get(name).copied();
+    if let (Some(cpu), Some(rate)) =
+        (value("cpu_percent"), value("transactions_per_minute").filter(|rate| *rate > 0.0))
+    {
+        loaded.measured.insert("cpu_percent_per_1000".to_owned(), cpu * 1000.0 / rate);
     }
     for (operation, (sum_ms, count)) in transactions(report) {
         let mean_ms = if count > 0.0 { sum_ms / count } else { 0.0 };

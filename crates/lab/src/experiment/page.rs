@@ -8,7 +8,7 @@ use super::text;
 use crate::error::LabError;
 use crate::report::curve::{CurvePoint, Curves};
 use crate::report::html::{STYLE, escape, table};
-use crate::report::{series_variable, thousands, time};
+use crate::report::{bytes_scale, series_variable, thousands, time};
 
 /// What this page has beside the style of all reports.
 const MORE_STYLE: &str = include_str!("page.css");
@@ -166,8 +166,19 @@ fn chart(figure: &FigurePart) -> Result<String, LabError> {
                     })
                     .collect()
             };
-            let lines: Vec<Vec<CurvePoint>> = (0..columns).map(line).collect();
-            lines_figure(&figure.title, &figure.series, lines, &|value| shown(value, figure.unit))
+            let mut lines: Vec<Vec<CurvePoint>> = (0..columns).map(line).collect();
+            if figure.unit != Unit::Bytes {
+                return lines_figure(&figure.title, &figure.series, lines, &|value| {
+                    shown(value, figure.unit)
+                });
+            }
+            let (divisor, unit) =
+                bytes_scale(lines.iter().flatten().map(|point| point.high).fold(0.0, f64::max));
+            for point in lines.iter_mut().flatten() {
+                (point.low, point.mean, point.high) =
+                    (point.low / divisor, point.mean / divisor, point.high / divisor);
+            }
+            lines_figure(&figure.title, &figure.series, lines, &|value| format!("{}{unit}", thousands(value)))
         }
         _ => Ok(bars(figure, columns)),
     }

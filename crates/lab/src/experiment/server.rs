@@ -39,6 +39,10 @@ pub(super) struct ServerCommand {
 pub(super) struct Server {
     child: Child,
     pub(super) url: String,
+    /// The encrypted port, if the settings open it.
+    pub(super) tls_url: String,
+    /// The certificate that the server makes for itself.
+    pub(super) certificate: PathBuf,
     pub(super) log: PathBuf,
     pub(super) started_in: Duration,
 }
@@ -73,7 +77,9 @@ impl Server {
             .spawn(&mut command)
             .map_err(|error| ExperimentError::NotStarted { command: shown, cause: error.to_string() })?;
         let url = format!("http://127.0.0.1:{port}");
-        let mut server = Self { child, url, log, started_in: Duration::ZERO };
+        let tls_url = format!("https://127.0.0.1:{tls_port}");
+        let certificate = data.join("tls/certificate.pem");
+        let mut server = Self { child, url, tls_url, certificate, log, started_in: Duration::ZERO };
         server.wait_until_it_answers(start.command, began).await?;
         Ok(server)
     }

@@ -13,7 +13,7 @@ use super::definition::{self, Fill, RequestStep, Scalar, Step};
 use super::error::ExperimentError;
 use super::fill::{Filling, fill};
 use super::ground::{Ground, Limits};
-use super::load_step::{Loaded, Place, SearchPoint};
+use super::load_step::{Address, Loaded, Place, SearchPoint};
 use super::server::{self, Server, ServerCommand};
 use super::usage::{Measured, StepUsage, disk_bytes};
 use crate::driver::{Client, Failure, path_part};
@@ -196,11 +196,16 @@ impl<'a> Stage<'a> {
         loaded.measured
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.servers.iter().map(|server| server.url.clone()).collect()
+    fn urls(&self) -> Vec<Address> {
+        let address = |server: &Server| Address {
+            plain: server.url.clone(),
+            encrypted: server.tls_url.clone(),
+            certificate: server.certificate.clone(),
+        };
+        self.servers.iter().map(address).collect()
     }
 
-    fn place<'p>(&'p self, step: &'p str, urls: &'p [String]) -> Place<'p> {
+    fn place<'p>(&'p self, step: &'p str, urls: &'p [Address]) -> Place<'p> {
         Place { step, values: &self.values, urls, command: self.command, folder: &self.reports }
     }
 

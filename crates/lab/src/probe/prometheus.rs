@@ -36,6 +36,9 @@ pub fn text(record: &Record, objectives: &ProbeObjectives) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     };
+    line(format_args!("# HELP scrinium_probe_up Whether the last round of every subject was answered."));
+    line(format_args!("# TYPE scrinium_probe_up gauge"));
+    line(format_args!("scrinium_probe_up {}", u8::from(record.is_up())));
     line(format_args!("# HELP scrinium_probe_response_seconds Response of whole rounds of the probe."));
     line(format_args!("# TYPE scrinium_probe_response_seconds summary"));
     for (subject, seen) in &summaries {

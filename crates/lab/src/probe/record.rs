@@ -76,6 +76,8 @@ struct Seen {
     response: Times,
     operations: BTreeMap<String, Times>,
     last: Option<f64>,
+    /// Of the last round.
+    answered: bool,
     last_failure: Option<String>,
 }
 
@@ -91,6 +93,7 @@ impl Record {
         let time = |ms: f64| Duration::try_from_secs_f64(ms / 1000.0).unwrap_or_default();
         let seen = self.seen.entry(point.subject).or_default();
         seen.rounds += 1;
+        seen.answered = point.failure.is_none();
         if let Some(failure) = &point.failure {
             seen.failed += 1;
             seen.last_failure = Some(failure.clone());
@@ -116,6 +119,12 @@ impl Record {
             last_failure: seen.last_failure.clone(),
         };
         self.seen.iter().map(|(subject, seen)| (*subject, summary(seen))).collect()
+    }
+
+    /// Whether there was a round of anything, and the last one of everything was answered.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        !self.seen.is_empty() && self.seen.values().all(|seen| seen.answered)
     }
 
     /// The response of the last round that did not fail, in milliseconds.

@@ -139,6 +139,12 @@ pub(crate) fn bytes(value: f64) -> String {
     }
 }
 
+/// What bytes are divided by to have round numbers at an axis, and what stands behind them.
+pub(crate) fn bytes_scale(highest: f64) -> (f64, &'static str) {
+    let scales = [(1024.0, " KB"), (1024.0 * 1024.0, " MB"), (1024.0 * 1024.0 * 1024.0, " GB")];
+    scales.into_iter().rfind(|(scale, _)| *scale <= highest).unwrap_or((1.0, " B"))
+}
+
 /// A time in seconds, for people.
 pub(crate) fn time(seconds: f64) -> String {
     let short = |value: f64, unit: &str| {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::chart::{Chart, Series, series_variable};
-use super::findings::{bytes, milliseconds, thousands, time};
+use super::findings::{bytes, bytes_scale, milliseconds, thousands, time};
 use super::model::{OperationRow, Report, SecondRow, Summary};
 use crate::error::LabError;
 use crate::load::Phase;
@@ -216,10 +216,7 @@ impl Panel {
         let values = self.series.iter().flat_map(|series| series.values.iter().flatten());
         let highest = values.copied().fold(0.0, f64::max);
         match self.unit {
-            Unit::Bytes if highest >= 1024.0 * 1024.0 * 1024.0 => (1024.0 * 1024.0 * 1024.0, " GB"),
-            Unit::Bytes if highest >= 1024.0 * 1024.0 => (1024.0 * 1024.0, " MB"),
-            Unit::Bytes if highest >= 1024.0 => (1024.0, " KB"),
-            Unit::Bytes => (1.0, " B"),
+            Unit::Bytes => bytes_scale(highest),
             Unit::Percent => (1.0, " %"),
             Unit::Plain | Unit::Milliseconds => (1.0, ""),
         }

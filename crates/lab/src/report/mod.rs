@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::error::LabError;
 
 pub(crate) use chart::series_variable;
-pub(crate) use findings::{bytes, milliseconds, thousands, time};
+pub(crate) use findings::{bytes, bytes_scale, milliseconds, thousands, time};
 pub use model::{
     ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
     Summary, Validity, WorkloadPart,

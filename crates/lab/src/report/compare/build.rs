@@ -84,12 +84,8 @@ fn warnings(comparison: &Comparison) -> Vec<String> {
 
 /// A row of the set-ups, if they are not all the same.
 fn difference(what: &str, values: Vec<String>, of_the_workload: bool) -> Option<Difference> {
-    let first = values.first()?;
-    values.iter().any(|value| value != first).then(|| Difference {
-        what: what.to_owned(),
-        values: values.clone(),
-        of_the_workload,
-    })
+    let same = values.windows(2).all(|two| two.first() == two.last());
+    (!same).then_some(Difference { what: what.to_owned(), values, of_the_workload })
 }
 
 fn memory(machine: &crate::monitor::Machine) -> String {
