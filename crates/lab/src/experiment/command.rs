@@ -155,6 +155,10 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
         command: &command,
     };
     let progress = Progress::new();
+    if arguments.data.is_none() {
+        // Of an experiment that was killed.
+        let _ = std::fs::remove_dir_all(&data);
+    }
     let report = run(&order, &progress).await?;
     // It is empty now, unless somebody else uses it too.
     let _ = std::fs::remove_dir(&data);
@@ -166,7 +170,11 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
         crate::run::print(&text::terminal(&report));
     }
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
-    Ok(if report.is_whole() { Outcome::Done } else { Outcome::Missed })
+    Ok(match report.cells.iter().any(|cell| cell.failed.is_some()) {
+        true => Outcome::Failed,
+        false if report.is_whole() => Outcome::Done,
+        false => Outcome::Missed,
+    })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ExperimentError> {

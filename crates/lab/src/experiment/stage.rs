@@ -21,10 +21,12 @@ use crate::driver::{Client, Failure, path_part};
 /// Building views of a large database is one request.
 const REQUEST_TIME_OUT: Duration = Duration::from_secs(6 * 3600);
 
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// How often is looked whether a task has ended: a task of a minute need not be known to the millisecond.
+const SHORTEST_LOOK: Duration = Duration::from_millis(5);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
-/// A console's task that has not been seen after this time has ended already.
-const TASK_SEEN_WITHIN: Duration = Duration::from_millis(100);
+/// A command of which no task was seen in this time has none.
+const TASK_SEEN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Servers on one machine.
 const MOST_SERVERS: usize = 16;
@@ -129,15 +131,10 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Ends what still runs, and takes the data away.
+    /// Ends what still runs; the data goes with the stage.
     pub(super) async fn end(mut self) -> Gathered {
         for server in self.servers.drain(..) {
             server.end(Signal::KILL).await;
-        }
-        self.ground = None;
-        for folder in [&self.data, &self.ram] {
-            // What cannot be removed is in nobody's way but on the disk; the next cell has another folder.
-            let _ = std::fs::remove_dir_all(folder);
         }
         std::mem::take(&mut self.gathered)
     }
@@ -345,21 +342,28 @@ impl<'a> Stage<'a> {
     async fn console(&self, command: &str, name: &str) -> Result<Measured, ExperimentError> {
         let mut client = self.client(0)?;
         let told = |failure| failed(name, failure);
-        let body = json!({"command": command});
+        let before = last_task(&tell_console(&mut client, "show tasks").await.map_err(told)?);
         let began = Instant::now();
-        client.ask(Method::POST, "/_console", Some(&body), &[200]).await.map_err(told)?;
-        let mut last_seen = began;
-        // A task may be announced a moment after the answer.
+        tell_console(&mut client, command).await.map_err(told)?;
+        let answered = began.elapsed();
         loop {
-            let tasks = client.get("/_active_tasks").await.map_err(told)?;
-            if tasks.as_array().is_some_and(|tasks| !tasks.is_empty()) {
-                last_seen = Instant::now();
-            } else if last_seen.elapsed() > TASK_SEEN_WITHIN {
-                break;
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep((began.elapsed() / 50).clamp(SHORTEST_LOOK, LONGEST_LOOK)).await;
+            let tasks = tell_console(&mut client, "show tasks").await.map_err(told)?;
+            let state = TaskState::of(&tasks, before);
+            let seconds = match state {
+                TaskState::Ended => began.elapsed(),
+                TaskState::Failed(why) => {
+                    return Err(ExperimentError::Step {
+                        step: name.to_owned(),
+                        why: format!("{command}: {why}"),
+                    });
+                }
+                // A command without a task is done when it is answered.
+                TaskState::None if began.elapsed() > TASK_SEEN_WITHIN => answered,
+                TaskState::None | TaskState::Running => continue,
+            };
+            return Ok(Measured::from([("seconds".to_owned(), seconds.as_secs_f64())]));
         }
-        Ok(Measured::from([("seconds".to_owned(), last_seen.duration_since(began).as_secs_f64())]))
     }
 
     async fn request(&self, step: &RequestStep, name: &str) -> Result<Measured, ExperimentError> {
@@ -391,6 +395,61 @@ impl<'a> Stage<'a> {
             done.map_err(|error| wrong(error.to_string()))?.map_err(|failure| failed(name, failure))?;
         }
         Ok(Measured::from([("seconds".to_owned(), began.elapsed().as_secs_f64())]))
+    }
+}
+
+impl Drop for Stage<'_> {
+    /// Also where an experiment is broken off.
+    fn drop(&mut self) {
+        self.servers.clear();
+        self.ground = None;
+        for folder in [&self.data, &self.ram] {
+            // What cannot be removed is in nobody's way but on the disk; the next cell has another folder.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A command of the console; gives the data of its answer.
+async fn tell_console(client: &mut Client, command: &str) -> Result<Value, Failure> {
+    let body = json!({"command": command});
+    let mut answer = client.ask(Method::POST, "/_console", Some(&body), &[200]).await?;
+    Ok(answer.get_mut("data").map(Value::take).unwrap_or_default())
+}
+
+/// The tasks that `show tasks` tells of.
+fn tasks(data: &Value) -> impl Iterator<Item = (u64, &Value)> {
+    let lists = ["running", "ended"].into_iter().filter_map(|list| data.get(list)?.as_array());
+    lists.flatten().filter_map(|task| Some((task.get("task")?.as_u64()?, task)))
+}
+
+fn last_task(data: &Value) -> u64 {
+    tasks(data).map(|(number, _)| number).max().unwrap_or(0)
+}
+
+/// What has become of the tasks after a number.
+#[derive(Debug, PartialEq, Eq)]
+enum TaskState {
+    None,
+    Running,
+    Ended,
+    Failed(String),
+}
+
+impl TaskState {
+    fn of(data: &Value, before: u64) -> Self {
+        let mut state = Self::None;
+        for (_, task) in tasks(data).filter(|(number, _)| *number > before) {
+            if task.get("state").and_then(Value::as_str) == Some("running") {
+                return Self::Running;
+            }
+            state = match task.get("reason").and_then(Value::as_str) {
+                Some(reason) => Self::Failed(reason.to_owned()),
+                None if state == Self::None => Self::Ended,
+                None => state,
+            };
+        }
+        state
     }
 }
 
