@@ -140,7 +140,7 @@ impl Line<'_> {
         let unit = self.figure.unit;
         let sentence = |(row, value): &(usize, Spread)| {
             let mut text = format!(
-                "{}: {} with {}, {} with {}",
+                "{}: {} ({}), {} ({})",
                 self.subject(),
                 shown(base.mean, unit),
                 self.label(*first),
@@ -159,7 +159,7 @@ impl Line<'_> {
                 ),
             });
             if let Some(ratio) = self.published_ratio(*first, *row) {
-                text.push_str(&format!(" (the source: {})", factor(ratio)));
+                text.push_str(&format!(", in the source {}", factor(ratio)));
             }
             text.push('.');
             text
@@ -337,8 +337,8 @@ mod tests {
         assert_eq!(
             of_figure(&both),
             [
-                "Response: 160 ms with off, 62.0 ms with on, \u{d7}0.39; no run of one was among those of the other.",
-                "Response: 160 ms with off, 148 ms with archive, \u{d7}0.92, which is within what runs of the same differ by.",
+                "Response: 160 ms (off), 62.0 ms (on), \u{d7}0.39; no run of one was among those of the other.",
+                "Response: 160 ms (off), 148 ms (archive), \u{d7}0.92, which is within what runs of the same differ by.",
             ]
         );
     }

@@ -56,11 +56,14 @@ fn page(reports: &[(String, ExperimentReport)]) -> String {
         let (class, verdict) =
             if report.is_whole() { ("good", "valid") } else { ("bad", "not every cell is valid") };
         page.push_str(&format!(
-            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{} form \u{b7} {} cells \u{b7} {} \u{b7} <span class=\"{class}\">{verdict}</span></p>{findings}</div>\n",
+            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{} form \u{b7} {} \u{b7} {} \u{b7} <span class=\"{class}\">{verdict}</span></p>{findings}</div>\n",
             escape(folder),
             escape(&report.title),
             report.form.name(),
-            report.cells.len(),
+            match report.cells.len() {
+                1 => "1 cell".to_owned(),
+                more => format!("{more} cells"),
+            },
             time(report.seconds),
         ));
     }

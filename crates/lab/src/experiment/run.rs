@@ -52,10 +52,10 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
     let planned_s: Vec<f64> = cells.iter().map(|cell| cell_s(definition, cell)).collect();
     let mut left_s = planned_s.iter().sum::<f64>() * f64::from(repeats);
     progress.say(&format!(
-        "{} ({}): {} cells, each {}, about {}; results in {}",
+        "{} ({}): {}, each {}, about {}; results in {}",
         definition.title,
         order.form.name(),
-        cells.len(),
+        if cells.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", cells.len()) },
         if repeats == 1 { "once".to_owned() } else { format!("{repeats} times") },
         time(left_s),
         order.folder.display()

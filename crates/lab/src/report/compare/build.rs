@@ -271,6 +271,9 @@ fn value(cell: &CellPart, column: usize) -> Option<Spread> {
 /// A difference smaller than this is none, whatever the spread.
 const SMALLEST: f64 = 0.02;
 
+/// From one run each, of which nobody knows the spread, a smaller difference is not told.
+const SMALLEST_OF_ONE_RUN: f64 = 0.1;
+
 /// One sentence for each value that tells, and one for all that stayed the same.
 fn verdicts(comparison: &Comparison) -> Vec<String> {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
@@ -301,7 +304,7 @@ fn sentence(metric: &Metric, side: usize, first: &str, other: &str) -> Option<St
     let (base, value) =
         (metric.values.first().copied().flatten()?, metric.values.get(side).copied().flatten()?);
     let once = base.runs.min(value.runs) < 2;
-    if (ratio - 1.0).abs() < SMALLEST || !base.differs_from(&value) {
+    if (ratio - 1.0).abs() < if once { SMALLEST_OF_ONE_RUN } else { SMALLEST } || !base.differs_from(&value) {
         return None;
     }
     let word = match (metric.better, ratio < 1.0) {
