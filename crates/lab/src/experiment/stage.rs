@@ -21,8 +21,8 @@ use crate::driver::{Client, Failure, path_part};
 /// Building views of a large database is one request.
 const REQUEST_TIME_OUT: Duration = Duration::from_secs(6 * 3600);
 
-/// How often is looked whether a task has ended: a task of a minute need not be known to the millisecond.
-const SHORTEST_LOOK: Duration = Duration::from_millis(5);
+/// How often is looked whether a task has ended: looking costs the server something, and is part of what is measured.
+const SHORTEST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
 /// A command of which no task was seen in this time has none.
