@@ -7,6 +7,7 @@
 //! - [`driver`] turns what a user does into requests, and checks every answer;
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
+//! - [`remote`] lets several processes drive one run;
 //! - [`report`] says what came of it, and compares;
 //! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
 //! - [`probe`] is one end user beside all others.
@@ -23,13 +24,14 @@ pub mod measure;
 pub mod monitor;
 pub mod probe;
 mod progress;
+pub mod remote;
 pub mod report;
 mod run;
 pub mod schedule;
 pub mod script;
 mod workload;
 
-pub use arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
+pub use arguments::{DriveArguments, LabArguments, LabCommand, LoadArguments, ScriptArguments};
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;

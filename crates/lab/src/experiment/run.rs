@@ -64,7 +64,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
     let mut pace = Pace::default();
     let mut runs: Vec<CellRun> = Vec::new();
     let all = u64::from(repeats) * cells.len() as u64;
-    progress.begin("experiment", all);
+    progress.begin_told("experiment", all);
     for repeat in 1..=repeats {
         for (cell, planned_s) in cells.iter().zip(&planned_s) {
             let slug = cell.slug();

@@ -18,7 +18,7 @@ use crate::error::LabError;
 const MOST_POINTS: usize = 100_000;
 
 /// The probe of a load run.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
 pub struct ProbeBesideArguments {
     /// Have a probe, a process of its own, be one more user of a shared database (see lab probe)
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::chart::{Chart, Series, series_variable};
 use super::findings::{bytes, bytes_scale, milliseconds, thousands, time};
 use super::model::{OperationRow, Report, SecondRow, Summary};
+use super::sections;
 use crate::error::LabError;
 use crate::load::Phase;
 
@@ -23,10 +24,12 @@ pub fn page(report: &Report) -> Result<String, LabError> {
     page.push_str(&figures(&report.summary));
     page.push_str(&findings(report));
     page.push_str(&summary_table(report));
+    page.push_str(&sections::repeats(report));
     page.push_str(&charts(report)?);
     page.push_str(&super::probe::section(report)?);
     page.push_str(&operations(report));
     page.push_str(&failures(report));
+    page.push_str(&sections::drivers(report));
     page.push_str(&set_up(report));
     page.push_str("</main>\n</body>\n</html>\n");
     Ok(page)
@@ -445,7 +448,7 @@ fn set_up(report: &Report) -> String {
         (
             "Driver",
             format!(
-                "{:.1} % of all CPUs; 99 of 100 timers less than {} late; seed {}; time-out {}",
+                "{:.1} % of its CPUs; 99 of 100 timers less than {} late; seed {}; time-out {}",
                 report.summary.driver_cpu_percent,
                 milliseconds(report.summary.driver_lag_p99_ms),
                 run.seed,

@@ -5,10 +5,13 @@ mod chart;
 pub mod compare;
 pub mod csv;
 pub(crate) mod curve;
+mod drivers;
 mod findings;
 pub mod html;
 mod model;
 pub(crate) mod probe;
+mod repeat;
+mod sections;
 pub mod table;
 pub mod validity;
 
@@ -19,8 +22,8 @@ use crate::error::LabError;
 pub(crate) use chart::series_variable;
 pub(crate) use findings::{bytes, bytes_scale, milliseconds, thousands, time};
 pub use model::{
-    ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
-    Summary, Validity, WorkloadPart,
+    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, RepeatRow, Repeats,
+    Report, RunPart, SecondRow, Spread, Summary, Validity, WorkloadPart,
 };
 
 impl Report {
