@@ -7,6 +7,9 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Login, ViewLanguage};
+use crate::experiment::{ExperimentArguments, ExperimentsArguments};
+use crate::probe::{ProbeArguments, ProbeBesideArguments};
+use crate::report::compare::CompareArguments;
 
 /// `lab ...`: the performance laboratory.
 #[derive(Debug, Args)]
@@ -30,6 +33,14 @@ pub enum LabCommand {
     Show(ScriptArguments),
     /// List the workloads
     List,
+    /// Run an experiment: cells of settings, users and sizes, each on fresh data
+    Experiment(Box<ExperimentArguments>),
+    /// List the experiments, or make a page of their reports
+    Experiments(ExperimentsArguments),
+    /// Be one end user of a server, and say how it answers
+    Probe(Box<ProbeArguments>),
+    /// Compare the reports of two or more runs, or of experiments
+    Compare(CompareArguments),
 }
 
 /// Where a driver listens for its controller.
@@ -154,6 +165,9 @@ pub struct LoadArguments {
     #[arg(long)]
     pub skip_prepare: bool,
 
+    /// A probe beside the users.
+    #[command(flatten)]
+    pub probe: ProbeBesideArguments,
     /// Divide the users among so many processes of this machine
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "driver", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub drivers: u32,
@@ -198,7 +212,7 @@ pub struct LoadArguments {
     pub max_errors: f64,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no time; write 90s, 15m or 6h");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
@@ -228,7 +242,7 @@ fn token(text: &str) -> Result<String, String> {
     if text.len() < 16 { Err("a token has 16 characters or more".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
     if name.is_empty() {
         Err("the name is missing".to_owned())

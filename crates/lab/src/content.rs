@@ -257,7 +257,7 @@ fn word(random: &mut SmallRng) -> &'static str {
 }
 
 /// Nothing but ASCII, so that it can be cut anywhere.
-fn text() -> &'static str {
+pub(crate) fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         let mut random = SmallRng::seed_from_u64(1999);

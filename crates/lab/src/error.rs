@@ -63,6 +63,8 @@ pub enum LabError {
     Listen { address: String, source: std::io::Error },
     #[error("cannot draw a chart: {0}")]
     Chart(String),
+    #[error(transparent)]
+    Experiment(#[from] crate::experiment::ExperimentError),
     #[error("cannot write the report: {0}")]
     Report(#[from] serde_json::Error),
 }
@@ -77,6 +79,7 @@ impl LabError {
             | Self::CannotRun { .. }
             | Self::NoTarget { .. }
             | Self::Usage(_) => Outcome::Usage,
+            Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             _ => Outcome::Failed,
         }
     }

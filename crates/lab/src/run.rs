@@ -9,6 +9,7 @@ use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
 use crate::monitor::is_this_machine;
+use crate::probe::{Account, ProbeBeside};
 use crate::progress::Progress;
 use crate::remote::{Job, Team, drive};
 use crate::report::{Report, table};
@@ -30,6 +31,10 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
             list();
             Ok(Outcome::Done)
         }
+        LabCommand::Experiment(arguments) => crate::experiment::experiment(*arguments).await,
+        LabCommand::Experiments(arguments) => crate::experiment::experiments(&arguments),
+        LabCommand::Probe(arguments) => crate::probe::run(*arguments).await,
+        LabCommand::Compare(arguments) => crate::report::compare::run(&arguments),
     }
 }
 
@@ -172,6 +177,7 @@ async fn run_once(
     if arguments.check_deliveries && (arguments.drivers > 1 || !arguments.driver.is_empty()) {
         return Err(LabError::Usage("deliveries are checked when one process drives all users: leave out --check-deliveries, or --drivers and --driver".to_owned()));
     }
+    let probe = ProbeBeside::start(&arguments.probe, &account(arguments, &plan))?;
     let measured = match team(arguments, job).await? {
         Some(team) => {
             progress.say(&format!("The users are divided among {}", team.names()));
@@ -180,7 +186,31 @@ async fn run_once(
         None => load(driver, &plan, progress).await?,
     };
     let stopped = measured.run.cut == Some(Cut::Operator);
-    Ok((Report::of(&plan, &measured, &command_line()), stopped))
+    let mut report = Report::of(&plan, &measured, &command_line());
+    if let Some(probe) = probe {
+        report.add_probe(probe.end(measured.began, report.hold_s()).await);
+    }
+    Ok((report, stopped))
+}
+
+/// The laboratory as a program: this one, and the words that lead to its commands.
+pub(crate) fn laboratory() -> Result<(PathBuf, Vec<&'static str>), LabError> {
+    let program = std::env::current_exe()
+        .map_err(|error| LabError::Usage(format!("this program cannot be found: {error}")))?;
+    let own = program.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with("scrinium-lab"));
+    Ok((program, if own { Vec::new() } else { vec!["lab"] }))
+}
+
+/// As whom a probe works beside the users.
+fn account<'a>(arguments: &'a LoadArguments, plan: &Plan) -> Account<'a> {
+    let first = plan.people().into_iter().next();
+    Account {
+        target: arguments.target.iter().find(|target| target.starts_with("http")).map_or("", String::as_str),
+        user: arguments.admin.as_deref().unwrap_or_default(),
+        password: &arguments.password,
+        mail_box: &arguments.mail_box,
+        first_mail_database: first.map(|person| person.mail_database).unwrap_or_default(),
+    }
 }
 
 /// The processes that are to drive, if it is not this one.
@@ -309,7 +339,7 @@ fn without_password(target: &str) -> String {
 const SECRETS: [&str; 3] = ["--password", "--user-password", "--driver-token"];
 
 /// The command line without what follows a password's option.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut secret = false;
     let words: Vec<String> = std::env::args()
         .map(|word| {

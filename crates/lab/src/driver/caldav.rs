@@ -268,7 +268,7 @@ fn multistatus(answer: &Answer) -> Result<Vec<(String, String)>, Failure> {
             // Quotation marks of tags may come as &quot;.
             Event::GeneralRef(reference) if inside == b"getetag" => {
                 if let Some((_, etag)) = listed.last_mut()
-                    && reference.as_ref() == b"quot"
+                    && &*reference == b"quot"
                 {
                     etag.push('"');
                 }

@@ -1,6 +1,6 @@
 //! One persistent HTTP/1.1 connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,10 +10,12 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::failure::{Failure, FailureKind};
+use super::tls::Tls;
 
 /// A longer answer is refused, so that no server can fill the driver's memory.
 const LONGEST_ANSWER_BYTES: usize = 64 << 20;
@@ -28,6 +30,7 @@ const KEPT_CHARACTERS: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub(super) struct Address {
+    pub(super) encrypted: bool,
     pub(super) host: String,
     pub(super) port: u16,
     /// What stands before every path, without a slash at its end.
@@ -35,19 +38,20 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `http://host:port/base`.
+    /// Reads `http://host:port/base`, or `https://`.
     pub(super) fn parse(target: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("{target} is no address of a server: {why}");
         let uri: http::Uri = target.parse().map_err(|error| wrong(&format!("{error}")))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(wrong("the driver does not speak TLS yet; use the plain port")),
-            _ => return Err(wrong("it begins with http://")),
-        }
+        let encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong("it begins with http:// or https://")),
+        };
         let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
         Ok(Self {
+            encrypted,
             host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(80),
+            port: uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 }),
             base: uri.path().trim_end_matches('/').to_owned(),
         })
     }
@@ -246,13 +250,29 @@ impl Connection {
         let stream =
             TcpStream::connect((host, self.address.port)).await.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(BUFFER_BYTES)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| error.to_string())?;
-        // How a connection ends is seen by the request that is waiting for an answer, or by the next one.
-        let task = tokio::spawn(connection);
-        Ok((sender, Task(task)))
+        if self.address.encrypted {
+            shake_hands(system_tls()?.connect(host, stream).await?).await
+        } else {
+            shake_hands(stream).await
+        }
     }
+}
+
+async fn shake_hands(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<(SendRequest<Full<Bytes>>, Task), String> {
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(BUFFER_BYTES)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
+    // How a connection ends is seen by the request that is waiting for an answer, or by the next one.
+    let task = tokio::spawn(connection);
+    Ok((sender, Task(task)))
+}
+
+/// Believes the certificates that the system believes, or those of `SSL_CERT_FILE`; read once.
+fn system_tls() -> Result<&'static Tls, String> {
+    static TLS: OnceLock<Result<Tls, String>> = OnceLock::new();
+    TLS.get_or_init(|| Tls::new(None)).as_ref().map_err(Clone::clone)
 }

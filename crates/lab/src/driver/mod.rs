@@ -10,6 +10,7 @@
 
 mod caldav;
 mod check;
+mod client;
 mod connection;
 mod delivered;
 mod documents;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use crate::content::Message;
 
 pub use caldav::CalendarSession;
+pub(crate) use client::{Client, path_part};
 pub use failure::{Failure, FailureKind};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
 pub use imap::ImapSession;

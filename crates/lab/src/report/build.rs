@@ -45,6 +45,7 @@ impl Report {
             findings: Vec::new(),
             seconds: seconds(&measured.run, machine.cpus, drivers::cpus(&measured.run)),
             machine,
+            probe: None,
             drivers,
             repeats: None,
         };

@@ -156,7 +156,7 @@ pub(crate) fn milliseconds(value: f64) -> String {
 }
 
 /// A number of bytes, in units of 1,024.
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let mut value = value;
     let mut unit = units[0];
@@ -174,8 +174,14 @@ pub(super) fn bytes(value: f64) -> String {
     }
 }
 
+/// What bytes are divided by to have round numbers at an axis, and what stands behind them.
+pub(crate) fn bytes_scale(highest: f64) -> (f64, &'static str) {
+    let scales = [(1024.0, " KB"), (1024.0 * 1024.0, " MB"), (1024.0 * 1024.0 * 1024.0, " GB")];
+    scales.into_iter().rfind(|(scale, _)| *scale <= highest).unwrap_or((1.0, " B"))
+}
+
 /// A time in seconds, for people.
-pub(super) fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     let short = |value: f64, unit: &str| {
         let text = format!("{value:.1}");
         format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))

@@ -8,6 +8,7 @@ use crate::driver::Deliveries;
 use crate::load::Phase;
 use crate::measure::TimesSummary;
 use crate::monitor::Machine;
+use crate::probe::ProbePart;
 
 /// The form of `report.json`. A reader that finds another number behind the slash must not guess.
 pub const FORMAT: &str = "scrinium-lab-report/1";
@@ -32,6 +33,9 @@ pub struct Report {
     pub deliveries: Option<Deliveries>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
+    /// One more user, beside those of the load; where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbePart>,
     /// The processes that simulated the users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<DriverRow>,
