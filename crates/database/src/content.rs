@@ -151,6 +151,55 @@ impl Contents {
         Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
     }
 
+    /// Has a content of another volume's store stored here as well; contents are shared within one store.
+    pub(crate) fn own(&self, content: &mut Content) -> Result<()> {
+        let inner = &content.inner;
+        let theirs = &inner.pin.contents;
+        if Arc::ptr_eq(&self.shared, &theirs.shared) {
+            return Ok(());
+        }
+        let held = match self.hold(&inner.digest)? {
+            Some(held) => held,
+            None => self.copy(&match &inner.record {
+                Some(record) => ContentReader {
+                    store: theirs.store.clone(),
+                    digest: inner.digest,
+                    record: record.clone(),
+                },
+                None => theirs.reader(&inner.digest)?,
+            })?,
+        };
+        *content = held;
+        Ok(())
+    }
+
+    /// A content of another store, kept here as long as the answer is held; `None` if it is not there either.
+    pub(crate) fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Option<Content>> {
+        if let Some(content) = self.hold(digest)? {
+            return Ok(Some(content));
+        }
+        // Kept there while it is read.
+        let Some(_kept) = theirs.hold(digest)? else { return Ok(None) };
+        self.copy(&theirs.reader(digest)?).map(Some)
+    }
+
+    fn copy(&self, reader: &ContentReader) -> Result<Content> {
+        // Compressed is what can be, as it was.
+        let mut upload = upload::Upload::new(self, "text/plain", u64::MAX);
+        let mut offset = 0;
+        while offset < reader.length() {
+            let piece = reader.read(offset, PIECE_BYTES)?;
+            upload.write(&piece)?;
+            offset += piece.len() as u64;
+        }
+        let content = upload.finish()?;
+        if *content.name() != reader.digest {
+            // Under its own name nobody would find it, and under this one it must not lie.
+            return Err(DatabaseError::damaged("content", &hex(&reader.digest)));
+        }
+        Ok(content)
+    }
+
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
     pub(crate) fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
         let pin = self.pin(digest);
@@ -210,6 +259,11 @@ impl Content {
     #[must_use]
     pub fn digest(&self) -> String {
         md5_text(&self.inner.md5)
+    }
+
+    /// Whether storing it takes anything.
+    pub(crate) fn is_new(&self) -> bool {
+        self.inner.record.is_some()
     }
 
     /// What it is named by.

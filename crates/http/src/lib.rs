@@ -39,6 +39,7 @@ mod folder;
 mod gzip;
 mod indexes;
 mod multipart;
+mod observer;
 mod open_revisions;
 mod operation_log;
 mod patience;
@@ -62,6 +63,7 @@ mod write;
 
 pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
 pub use error::HttpError;
+pub use observer::{Observer, Operated, Used};
 pub use operation_log::OperationLogOptions;
 pub use port::{PortOptions, Server};
 pub use response::Body;

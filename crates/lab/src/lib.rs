@@ -8,8 +8,10 @@
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
 //! - [`remote`] lets several processes drive one run;
-//! - [`report`] says what came of it;
-//! - [`capture`] makes a workload of what a server's users did.
+//! - [`capture`] makes a workload of what a server's users did;
+//! - [`report`] says what came of it, and compares;
+//! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
+//! - [`probe`] is one end user beside all others.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
@@ -18,9 +20,11 @@ pub mod capture;
 mod content;
 pub mod driver;
 mod error;
+pub mod experiment;
 pub mod load;
 pub mod measure;
 pub mod monitor;
+pub mod probe;
 mod progress;
 pub mod remote;
 pub mod report;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{CaptureArguments, ListArguments, ScriptArguments, ShowArguments};
 use crate::capture::capture as capture_log;
+use crate::driver::Ability;
 use crate::error::{LabError, Outcome};
 use crate::run::{given, print};
 use crate::script::{COMMANDS, Estimate, Support, Variables};
@@ -17,6 +18,15 @@ pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     }
     let outcome = if text.is_empty() {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
+        for needed in workload.script.abilities() {
+            let all =
+                |of: fn(&Ability) -> &'static str| needed.iter().map(of).collect::<Vec<_>>().join(" or ");
+            text.push_str(&format!(
+                "needs a server for {}: --target {}\n",
+                all(|ability| ability.name()),
+                all(|ability| ability.target())
+            ));
+        }
         Outcome::Done
     } else {
         Outcome::Failed

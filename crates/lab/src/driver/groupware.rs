@@ -44,10 +44,13 @@ pub struct Changes {
 }
 
 /// One user's connection, as a client of mail files and shared databases uses it. Every method is one request, but
-/// where it says something else.
+/// where it says something else. What a target has not is refused.
 pub trait Groupware: Send + 'static {
     /// Whether the server keeps folders and unread marks. It is asked once for all users.
-    fn is_scrinium(&mut self, database: &str) -> impl Future<Output = Result<bool, Failure>> + Send;
+    fn is_scrinium(&mut self, database: &str) -> impl Future<Output = Result<bool, Failure>> + Send {
+        let _ = database;
+        async { Ok(false) }
+    }
 
     /// Creates a document, in that folder if one is given; returns its revision.
     fn store(
@@ -55,14 +58,20 @@ pub trait Groupware: Send + 'static {
         database: &str,
         message: &Message,
         folder: Option<&str>,
-    ) -> impl Future<Output = Result<String, Failure>> + Send;
+    ) -> impl Future<Output = Result<String, Failure>> + Send {
+        let _ = (database, message, folder);
+        async { Err(refused()) }
+    }
 
     /// Opens a view and brings it up to date, without reading entries; returns how many there are.
     fn open_collection(
         &mut self,
         database: &str,
         view: &str,
-    ) -> impl Future<Output = Result<u64, Failure>> + Send;
+    ) -> impl Future<Output = Result<u64, Failure>> + Send {
+        let _ = (database, view);
+        async { Err(refused()) }
+    }
 
     /// Reads the entries whose first key begins with the text, and those behind them.
     fn find(
@@ -71,7 +80,10 @@ pub trait Groupware: Send + 'static {
         view: &str,
         text: &str,
         count: u64,
-    ) -> impl Future<Output = Result<Page, Failure>> + Send;
+    ) -> impl Future<Output = Result<Page, Failure>> + Send {
+        let _ = (database, view, text, count);
+        async { Err(refused()) }
+    }
 
     /// Reads the entries of a time, both ends as RFC 3339 writes them.
     fn find_period(
@@ -79,7 +91,10 @@ pub trait Groupware: Send + 'static {
         database: &str,
         view: &str,
         period: (&str, &str),
-    ) -> impl Future<Output = Result<Page, Failure>> + Send;
+    ) -> impl Future<Output = Result<Page, Failure>> + Send {
+        let _ = (database, view, period);
+        async { Err(refused()) }
+    }
 
     /// Reads the first page in the order of another column.
     fn read_sorted(
@@ -88,10 +103,16 @@ pub trait Groupware: Send + 'static {
         view: &str,
         column: &str,
         count: u64,
-    ) -> impl Future<Output = Result<Page, Failure>> + Send;
+    ) -> impl Future<Output = Result<Page, Failure>> + Send {
+        let _ = (database, view, column, count);
+        async { Err(refused()) }
+    }
 
     /// How many documents of the database the user has not read.
-    fn count_unread(&mut self, database: &str) -> impl Future<Output = Result<u64, Failure>> + Send;
+    fn count_unread(&mut self, database: &str) -> impl Future<Output = Result<u64, Failure>> + Send {
+        let _ = database;
+        async { Err(refused()) }
+    }
 
     /// Marks documents as read, or as unread.
     fn mark(
@@ -99,7 +120,10 @@ pub trait Groupware: Send + 'static {
         database: &str,
         documents: &[String],
         unread: bool,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (database, documents, unread);
+        async { Err(refused()) }
+    }
 
     /// Moves documents from the inbox to another folder.
     fn move_to(
@@ -107,7 +131,10 @@ pub trait Groupware: Send + 'static {
         database: &str,
         documents: &[String],
         folder: &str,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (database, documents, folder);
+        async { Err(refused()) }
+    }
 
     /// What has changed since then, at most `limit` documents.
     fn changes(
@@ -115,24 +142,36 @@ pub trait Groupware: Send + 'static {
         database: &str,
         since: &str,
         limit: u64,
-    ) -> impl Future<Output = Result<Changes, Failure>> + Send;
+    ) -> impl Future<Output = Result<Changes, Failure>> + Send {
+        let _ = (database, since, limit);
+        async { Err(refused()) }
+    }
 
     /// What came into the inbox and left it since then; returns where to go on.
     fn folder_changes(
         &mut self,
         database: &str,
         since: &str,
-    ) -> impl Future<Output = Result<String, Failure>> + Send;
+    ) -> impl Future<Output = Result<String, Failure>> + Send {
+        let _ = (database, since);
+        async { Err(refused()) }
+    }
 
     /// Looks names up together; every one must be there.
-    fn look_up(&mut self, names: &[String]) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn look_up(&mut self, names: &[String]) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = names;
+        async { Err(refused()) }
+    }
 
     /// Reads a profile; one that is not there is an empty one without a revision.
     fn open_profile(
         &mut self,
         database: &str,
         name: &str,
-    ) -> impl Future<Output = Result<Fetched, Failure>> + Send;
+    ) -> impl Future<Output = Result<Fetched, Failure>> + Send {
+        let _ = (database, name);
+        async { Err(refused()) }
+    }
 
     /// Writes a profile with another value; returns its new revision.
     fn update_profile(
@@ -140,28 +179,40 @@ pub trait Groupware: Send + 'static {
         database: &str,
         profile: Fetched,
         values: &[(&str, &str)],
-    ) -> impl Future<Output = Result<String, Failure>> + Send;
+    ) -> impl Future<Output = Result<String, Failure>> + Send {
+        let _ = (database, profile, values);
+        async { Err(refused()) }
+    }
 
     /// Reads documents whole, in one request; returns how many were there.
     fn read_many(
         &mut self,
         database: &str,
         documents: &[String],
-    ) -> impl Future<Output = Result<u64, Failure>> + Send;
+    ) -> impl Future<Output = Result<u64, Failure>> + Send {
+        let _ = (database, documents);
+        async { Err(refused()) }
+    }
 
     /// Which of these documents the server does not have, asked as a replica asks; returns how many.
     fn count_missing(
         &mut self,
         database: &str,
         messages: &[Message],
-    ) -> impl Future<Output = Result<u64, Failure>> + Send;
+    ) -> impl Future<Output = Result<u64, Failure>> + Send {
+        let _ = (database, messages);
+        async { Err(refused()) }
+    }
 
     /// Stores documents with the revisions of another replica.
     fn store_replicated(
         &mut self,
         database: &str,
         messages: &[Message],
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (database, messages);
+        async { Err(refused()) }
+    }
 
     /// Notes how far a replication has come; returns the note's new revision.
     fn write_checkpoint(
@@ -170,16 +221,32 @@ pub trait Groupware: Send + 'static {
         name: &str,
         before: Option<&str>,
         last: &str,
-    ) -> impl Future<Output = Result<String, Failure>> + Send;
+    ) -> impl Future<Output = Result<String, Failure>> + Send {
+        let _ = (database, name, before, last);
+        async { Err(refused()) }
+    }
 
     /// Deletes a database, as the administrator.
-    fn delete_database(&mut self, database: &str) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn delete_database(&mut self, database: &str) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = database;
+        async { Err(refused()) }
+    }
 
     /// Sends a command to the server's console, as the administrator.
-    fn console(&mut self, command: &str) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn console(&mut self, command: &str) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = command;
+        async { Err(refused()) }
+    }
 
     /// Fetches a page of the server; returns its bytes.
-    fn get(&mut self, path: &str) -> impl Future<Output = Result<u64, Failure>> + Send;
+    fn get(&mut self, path: &str) -> impl Future<Output = Result<u64, Failure>> + Send {
+        let _ = path;
+        async { Err(refused()) }
+    }
+}
+
+fn refused() -> Failure {
+    Failure::new(FailureKind::Refused, "this target has nothing of the kind")
 }
 
 #[derive(Deserialize)]

@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 
 use super::user::{Acted, Stopped, User};
 use crate::content::{Form, Message};
-use crate::driver::{Change, Failure, FailureKind, Fetched, From, Session};
+use crate::driver::{Ability, Change, Failure, FailureKind, Fetched, From, MessageNumber, Session};
 use crate::measure::Operation;
 use crate::script::{CalendarKind, MessageSize, Sending, Step, Stop};
 
@@ -145,12 +145,15 @@ impl<S: Session> User<S> {
                     Some(revision) => revision,
                     None => self.fetch(Operation::DeleteFetch, &id).await?.revision,
                 };
+                let found = self.session.message_of(&id);
+                self.deleting(found.as_ref());
                 let begin = self.begin();
                 let answer = self.session.delete(&self.desk.database, &id, &revision).await;
                 if self.is_conflict(&answer, try_number) {
                     continue;
                 }
                 self.end(Operation::Delete, begin, answer)?;
+                self.deleted(found.as_ref());
                 self.desk.forget(&id);
                 break;
             }
@@ -214,6 +217,18 @@ impl<S: Session> User<S> {
         chosen
     }
 
+    /// A message to people chosen at random.
+    pub(super) fn compose(&mut self, form: Form, size: &MessageSize, sending: Sending) -> Message {
+        let recipients = self.recipients(sending.recipients);
+        self.write(form, size, recipients)
+    }
+
+    fn write(&mut self, form: Form, size: &MessageSize, recipients: Vec<String>) -> Message {
+        let (body, attachment) = self.writer.sizes(size);
+        let posted = jiff::Timestamp::now().as_second();
+        self.writer.write(form, body, attachment, recipients, posted)
+    }
+
     pub(super) async fn send(&mut self, form: Form, size: &MessageSize, sending: Sending) -> Acted {
         if !self.is_nth(sending.nth) {
             return Ok(());
@@ -237,14 +252,15 @@ impl<S: Session> User<S> {
         recipients: Vec<String>,
         kept: bool,
     ) -> Acted {
-        let (body, attachment) = self.writer.sizes(size);
-        let posted = jiff::Timestamp::now().as_second();
-        let message = self.writer.write(form, body, attachment, recipients, posted);
+        let message = self.write(form, size, recipients);
         let begin = self.begin();
         let answer = self.session.send(&message).await;
+        self.sent(Ability::Documents, &message, &answer);
         self.end(operation, begin, answer)?;
         if kept {
-            let copy = Message { id: format!("{}-sent", message.id), ..message };
+            // A copy is no delivery.
+            let number = MessageNumber { run: 0, ..message.number };
+            let copy = Message { id: format!("{}-sent", message.id), number, ..message };
             let begin = self.begin();
             let answer = self.session.store(&self.person.mail_database, &copy, None).await;
             self.end(Operation::KeepMessage, begin, answer)?;

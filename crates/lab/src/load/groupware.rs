@@ -212,9 +212,12 @@ impl<S: Session> User<S> {
         let documents: Vec<String> = self.desk.shown().iter().take(count).cloned().collect();
         for id in documents {
             let revision = self.fetch(Operation::DeleteEntryFetch, &id).await?.revision;
+            let found = self.session.message_of(&id);
+            self.deleting(found.as_ref());
             let begin = self.begin();
             let answer = self.session.delete(&self.desk.database, &id, &revision).await;
             self.end(Operation::DeleteEntry, begin, answer)?;
+            self.deleted(found.as_ref());
             self.desk.forget(&id);
         }
         Ok(())

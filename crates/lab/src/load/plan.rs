@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver::Person;
+use crate::driver::{Ability, Person};
 use crate::schedule::Model;
 use crate::script::{Command, Estimate, MessageSize, Script, Variables, message_size};
 
@@ -117,6 +117,12 @@ impl Plan {
                 .map(|percent| percent / 100.0)
         };
         Some((percent(people)?, percent(messages)?))
+    }
+
+    /// What the script needs servers for: for each, any one of some abilities.
+    #[must_use]
+    pub fn abilities(&self) -> Vec<&'static [Ability]> {
+        self.script.abilities()
     }
 
     /// How long a ramp-up takes if all goes well: the last user begins, and does a round.

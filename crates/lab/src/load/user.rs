@@ -1,5 +1,7 @@
 //! One simulated user: runs the script, statement by statement.
 
+mod mail;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use super::critical::InCritical;
 use super::desk::Desk;
 use super::groupware::Remembered;
 use crate::content::{Form, Writer};
-use crate::driver::{Failure, From, Person, Session, database_named};
+use crate::driver::{Ability, Failure, From, Ledger, Person, Session, database_named};
 use crate::measure::{Operation, Sample};
 use crate::schedule::{Begin, Schedule};
 use crate::script::{Command, LoopName, Script, TimeRange, UserText};
@@ -54,15 +56,19 @@ pub(super) struct User<S> {
     errors_allowed: Option<u64>,
     critical: Option<InCritical>,
     pub(super) mail_seen: String,
+    /// Where what is sent as documents, or as mail, is noted.
+    ledger: Option<(Ability, Arc<Ledger>)>,
 }
 
 impl<S: Session> User<S> {
     pub(super) fn new(context: Arc<Context>, person: Person, session: S, start: Instant) -> Self {
         let seed = context.seed;
         let main_loop = main_loop(&context.script);
+        let ledger = session.ledger();
+        let run = ledger.as_ref().map_or(context.run, |(_, ledger)| ledger.run());
         Self {
             random: SmallRng::seed_from_u64(seed ^ (person.number as u64).rotate_left(32)),
-            writer: Writer::new(&person, seed, context.run),
+            writer: Writer::new(&person, seed, run),
             schedule: Schedule::new(context.model, start),
             desk: Desk::default(),
             remembered: Remembered::default(),
@@ -78,6 +84,7 @@ impl<S: Session> User<S> {
             errors_allowed: None,
             critical: None,
             mail_seen: String::new(),
+            ledger,
         }
     }
 
@@ -229,6 +236,9 @@ impl<S: Session> User<S> {
                 self.populate(*count, size, folder).await
             }
             Command::SendMessage { size, sending } => self.send(Form::Memo, size, *sending).await,
+            Command::Calendar { kind, sending } if self.has_calendar() => {
+                self.add_event(*kind, *sending).await
+            }
             Command::Calendar { kind, sending } => {
                 let size = self.context.normal_message_size.clone();
                 self.send(Form::Calendar(*kind), &size, *sending).await
@@ -237,6 +247,7 @@ impl<S: Session> User<S> {
                 let database = self.mail_or(database.as_ref());
                 self.ask_for_mail(Operation::CheckForNewMail, &database).await.map(drop)
             }
+            Command::Mail(command) => self.mail(command).await,
             other => self.act_in_groupware(other).await,
         }
     }

@@ -5,6 +5,7 @@ use super::command::{
     CalendarKind, Command, Direction, MessageSize, ReplicationDirection, Step, Stop, UserText,
 };
 use super::error::{Problem, ScriptError};
+use super::mail::MailCommand;
 use super::table::{CommandInfo, Support};
 use super::web;
 
@@ -39,6 +40,10 @@ pub(super) fn action(
     }
     if info.name == "WebGet" {
         return web::get(arguments);
+    }
+    if let Some(command) = MailCommand::parse(info.name, &mut arguments)? {
+        arguments.finish()?;
+        return Ok(vec![command]);
     }
     let command = match info.name {
         "Open" | "OpenColl" | "CloseColl" | "GetAll" | "Index" | "SetCollation" | "FindByKey"

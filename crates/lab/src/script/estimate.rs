@@ -161,6 +161,11 @@ fn repetitions(statements: &[Statement], name: LoopName) -> f64 {
     times.map_or(1.0, number)
 }
 
+/// Whether a command asks something of a server.
+pub(super) fn acts(command: &Command) -> bool {
+    !requests_of(command).is_empty()
+}
+
 /// What a command is there for, and how often one run of it does that.
 fn action_of(command: &Command) -> Option<(Operation, f64)> {
     let requests = requests_of(command);
@@ -248,6 +253,7 @@ fn requests_of(command: &Command) -> Vec<(Operation, f64)> {
         Command::SetCalendarProfile => {
             vec![(Operation::CalendarProfileFetch, 1.0), (Operation::CalendarProfile, 1.0)]
         }
+        Command::Mail(command) => command.requests(),
         command => single_request(command).into_iter().collect(),
     }
 }
@@ -282,6 +288,6 @@ fn single_request(command: &Command) -> Option<(Operation, f64)> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "numbers of a script are far below 2^53")]
-fn number(value: u64) -> f64 {
+pub(super) fn number(value: u64) -> f64 {
     value as f64
 }

@@ -7,6 +7,7 @@ use super::command::{
     CalendarKind, Command, Direction, LoopName, MessageSize, ReplicationDirection, Sending, Step, Stop,
     TimeRange, UserPiece, UserText,
 };
+use super::mail::MailCommand;
 
 impl Display for Script {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
@@ -65,6 +66,7 @@ impl Display for Command {
             Self::Drop => formatter.write_str("Drop"),
             Self::ProfileClose => formatter.write_str("ProfileClose"),
             Self::Known(name) => formatter.write_str(name),
+            Self::Mail(command) => write!(formatter, "{command}"),
             Self::ChangeTo { .. }
             | Self::DeleteDatabase { .. }
             | Self::Replicate { .. }
@@ -199,6 +201,34 @@ fn print_message(
     match size {
         MessageSize::Bytes { attachment, .. } if *attachment > 0 => write!(formatter, " {attachment}"),
         _ => Ok(()),
+    }
+}
+
+impl Display for MailCommand {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())?;
+        match self {
+            Self::ImapOpen { mailbox } => write!(formatter, " {}", UserText::from(mailbox.as_str())),
+            Self::ImapFetch { count, next } => {
+                write!(formatter, " {} {count}", if *next { "NEXT" } else { "CURRENT" })
+            }
+            Self::ImapLastEntries { count }
+            | Self::ImapNewMail { count }
+            | Self::ImapDelete { count }
+            | Self::CalendarRead { count }
+            | Self::CalendarUpdate { count }
+            | Self::CalendarDelete { count } => write!(formatter, " {count}"),
+            Self::CalendarOpen { days } => write!(formatter, " {days}"),
+            Self::Send { size, sending } => {
+                let Sending { recipients, nth, .. } = sending;
+                write!(formatter, " {size} 80 {recipients} host domain client {nth}")
+            }
+            Self::Retrieve { count, keep } => {
+                let count = count.map_or_else(|| "-1".to_owned(), |count| count.to_string());
+                write!(formatter, " user password {count} host{}", if *keep { " -Keep" } else { "" })
+            }
+            Self::ImapHelp | Self::ImapLogin | Self::ImapList => Ok(()),
+        }
     }
 }
 

@@ -104,11 +104,14 @@ impl State {
             .map(|(id, change)| (*change, id))
             .filter(|(change, _)| *change > since)
             .collect();
+        changed.retain(|(_, id)| database.documents.contains_key(*id));
         changed.sort();
         changed.truncate(limit);
         let last = changed.last().map_or(since, |(change, _)| *change);
-        let results: Vec<Value> =
-            changed.iter().map(|(change, id)| json!({"id": id, "seq": change})).collect();
+        let results: Vec<Value> = changed
+            .iter()
+            .map(|(change, id)| json!({"id": id, "seq": change, "changes": [], "doc": database.documents.get(*id)}))
+            .collect();
         (200, json!({"results": results, "last_seq": format!("{last}-x")}))
     }
 

@@ -35,6 +35,8 @@ pub struct Faults {
     pub conflicts: Option<u64>,
     /// No answer ever comes to the deletion of a document.
     pub silent_deletes: bool,
+    /// Every nth copy that the router makes is lost, made twice or changed, in turn.
+    pub wrong_deliveries: Option<u64>,
     /// It has no fault at all, and folders.
     pub folders: bool,
     /// Readings of documents take the first time, and every nth of them the second.
@@ -66,6 +68,7 @@ struct State {
     databases: BTreeMap<String, Database>,
     reads: u64,
     writes: u64,
+    deliveries: u64,
     log: Vec<String>,
     deleted: Vec<Value>,
 }
@@ -383,7 +386,7 @@ impl State {
                     return error(409, "conflict", "Document update conflict.");
                 }
                 if name == "mail.box" {
-                    self.deliver(id, &body);
+                    self.deliver(id, &body, faults.wrong_deliveries);
                 }
                 let revision = self.store(name, id, body);
                 (201, json!({"ok": true, "id": id, "rev": revision}))
@@ -424,13 +427,23 @@ impl State {
     }
 
     /// The router: a copy for each recipient.
-    fn deliver(&mut self, id: &str, memo: &Value) {
+    fn deliver(&mut self, id: &str, memo: &Value, wrong: Option<u64>) {
         let recipients = memo["SendTo"].as_array().cloned().unwrap_or_default();
         for recipient in recipients.iter().filter_map(Value::as_str) {
             let mut copy: Map<String, Value> = memo.as_object().cloned().unwrap_or_default();
             copy.remove("_rev");
             copy.insert("DeliveredDate".to_owned(), memo["PostedDate"].clone());
-            self.store(&format!("mail/{recipient}"), id, Value::Object(copy));
+            let mail_file = format!("mail/{recipient}");
+            self.deliveries += 1;
+            let fault =
+                wrong.filter(|nth| self.deliveries.is_multiple_of(*nth)).map(|nth| self.deliveries / nth % 3);
+            match fault {
+                Some(0) => continue,
+                Some(1) => drop(self.store(&mail_file, &format!("{id}-again"), Value::Object(copy.clone()))),
+                Some(_) => drop(copy.insert("Body".to_owned(), json!("something else"))),
+                None => {}
+            }
+            self.store(&mail_file, id, Value::Object(copy));
         }
     }
 }

@@ -69,7 +69,7 @@ fn make(
         Ok(storage) => {
             let bar = Bar(bar(terminal));
             let source = source(&settings, &settings.server.name, configuration.file());
-            let created = back_up(&storage.store, &source, &order, &bar);
+            let created = back_up(&storage.databases, &source, &order, &bar);
             bar.0.finish_and_clear();
             storage.close();
             created_json(&created.map_err(Failure::Work)?)
@@ -250,7 +250,13 @@ fn restore_server(
     bar.0.finish_and_clear();
     let restored = restored.map_err(Failure::work)?;
     let result = restored_json(&restored);
-    let next = format!("{}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
+    let volumes: String = restored.manifest.volumes.iter().map(|volume| {
+        let name = &volume.name;
+        let dir = into.join("volumes").join(name);
+        format!("The volume {name} is in {}: move it to its device, or set volume.{name}.dir = \"volumes/{name}\"\n", dir.display())
+    }).collect();
+    let next =
+        format!("{}{volumes}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
     terminal.data(&next, &result)
 }
 

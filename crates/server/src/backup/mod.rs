@@ -12,10 +12,11 @@ mod task;
 
 use std::path::{Path, PathBuf};
 
-use scrinium_backup::{Created, Progress, Repository, Source, create};
-use scrinium_store::Store;
+use scrinium_backup::{Created, Progress, Repository, Source, Stores, create};
+use scrinium_database::Databases;
 
 use crate::config::Settings;
+use crate::volumes::all_options;
 
 pub use order::{BackupOrder, RestoreOrder};
 pub(crate) use restore_database::restore_database;
@@ -27,13 +28,21 @@ pub(crate) fn source(settings: &Settings, server: &str, configuration: Option<&P
         server: server.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         data_dir: settings.server.data_dir.clone(),
-        leave_out: vec![
-            settings.in_data_dir(&settings.log.dir),
-            settings.in_data_dir(&settings.view.rebuild_dir),
-        ],
+        leave_out: left_out(settings),
         configuration: configuration.map(Path::to_owned),
         archive_dir: archive_dir(settings),
     }
+}
+
+/// Logs, what is made again, and the volumes, which are backed up as stores.
+fn left_out(settings: &Settings) -> Vec<PathBuf> {
+    let mut left_out =
+        vec![settings.in_data_dir(&settings.log.dir), settings.in_data_dir(&settings.view.rebuild_dir)];
+    for (_, options) in all_options(settings) {
+        left_out.push(options.dir);
+        left_out.extend(options.log_dir);
+    }
+    left_out
 }
 
 /// Where the log is archived, if it is.
@@ -41,13 +50,32 @@ pub(crate) fn archive_dir(settings: &Settings) -> Option<PathBuf> {
     (settings.log.style == "archive").then(|| settings.in_data_dir(&settings.log.archive_dir))
 }
 
-/// Makes a backup as ordered.
+/// Makes a backup as ordered. Volumes that are not there are told, and noted in it.
 pub(crate) fn back_up(
-    store: &Store,
+    databases: &Databases,
     source: &Source,
     order: &BackupOrder,
     progress: &dyn Progress,
 ) -> Result<Created, String> {
     let repository = Repository::create(&order.repository).map_err(|error| error.to_string())?;
-    create(&repository, store, source, order.bytes_per_second, progress).map_err(|error| error.to_string())
+    let volumes = databases.volumes().map_err(|error| error.to_string())?;
+    let missing: Vec<String> =
+        volumes.into_iter().filter(|volume| volume.missing.is_some()).map(|volume| volume.name).collect();
+    if !missing.is_empty() {
+        tracing::warn!(?missing, "the backup is without the databases of volumes that are not there");
+    }
+    let mut open = databases.stores().into_iter();
+    let (_, first) = open.next().ok_or("the databases are closed")?;
+    let stores = Stores {
+        first: &first,
+        volumes: open.collect(),
+        missing,
+        while_still: &|work| {
+            let _still = databases.still_catalog();
+            work();
+        },
+        limits: databases.io_limits().clone(),
+    };
+    let created = create(&repository, &stores, source, order.bytes_per_second, progress);
+    created.map_err(|error| error.to_string())
 }

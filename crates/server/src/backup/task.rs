@@ -74,7 +74,7 @@ impl BackupFigures {
 /// Begins a backup; returns the task's number.
 pub(crate) fn back_up_as_task(
     tasks: &Tasks,
-    store: Store,
+    databases: Databases,
     configuration: &RunningConfiguration,
     (server, figures): (&str, BackupFigures),
     order: BackupOrder,
@@ -83,7 +83,7 @@ pub(crate) fn back_up_as_task(
     let source = source(&settings, server, configuration.configuration().file());
     let repository = order.repository.display().to_string();
     run("backup", tasks, &repository, move |task| {
-        let created = back_up(&store, &source, &order, &TaskProgress(task));
+        let created = back_up(&databases, &source, &order, &TaskProgress(task));
         figures.note(&created);
         let created = created?;
         tracing::info!(
