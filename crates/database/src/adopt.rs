@@ -8,7 +8,7 @@ use std::sync::Arc;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
 use crate::content::upload::Upload;
-use crate::content::{Content, Contents, PIECE_BYTES};
+use crate::content::{Content, Contents};
 use crate::database::Database;
 use crate::databases::{Databases, number_of};
 use crate::error::{DatabaseError, Result};
@@ -155,12 +155,7 @@ impl Copy<'_> {
         let reader = self.from.contents().reader(digest)?;
         // Compressed is what can be, as it was.
         let mut upload = Upload::new(contents, "text/plain", u64::MAX);
-        let mut offset = 0;
-        while offset < reader.length() {
-            let piece = reader.read(offset, PIECE_BYTES)?;
-            upload.write(&piece)?;
-            offset += piece.len() as u64;
-        }
+        reader.each(|piece| upload.write(piece).map(|()| true))?;
         let content = upload.finish()?;
         content.write(&mut self.batch);
         self.held.push(content);

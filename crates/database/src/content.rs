@@ -2,24 +2,30 @@
 //! it pays, counted by the documents that refer to them, and collected when none is left.
 //!
 //! A content of up to [`PIECE_BYTES`] is one record; a larger one is a record that names an upload,
-//! whose pieces were written before. A content that a caller holds (a [`Content`]) is *pinned*: the
-//! collector leaves it alone until the document that refers to it is stored.
+//! whose pieces were written before, or an object of a store of objects. A content that a caller holds (a
+//! [`Content`]) is *pinned*: the collector leaves it alone until the document that refers to it is stored.
 
 pub(crate) mod collector;
+pub(crate) mod object;
 mod pins;
+pub(crate) mod places;
+mod reader;
 pub(crate) mod record;
+pub(crate) mod relocate;
+pub(crate) mod removal;
 pub(crate) mod upload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use scrinium_store::{Batch, Family, Store};
 
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
-use pins::Pins;
+use pins::{Collecting, Pins};
+use places::Places;
+pub(crate) use reader::ContentReader;
 use record::{Placement, Record};
 
 /// Contents are read and written in pieces of at most this many bytes.
@@ -34,6 +40,7 @@ pub(crate) struct Contents {
 
 struct Shared {
     pins: Pins,
+    places: Places,
     next_upload: AtomicU64,
 }
 
@@ -98,11 +105,19 @@ impl Contents {
             tracing::error!(%error, "the last upload cannot be read");
             crate::databases::now_ms() << 16
         });
-        let next_upload = next_upload.max(last + 1);
-        Ok(Self {
-            store,
-            shared: Arc::new(Shared { pins: Pins::new(), next_upload: AtomicU64::new(next_upload) }),
-        })
+        let next_upload = AtomicU64::new(next_upload.max(last + 1));
+        let places = Places::open(&store)?;
+        Ok(Self { store, shared: Arc::new(Shared { pins: Pins::new(), places, next_upload }) })
+    }
+
+    /// Where contents are that are objects.
+    pub(crate) fn places(&self) -> &Places {
+        &self.shared.places
+    }
+
+    /// `None` if somebody holds the content; else nobody gets hold of it until the answer is dropped.
+    fn collecting(&self, digest: &Digest) -> Option<Collecting<'_>> {
+        self.shared.pins.collect(digest)
     }
 
     fn last_upload(store: &Store) -> Result<u64> {
@@ -145,10 +160,8 @@ impl Contents {
 
     /// A stored content, for reading.
     pub(crate) fn reader(&self, digest: &Digest) -> Result<ContentReader> {
-        let stored = self.store.get(Family::Blob, &keys::content(digest))?;
-        let record = stored.and_then(|bytes| Record::decode(&bytes));
-        let record = record.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
-        Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
+        let record = self.record(digest)?.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        ContentReader::new(self, digest, record)
     }
 
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
@@ -216,15 +229,20 @@ impl Content {
     pub(crate) fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {
             batch.put(Family::Blob, &keys::content(&self.inner.digest), &record.encode());
-            if let Placement::Upload { upload, .. } = &record.placement {
-                batch.delete(Family::Meta, &keys::pending_upload(*upload));
+            match record.placement {
+                Placement::Inline(_) => {}
+                Placement::Upload { upload, .. } => batch.delete(Family::Meta, &keys::pending_upload(upload)),
+                Placement::Object(object) => object::need(batch, &self.inner.digest, record.length, object),
             }
         }
     }
 
     /// The batch that [`Content::write`] added to is stored.
     pub(crate) fn stored(&self) {
-        self.inner.written.store(true, Ordering::Relaxed);
+        let first = !self.inner.written.swap(true, Ordering::Relaxed);
+        if let Some(object) = self.inner.record.as_ref().filter(|_| first).and_then(Record::object) {
+            self.inner.pin.contents.places().totals.add(1, object.stored_bytes);
+        }
     }
 }
 
@@ -242,43 +260,6 @@ impl Drop for Inner {
         {
             upload::discard(&self.pin.contents.store, *upload);
         }
-    }
-}
-
-/// A stored content, readable at any offset.
-pub(crate) struct ContentReader {
-    store: Store,
-    digest: Digest,
-    record: Record,
-}
-
-impl ContentReader {
-    pub(crate) const fn length(&self) -> u64 {
-        self.record.length
-    }
-
-    /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
-    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
-        let damaged = || DatabaseError::damaged("content", &hex(&self.digest));
-        if offset >= self.record.length {
-            return Ok(Bytes::new());
-        }
-        let (piece, start) = match &self.record.placement {
-            Placement::Inline(data) => (data.open(self.record.length).ok_or_else(damaged)?, offset),
-            Placement::Upload { upload, piece_bytes } => {
-                let number = u32::try_from(offset / piece_bytes).map_err(|_| damaged())?;
-                let stored =
-                    self.store.get(Family::Blob, &keys::chunk(*upload, number))?.ok_or_else(damaged)?;
-                let data = record::Data::decode(&stored).ok_or_else(damaged)?;
-                (data.open(*piece_bytes).ok_or_else(damaged)?, offset % piece_bytes)
-            }
-        };
-        let start = usize::try_from(start).map_err(|_| damaged())?;
-        let end = start.saturating_add(max_bytes).min(piece.len());
-        if start >= end {
-            return Err(damaged());
-        }
-        Ok(piece.slice(start..end))
     }
 }
 

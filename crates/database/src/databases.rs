@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use quick_cache::sync::Cache;
+use scrinium_objects::Objects;
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ use crate::collation::Collation;
 use crate::compact::Compactions;
 use crate::content::Contents;
 use crate::content::collector::Collected;
+use crate::content::places::AttachmentOptions;
+use crate::content::removal::RemovedObjects;
 use crate::damage::Damage;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -421,6 +424,34 @@ impl Databases {
     /// What the store reports.
     pub fn collect_contents(&self) -> Result<Collected> {
         self.shared.common.contents.collect()
+    }
+
+    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call.
+    ///
+    /// # Errors
+    /// What the store reports. That a store of objects does not answer is no error: it is tried by the next call.
+    pub fn remove_objects(&self) -> Result<RemovedObjects> {
+        self.shared.common.contents.remove_objects()
+    }
+
+    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written.
+    pub fn set_objects(&self, objects: Objects) {
+        self.shared.common.contents.places().set_objects(objects);
+    }
+
+    /// What stores of objects are used by.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        self.shared.common.contents.places().objects()
+    }
+
+    /// Says where large contents are put from now on. Those that are there stay where they are.
+    ///
+    /// # Errors
+    /// [`DatabaseError::BadRequest`] if the address is none, and what the store reports. That a store of objects
+    /// answers is not looked at.
+    pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
+        self.shared.common.contents.places().set_options(options)
     }
 
     /// Clears away what dropped databases and dropped folders held. Returns how many databases were cleared.

@@ -405,6 +405,14 @@ impl Store {
         BackupPoint::take(&self.inner.core)
     }
 
+    /// The number of the log, which a store that was restored from a backup has another one of.
+    ///
+    /// # Errors
+    /// [`StoreError::Closed`]
+    pub fn log_key(&self) -> Result<u64, StoreError> {
+        Ok(self.inner.core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key())
+    }
+
     /// How the log's archive stands; `None` if the log is not archived.
     #[must_use]
     pub fn archive_status(&self) -> Option<ArchiveStatus> {
