@@ -7,7 +7,9 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use scrinium_store::{BackupPoint, Store};
 
+use crate::attachments::{Listed, ObjectLister, list};
 use crate::local::FileReader;
+use crate::manifest::ObjectsEntry;
 use crate::pace::Pace;
 use crate::place::Pieces;
 use crate::plan::{Planned, plan, plan_file};
@@ -30,6 +32,8 @@ pub struct Source {
     pub configuration: Option<PathBuf>,
     /// Where the log is archived, if it is.
     pub archive_dir: Option<PathBuf>,
+    /// What tells which attachments lie in a store of objects, if there may be some.
+    pub objects: Option<ObjectLister>,
 }
 
 /// A backup that was made.
@@ -72,6 +76,8 @@ pub fn create(
     let point = store.backup_point()?;
     progress.step("plan");
     let mut planned = plan(&point, &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
+    let listed = source.objects.as_ref().map(|lister| list(lister, &point)).transpose()?.flatten();
+    planned.extend(listed.as_ref().map(Listed::plan).transpose()?);
     let configuration = source.configuration.as_ref();
     let configuration =
         configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned())).transpose()?;
@@ -80,9 +86,13 @@ pub fn create(
     let pace = Pace::new(progress, bytes_per_second);
     let (mut files, new_bytes, new_files) = copy(repository, &planned, pace)?;
     let configuration = if source.configuration.is_some() { files.pop() } else { None };
+    let objects = listed.as_ref().and_then(|listed| {
+        Some(ObjectsEntry { objects: listed.objects, bytes: listed.bytes, list: files.pop()? })
+    });
     let bytes = planned.iter().map(|file| file.bytes).sum();
     let id = new_id(repository, started)?;
     let manifest = describe(source, &point, (id, started), (bytes, new_bytes), configuration, files);
+    let manifest = Manifest { objects, ..manifest };
     progress.step("finish");
     repository.add(&manifest)?;
     Ok(Created { manifest, new_files })
@@ -173,6 +183,7 @@ fn describe(
         bytes,
         new_bytes,
         configuration,
+        objects: None,
         files,
     }
 }

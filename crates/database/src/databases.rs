@@ -426,12 +426,13 @@ impl Databases {
         self.shared.common.contents.collect()
     }
 
-    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call.
+    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call, and none
+    /// any more once `go_on` answers false.
     ///
     /// # Errors
     /// What the store reports. That a store of objects does not answer is no error: it is tried by the next call.
-    pub fn remove_objects(&self) -> Result<RemovedObjects> {
-        self.shared.common.contents.remove_objects()
+    pub fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
+        self.shared.common.contents.remove_objects(go_on)
     }
 
     /// Has stores of objects used by `objects` from now on: to be called before anything is read or written.

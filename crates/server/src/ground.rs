@@ -17,11 +17,11 @@ use tokio::runtime::Runtime;
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
+use crate::console::{Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews};
 use crate::fixup::{Fixups, show_aside};
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
-use crate::{Shutdown, compaction, tls};
+use crate::{Shutdown, attachments, compaction, tls};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -239,6 +239,11 @@ impl ServerParts for Ground {
         compaction::begin(databases, database, order)
     }
 
+    fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
+        let (_, databases) = self.open_databases()?;
+        attachments::begin(databases, &self.tasks, order)
+    }
+
     fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
         let (_, databases) = self.open_databases()?;
         self.fixups.begin(&databases, order)
@@ -254,9 +259,8 @@ impl ServerParts for Ground {
     }
 
     fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
-        let (store, _) = self.open_databases()?;
         let told = (self.name.as_str(), self.backups.clone());
-        back_up_as_task(&self.tasks, store, &self.configuration, told, order)
+        back_up_as_task(&self.tasks, self.open_databases()?, &self.configuration, told, order)
     }
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {

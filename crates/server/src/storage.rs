@@ -1,7 +1,10 @@
 //! The store and the databases on it, as the configuration wants them.
 
+use std::sync::Arc;
+
 use scrinium_backup::RESTORING;
-use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
+use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
+use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
 use scrinium_worker::WorkerPool;
@@ -45,6 +48,14 @@ impl Storage {
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.set_compact_options(compact_options(settings));
+        let dir = settings.in_data_dir(&settings.attachment.cache_dir);
+        databases.set_objects(Objects::new(&dir, Arc::new(open_bucket)));
+        let options = attachment_options(settings);
+        // Where its device is missing, or it does not answer, everything else goes on.
+        if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {
+            tracing::error!(%error, "large attachments can be neither read nor stored");
+        }
+        databases.set_attachment_options(options).map_err(|error| unusable(error.to_string()))?;
         databases.register_statistics(statistics);
         for name in databases.refused().unwrap_or_default() {
             tracing::error!(
@@ -81,6 +92,15 @@ impl Storage {
             configuration.on_change(key, move |settings| {
                 databases.set_compact_options(compact_options(settings));
                 Ok(())
+            });
+        }
+        for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"] {
+            let databases = self.databases.clone();
+            configuration.on_change(key, move |settings| {
+                let options = attachment_options(settings);
+                let opened = options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address));
+                opened.map_err(|error| error.to_string())?;
+                databases.set_attachment_options(options).map_err(|error| error.to_string())
             });
         }
         // These are read whenever it is looked whether to compact.
@@ -183,6 +203,16 @@ pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     options.direct_reads_above_bytes = settings.file_cache.threshold;
     options.report_syncs_above = settings.file_cache.sync_report;
     options
+}
+
+fn attachment_options(settings: &Settings) -> AttachmentOptions {
+    let attachment = &settings.attachment;
+    AttachmentOptions {
+        store: Some(attachment.store.clone()).filter(|store| store != "volume"),
+        threshold_bytes: attachment.threshold,
+        cache_bytes: attachment.cache,
+        keep_removed: attachment.keep_removed,
+    }
 }
 
 fn compact_options(settings: &Settings) -> CompactOptions {

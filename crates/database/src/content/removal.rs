@@ -34,10 +34,13 @@ struct Note {
 
 impl Contents {
     /// Looks at the objects whose time has come, and removes those that are not needed.
-    pub(crate) fn remove_objects(&self) -> Result<RemovedObjects> {
+    pub(crate) fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
         let keep_ms = u64::try_from(self.places().options().keep_removed.as_millis()).unwrap_or(u64::MAX);
         let mut done = RemovedObjects::default();
         for note in self.due(now_ms().saturating_sub(keep_ms))? {
+            if !go_on() {
+                break;
+            }
             match self.settle(&note) {
                 Ok(removed) => {
                     done.examined += 1;

@@ -74,14 +74,15 @@ impl BackupFigures {
 /// Begins a backup; returns the task's number.
 pub(crate) fn back_up_as_task(
     tasks: &Tasks,
-    store: Store,
+    (store, databases): (Store, Databases),
     configuration: &RunningConfiguration,
     (server, figures): (&str, BackupFigures),
     order: BackupOrder,
 ) -> Result<u64, String> {
     let settings = configuration.settings();
-    let source = source(&settings, server, configuration.configuration().file());
+    let source = source(&settings, server, configuration.configuration().file(), &databases);
     let repository = order.repository.display().to_string();
+    drop(databases);
     run("backup", tasks, &repository, move |task| {
         let created = back_up(&store, &source, &order, &TaskProgress(task));
         figures.note(&created);

@@ -19,6 +19,11 @@ pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() { Ok(()) } else { host_name(text) }
 }
 
+/// With the documents, or the address of a store of objects.
+pub(super) fn attachment_store(text: &str) -> Result<(), String> {
+    if text == "volume" { Ok(()) } else { scrinium_objects::check_address(text) }
+}
+
 /// A span of the day, or nothing.
 pub(super) fn window_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() { Ok(()) } else { Window::parse(text).map(drop) }

@@ -4,7 +4,7 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, FixupOrder, SetProperty, UpdateViews, compact};
+use super::{ConsoleError, FixupOrder, MoveAttachments, SetProperty, UpdateViews, attachments, compact};
 use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
@@ -118,6 +118,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowAside(optional(rest))),
     },
     CommandLine {
+        words: &["load", "attachments"],
+        arguments: attachments::ARGUMENTS,
+        help: attachments::HELP,
+        build: attachments::parse,
+    },
+    CommandLine {
         words: &["load", "backup"],
         arguments: "DIR [-r RATE]",
         help: "Backs the server up into a folder; -r at most so much a second (50MB)",
@@ -160,6 +166,7 @@ pub enum Command {
     UpdateViews(UpdateViews),
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
+    MoveAttachments(MoveAttachments),
     Fixup(FixupOrder),
     ShowFixup,
     ShowAside(Option<String>),
