@@ -46,12 +46,7 @@ impl Remote {
         let (store, prefix) = scrinium_objects::connect(&address, |builder| builder).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        Ok(Self {
-            prefix,
-            store,
-            runtime: Arc::new(runtime),
-            address,
-        })
+        Ok(Self { prefix, store, runtime: Arc::new(runtime), address })
     }
 
     fn path(&self, name: &str) -> Path {

@@ -169,7 +169,8 @@ fn attachments_child() {
     for cache_bytes in [0, 20 << 20, 20 << 20] {
         objects.set_cache_bytes(cache_bytes);
         for Needed { stored, .. } in &needed {
-            let content = contents.iter().find(|content| *blake3::hash(content).as_bytes() == stored.name.digest);
+            let content =
+                contents.iter().find(|content| *blake3::hash(content).as_bytes() == stored.name.digest);
             let reader = objects.reader(address, *stored);
             for offset in [0, 262_000, 270_000] {
                 let part = reader.read(offset as u64, 5000).unwrap();
@@ -178,7 +179,8 @@ fn attachments_child() {
             assert!(reader.read(stored.length, 10).unwrap().is_empty());
         }
     }
-    let look = |deep: bool| survey(&objects, needed.iter().cloned().map(Ok::<_, ObjectError>), (deep, 9), |_| true);
+    let look =
+        |deep: bool| survey(&objects, needed.iter().cloned().map(Ok::<_, ObjectError>), (deep, 9), |_| true);
     assert_eq!((look(true).unwrap().objects, look(true).unwrap().lost_count), (3, 0));
     objects.remove(address, &needed[1].stored.name).unwrap();
     objects.remove(address, &needed[1].stored.name).unwrap();

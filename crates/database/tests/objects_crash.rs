@@ -17,8 +17,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FixupOptions, NewAttachment,
-    ReadOptions, Relocation,
+    Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FixupOptions,
+    NewAttachment, ReadOptions, Relocation,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -77,7 +77,9 @@ fn attach(database: &Arc<Database>, id: u64, number: u64) {
 
 /// Which content a document has; 0: none.
 fn stored(database: &Arc<Database>, id: u64) -> u64 {
-    let Ok(reader) = database.open_attachment(&id.to_string(), "file", None, &Access::everything()) else { return 0 };
+    let Ok(reader) = database.open_attachment(&id.to_string(), "file", None, &Access::everything()) else {
+        return 0;
+    };
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < reader.length {
         bytes.extend_from_slice(&reader.read(bytes.len() as u64, 1 << 20).unwrap());
@@ -165,7 +167,8 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
     });
     listed.unwrap();
     assert_eq!(objects_in(&folder.join("bucket")), needed);
-    let report = databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+    let report =
+        databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
     assert!(report.is_clean(), "{}", report.to_text());
     drop((database, databases));
     store.close().unwrap();

@@ -94,7 +94,9 @@ impl Cache {
         }
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            let (Ok(metadata), Ok(name)) = (entry.metadata(), entry.file_name().into_string()) else { continue };
+            let (Ok(metadata), Ok(name)) = (entry.metadata(), entry.file_name().into_string()) else {
+                continue;
+            };
             if name.ends_with(PART) {
                 drop(fs::remove_file(entry.path()));
             } else if metadata.is_file() {

@@ -46,7 +46,9 @@ impl Folder {
     /// An object that is not found is missing only if the folder is there.
     fn not_found(&self, path: &Path) -> impl Fn(std::io::Error) -> BucketError + use<> {
         let (is_there, other) = (self.dir.is_dir(), away("read", path));
-        move |error| if is_there && error.kind() == ErrorKind::NotFound { BucketError::Missing } else { other(error) }
+        move |error| {
+            if is_there && error.kind() == ErrorKind::NotFound { BucketError::Missing } else { other(error) }
+        }
     }
 }
 
@@ -66,7 +68,8 @@ impl Bucket for Folder {
 
     fn read(&self, name: &str, from: u64, to: u64) -> Result<Bytes, BucketError> {
         let path = self.path(name);
-        let length = usize::try_from(to.saturating_sub(from)).map_err(|error| BucketError::Refused(error.to_string()))?;
+        let length = usize::try_from(to.saturating_sub(from))
+            .map_err(|error| BucketError::Refused(error.to_string()))?;
         let file = File::open(&path).map_err(self.not_found(&path))?;
         let mut bytes = vec![0; length];
         match file.read_exact_at(&mut bytes, from) {

@@ -120,7 +120,8 @@ impl Table {
             return None;
         }
         let mut table = Self { offsets: vec![0], values: Vec::new() };
-        let (entries, footer) = bytes.split_at_checked(usize::try_from(pieces(length) * ENTRY_BYTES).ok()?)?;
+        let (entries, footer) =
+            bytes.split_at_checked(usize::try_from(pieces(length) * ENTRY_BYTES).ok()?)?;
         let expected = Self::default().encode(length);
         if footer != expected {
             return None;

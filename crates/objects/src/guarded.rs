@@ -62,7 +62,11 @@ impl Guarded {
         ObjectError::of_bucket(&self.address, name, error)
     }
 
-    pub(crate) fn begin(&self, name: &ObjectName, figures: &Figures) -> Result<GuardedWriter<'_>, ObjectError> {
+    pub(crate) fn begin(
+        &self,
+        name: &ObjectName,
+        figures: &Figures,
+    ) -> Result<GuardedWriter<'_>, ObjectError> {
         let name = name.to_string();
         if let Some((until, reason)) = &*self.away.lock()
             && Instant::now() < *until

@@ -57,21 +57,38 @@ pub struct Stored {
     pub stored_bytes: u64,
 }
 
+/// So many may wait for blocks that others fetch, and so long.
+const FETCHES: (usize, Duration) = (32, Duration::from_secs(30));
+
 /// Which blocks are being fetched, so that many who want the same wait for one of them.
 #[derive(Default)]
 pub(crate) struct Fetching {
-    names: Mutex<HashSet<String>>,
+    state: Mutex<FetchingState>,
     ended: Condvar,
 }
 
+#[derive(Default)]
+struct FetchingState {
+    names: HashSet<String>,
+    waiting: usize,
+}
+
 impl Fetching {
-    /// Waits until nobody else fetches this; then it is for the caller to do, unless it is there by now.
-    pub(crate) fn begin(&self, name: &str, within: Duration) -> Fetch<'_> {
-        let until = Instant::now() + within;
-        let mut names = self.names.lock();
-        while names.contains(name) && !self.ended.wait_until(&mut names, until).timed_out() {}
-        names.insert(name.to_owned());
-        Fetch { fetching: self, name: name.to_owned() }
+    /// Waits until nobody else fetches this; then it is for the caller to do, unless it is there by now. `None`: too
+    /// many wait.
+    pub(crate) fn begin(&self, name: &str) -> Option<Fetch<'_>> {
+        let until = Instant::now() + FETCHES.1;
+        let mut state = self.state.lock();
+        if state.names.contains(name) {
+            if state.waiting >= FETCHES.0 {
+                return None;
+            }
+            state.waiting += 1;
+            while state.names.contains(name) && !self.ended.wait_until(&mut state, until).timed_out() {}
+            state.waiting -= 1;
+        }
+        state.names.insert(name.to_owned());
+        Some(Fetch { fetching: self, name: name.to_owned() })
     }
 }
 
@@ -83,7 +100,7 @@ pub(crate) struct Fetch<'a> {
 
 impl Drop for Fetch<'_> {
     fn drop(&mut self) {
-        self.fetching.names.lock().remove(&self.name);
+        self.fetching.state.lock().names.remove(&self.name);
         self.fetching.ended.notify_all();
     }
 }

@@ -1,7 +1,6 @@
 //! Reading an object at any offset, checked, through the cache.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -13,9 +12,6 @@ use crate::objects::{Objects, Stored};
 
 /// So many pieces are fetched at once and lie in one file of the cache: 4 MB, since each request costs time.
 pub(crate) const BLOCK_PIECES: u64 = 16;
-
-/// Who wants a block that another fetches waits so long for him.
-const FETCHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The file of the cache that a block is in.
 pub(crate) fn block_name(name: &ObjectName, block: u64) -> String {
@@ -73,7 +69,10 @@ impl ObjectReader {
     }
 
     fn damaged(&self, problem: impl Into<String>) -> ObjectError {
-        ObjectError::Damaged { object: format!("{}/{}", self.address, self.stored.name), problem: problem.into() }
+        ObjectError::Damaged {
+            object: format!("{}/{}", self.address, self.stored.name),
+            problem: problem.into(),
+        }
     }
 
     fn wrong(&self, number: u64) -> ObjectError {
@@ -153,7 +152,8 @@ impl ObjectReader {
         if let Some(piece) = self.cached(&table, number, &name, range) {
             return Ok(piece);
         }
-        let _fetch = shared.fetching.begin(&name, FETCHED_WITHIN);
+        let fetch = shared.fetching.begin(&name);
+        let _fetch = fetch.ok_or_else(|| ObjectError::Busy { address: self.address.clone() })?;
         // Another one may have fetched it meanwhile.
         if let Some(piece) = self.cached(&table, number, &name, range) {
             return Ok(piece);

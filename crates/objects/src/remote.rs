@@ -11,7 +11,8 @@ use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientConfigKey, Error, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig, WriteMultipart,
+    BackoffConfig, ClientConfigKey, Error, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
+    WriteMultipart,
 };
 use tokio::runtime::Runtime;
 
@@ -68,7 +69,12 @@ fn runtime() -> Result<&'static Runtime, String> {
     static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
     let made = RUNTIME.get_or_init(|| {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
-        builder.worker_threads(2).thread_name("objects").enable_all().build().map_err(|error| error.to_string())
+        builder
+            .worker_threads(2)
+            .thread_name("objects")
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())
     });
     made.as_ref().map_err(Clone::clone)
 }
@@ -89,7 +95,9 @@ impl Remote {
     }
 
     fn path(&self, name: &str) -> Path {
-        name.split('/').filter(|part| !part.is_empty()).fold(self.prefix.clone(), |path, part| path.join(part))
+        name.split('/')
+            .filter(|part| !part.is_empty())
+            .fold(self.prefix.clone(), |path, part| path.join(part))
     }
 }
 

@@ -94,11 +94,13 @@ impl Storage {
                 Ok(())
             });
         }
-        for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"] {
+        for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"]
+        {
             let databases = self.databases.clone();
             configuration.on_change(key, move |settings| {
                 let options = attachment_options(settings);
-                let opened = options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address));
+                let opened =
+                    options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address));
                 opened.map_err(|error| error.to_string())?;
                 databases.set_attachment_options(options).map_err(|error| error.to_string())
             });

@@ -13,8 +13,8 @@ use scrinium_store::Reservation;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::compaction::{Daily, Due};
 use crate::Shutdown;
+use crate::compaction::{Daily, Due};
 use crate::ground::Ground;
 use views::ViewUpdates;
 

@@ -12,7 +12,8 @@ use scrinium_backup::Target;
 use scrinium_database::{CompactOrder, CompactStyle, Properties, Relocation};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
-    COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews,
+    COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport,
+    UpdateViews,
 };
 use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_statistics::{Registry, Snapshot, Tasks};

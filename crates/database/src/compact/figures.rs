@@ -16,7 +16,9 @@ impl Databases {
     /// Registers the statistics of compactions (`Database.Compact.*`) and of objects (`Attachment.Store.*`).
     pub fn register_statistics(&self, statistics: &Registry) {
         self.objects().register_statistics(statistics);
-        self.figure(statistics, "Attachment.Store.Objects", |common| float(common.contents.object_totals().0));
+        self.figure(statistics, "Attachment.Store.Objects", |common| {
+            float(common.contents.object_totals().0)
+        });
         self.figure(statistics, "Attachment.Store.Bytes", |common| float(common.contents.object_totals().1));
         let count = |name: &str, read: fn(&Counts) -> &AtomicU64| {
             self.figure(statistics, name, move |common| {

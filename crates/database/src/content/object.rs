@@ -134,7 +134,11 @@ impl Contents {
         Ok(Self::with_record(pin, (digest, md5, length), Some(record)))
     }
 
-    fn with_record(pin: Pin, (digest, md5, length): (Digest, [u8; 16], u64), record: Option<Record>) -> Content {
+    fn with_record(
+        pin: Pin,
+        (digest, md5, length): (Digest, [u8; 16], u64),
+        record: Option<Record>,
+    ) -> Content {
         let written = AtomicBool::new(record.is_none());
         Content { inner: Arc::new(Inner { pin, digest, md5, length, record, written }) }
     }

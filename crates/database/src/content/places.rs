@@ -107,7 +107,9 @@ impl Places {
             let number = key.get(1..5).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
             match (number, serde_json::from_slice(value)) {
                 (Some(number), Ok(place)) => drop(known.insert(number, place)),
-                _ => tracing::error!("the record of where attachments lie is damaged; docs/fixup.md tells the ways out"),
+                _ => tracing::error!(
+                    "the record of where attachments lie is damaged; docs/fixup.md tells the ways out"
+                ),
             }
         }
         let dir: PathBuf = store.dir().join("attachments");
@@ -190,9 +192,15 @@ impl Places {
     }
 
     /// The address and the name of an object.
-    pub(crate) fn locate(&self, digest: &Digest, length: u64, object: &ObjectPlace) -> Result<(String, Stored)> {
+    pub(crate) fn locate(
+        &self,
+        digest: &Digest,
+        length: u64,
+        object: &ObjectPlace,
+    ) -> Result<(String, Stored)> {
         let place = self.place(object.place);
-        let place = place.ok_or_else(|| DatabaseError::damaged("place of objects", &object.place.to_string()))?;
+        let place =
+            place.ok_or_else(|| DatabaseError::damaged("place of objects", &object.place.to_string()))?;
         let name = ObjectName { home: place.home(), digest: *digest, upload: object.upload };
         Ok((place.address, Stored { name, length, stored_bytes: object.stored_bytes }))
     }

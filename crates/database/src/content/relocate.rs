@@ -67,7 +67,8 @@ impl Databases {
     pub fn relocate_attachments(&self, database: Option<&str>, to: Relocation) -> Result<Relocated> {
         let number = database.map(|name| self.number_of_name(name)).transpose()?;
         let task = self.common().tasks().map(|tasks| tasks.start("attachments", database, None));
-        let mut moving = Moving { contents: self.contents(), number, to, task: task.as_ref(), done: Relocated::default() };
+        let mut moving =
+            Moving { contents: self.contents(), number, to, task: task.as_ref(), done: Relocated::default() };
         let moved = moving.run();
         let done = moving.done;
         let Some(task) = task else { return moved.map(|()| done) };

@@ -42,10 +42,11 @@ impl Contents {
                 break;
             }
             match self.settle(&note) {
-                Ok(removed) => {
+                Ok(Some(removed)) => {
                     done.examined += 1;
                     done.removed += u64::from(removed);
                 }
+                Ok(None) => {}
                 // Its store cannot be asked now; nor can the next, so that it is tried again later.
                 Err(DatabaseError::Unavailable { reason }) => {
                     tracing::warn!(reason, "objects of attachments stay until their store answers");
@@ -77,10 +78,10 @@ impl Contents {
         Ok(notes)
     }
 
-    /// Whether the object was removed. A content that somebody holds is looked at again.
-    fn settle(&self, note: &Note) -> Result<bool> {
+    /// Whether the object was removed; `None`: somebody holds the content, so that it is looked at again.
+    fn settle(&self, note: &Note) -> Result<Option<bool>> {
         // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
-        let Some(_collecting) = self.collecting(&note.digest) else { return Ok(false) };
+        let Some(_collecting) = self.collecting(&note.digest) else { return Ok(None) };
         let is_it = |upload: u64| upload == note.upload;
         let record = self.record(&note.digest)?;
         let mut done = Batch::new();
@@ -92,7 +93,7 @@ impl Contents {
         };
         if needed {
             self.store.commit(done)?;
-            return Ok(false);
+            return Ok(Some(false));
         }
         if let Some(ObjectState { object, removed_ms, .. }) = self.object_state(&note.digest)?
             && is_it(object.upload)
@@ -100,7 +101,7 @@ impl Contents {
             // It was needed again since, and a later note has been made.
             if removed_ms > note.noted_ms {
                 self.store.commit(done)?;
-                return Ok(false);
+                return Ok(Some(false));
             }
             // Nobody takes it up any more: a removal that seemed to fail may still happen.
             let mut forget = Batch::new();
@@ -114,6 +115,6 @@ impl Contents {
             tracing::debug!(content = hex(&note.digest), "an object that nobody refers to was removed");
         }
         self.store.commit(done)?;
-        Ok(own.is_some())
+        Ok(Some(own.is_some()))
     }
 }

@@ -144,7 +144,9 @@ pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<SetAside> {
 
 /// Removes what belongs to a large content that was set aside.
 fn discard_content(found: &SetAside, batch: &mut Batch) {
-    let Some((b'c', digest)) = found.key.split_first().filter(|_| found.family == Family::Blob) else { return };
+    let Some((b'c', digest)) = found.key.split_first().filter(|_| found.family == Family::Blob) else {
+        return;
+    };
     match Record::decode(&found.value).map(|record| record.placement) {
         Some(Placement::Upload { upload, .. }) => {
             let (from, to) = keys::chunk_range(upload);

@@ -194,8 +194,12 @@ fn object_state_of(
     match found {
         Ok(()) => Ok(State::Sound),
         Err(Ended::Stopped(error)) => Err(error),
-        Err(Ended::Object(error @ ObjectError::Missing { .. })) => Ok(State::MissingObject(error.to_string())),
-        Err(Ended::Object(error @ ObjectError::Damaged { .. })) => Ok(State::DamagedObject(error.to_string())),
+        Err(Ended::Object(error @ ObjectError::Missing { .. })) => {
+            Ok(State::MissingObject(error.to_string()))
+        }
+        Err(Ended::Object(error @ ObjectError::Damaged { .. })) => {
+            Ok(State::DamagedObject(error.to_string()))
+        }
         Err(Ended::Object(error)) => Ok(State::Unchecked(error.to_string())),
     }
 }

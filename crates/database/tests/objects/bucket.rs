@@ -38,7 +38,10 @@ impl Memory {
     /// What opens it, whatever the address. Another one has forgotten that it did not answer.
     pub fn objects(&self, dir: &std::path::Path) -> Objects {
         let this = self.clone();
-        Objects::new(&dir.join("attachments"), Arc::new(move |_| Ok(Box::new(this.clone()) as Box<dyn Bucket>)))
+        Objects::new(
+            &dir.join("attachments"),
+            Arc::new(move |_| Ok(Box::new(this.clone()) as Box<dyn Bucket>)),
+        )
     }
 
     pub fn names(&self) -> Vec<String> {

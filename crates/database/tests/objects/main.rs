@@ -16,8 +16,8 @@ use std::time::Duration;
 use bucket::Memory;
 use common::{Server, edit, get};
 use scrinium_database::{
-    Access, AttachmentOptions, Database, DatabaseError, Edit, EditMode, FindingKind, FixupOptions, NewAttachment,
-    Outcome, ReadOptions, Relocation,
+    Access, AttachmentOptions, Database, DatabaseError, Edit, EditMode, FindingKind, FixupOptions,
+    NewAttachment, Outcome, ReadOptions, Relocation,
 };
 use serde_json::json;
 
@@ -114,7 +114,13 @@ fn a_content_is_one_object_however_many_refer_to_it_and_goes_with_the_last() {
     assert!(read(&database, "b").unwrap() == large);
     delete(&database, "b");
     // While it is kept it is taken up again, and not sent again.
-    server.databases.set_attachment_options(AttachmentOptions { keep_removed: Duration::from_secs(60), ..options(300 * KB) }).unwrap();
+    server
+        .databases
+        .set_attachment_options(AttachmentOptions {
+            keep_removed: Duration::from_secs(60),
+            ..options(300 * KB)
+        })
+        .unwrap();
     settle(&server);
     assert_eq!(bucket.names().len(), 1);
     attach(&database, "c", &large).unwrap();
@@ -145,7 +151,10 @@ fn a_range_costs_a_range_and_nothing_once_it_is_in_the_cache() {
     assert_eq!(part(15 << 20), large[15 << 20..(15 << 20) + 100]);
     let (reads, bytes) = cost();
     assert!(reads == 2 && bytes < 300 * KB as u64, "{reads} reads of {bytes}");
-    server.databases.set_attachment_options(AttachmentOptions { cache_bytes: 6 << 20, ..options(300 * KB) }).unwrap();
+    server
+        .databases
+        .set_attachment_options(AttachmentOptions { cache_bytes: 6 << 20, ..options(300 * KB) })
+        .unwrap();
     assert_eq!(part(15 << 20), large[15 << 20..(15 << 20) + 100]);
     assert!(cost().1 < 5 << 20);
     assert_eq!(part((15 << 20) + 70_000), large[(15 << 20) + 70_000..(15 << 20) + 70_100]);
@@ -170,7 +179,10 @@ fn without_the_store_only_large_attachments_are_refused() {
     bucket.0.lock().unwrap().away = true;
     let refused = attach(&database, "large", &content(5, 400 * KB)).unwrap_err();
     assert_eq!(refused.status(), 503);
-    assert!(refused.reason().contains("s3://bucket/prefix") && refused.reason().contains("connection reset"), "{refused}");
+    assert!(
+        refused.reason().contains("s3://bucket/prefix") && refused.reason().contains("connection reset"),
+        "{refused}"
+    );
     assert_eq!(read(&database, "before").unwrap_err().status(), 503);
     attach(&database, "small", &content(6, 200 * KB)).unwrap();
     assert!(read(&database, "small").unwrap() == content(6, 200 * KB));
@@ -232,7 +244,9 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
     assert_eq!(bucket.names(), needed(&server));
     bucket.0.lock().unwrap().away = true;
     let unchecked = findings(&server, FixupOptions::default());
-    assert!(unchecked.iter().all(|found| found.0 == FindingKind::ContentUnchecked && found.2 == Outcome::Left));
+    assert!(
+        unchecked.iter().all(|found| found.0 == FindingKind::ContentUnchecked && found.2 == Outcome::Left)
+    );
     assert_eq!(unchecked.len(), 3, "{unchecked:?}");
 }
 

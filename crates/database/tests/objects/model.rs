@@ -70,7 +70,8 @@ fn run(seed: u64, steps: usize) {
                 drop(may_fail(server.databases.relocate_attachments(None, to)));
             }
             18 => {
-                let mut options = options(*[260 * KB, 300 * KB, 1000 * KB].get(random.random_range(0..3)).unwrap());
+                let mut options =
+                    options(*[260 * KB, 300 * KB, 1000 * KB].get(random.random_range(0..3)).unwrap());
                 options.cache_bytes = if random.random_bool(0.5) { 0 } else { 2 << 20 };
                 if random.random_bool(0.2) {
                     options.store = None;

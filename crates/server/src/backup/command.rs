@@ -241,7 +241,9 @@ fn restore_server(
     bar.0.finish_and_clear();
     for (name, problem) in found.damaged {
         let warning = restored.warning.get_or_insert_default();
-        warning.push_str(&format!("{name}: {problem}. Documents are all there; these attachments cannot be read. "));
+        warning.push_str(&format!(
+            "{name}: {problem}. Documents are all there; these attachments cannot be read. "
+        ));
     }
     let result = restored_json(&restored);
     let next = format!("{}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
