@@ -37,6 +37,11 @@ impl ContentReader {
         self.length
     }
 
+    /// Whether it lies in a store of objects.
+    pub(crate) fn is_object(&self) -> bool {
+        self.source.read().object.is_some()
+    }
+
     /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
     pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
         if offset >= self.length {
