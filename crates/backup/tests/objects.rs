@@ -147,11 +147,10 @@ fn child() {
     assert!(matches!(missing, Err(BackupError::NoRepository { .. } | BackupError::Remote { .. })));
 }
 
-/// What the server does with large attachments there: written in parts, read by ranges, looked for, removed.
+/// What the server does with large attachments there, in the bucket that the other one made: written in parts, read by ranges, looked for, removed.
 #[test]
 #[ignore = "run by the test that starts SeaweedFS"]
 fn attachments_child() {
-    make_bucket(std::env::var("SCRINIUM_TEST_S3_PORT").unwrap().parse().unwrap());
     let dir = folder();
     let objects = Objects::new(dir.path(), Arc::new(open_bucket));
     let address = "s3://backups/attachments of a server";

@@ -23,7 +23,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
         };
     }
     match address.strip_prefix(FILE_SCHEME) {
-        Some(folder) if folder.starts_with('/') && folder.trim_end_matches('/') != "" => Ok(()),
+        Some(folder) if folder.starts_with('/') && !folder.trim_end_matches('/').is_empty() => Ok(()),
         _ => Err(format!(
             "{address:?} is no address of a store of objects: write s3://BUCKET/PREFIX or file:///FOLDER"
         )),

@@ -145,9 +145,9 @@ impl Table {
     pub(crate) fn open(&self, number: u64, stored: &Bytes, length: u64) -> Option<Bytes> {
         let expected = length.checked_sub(number * PIECE_BYTES)?.min(PIECE_BYTES);
         let expected = usize::try_from(expected).ok()?;
-        let piece = match stored.first()? {
-            &PLAIN => stored.slice(1..),
-            &ZSTD => Bytes::from(zstd::bulk::decompress(stored.get(1..)?, expected).ok()?),
+        let piece = match *stored.first()? {
+            PLAIN => stored.slice(1..),
+            ZSTD => Bytes::from(zstd::bulk::decompress(stored.get(1..)?, expected).ok()?),
             _ => return None,
         };
         let value = self.values.get(usize::try_from(number).ok()?)?;
