@@ -48,7 +48,7 @@ fn content(seed: u64, length: usize) -> Vec<u8> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_be_bytes()[0]
     };
-    (0..length).map(|at| if seed % 2 == 0 && at % 4096 > 1000 { b'a' } else { next() }).collect()
+    (0..length).map(|at| if seed.is_multiple_of(2) && at % 4096 > 1000 { b'a' } else { next() }).collect()
 }
 
 fn attach(database: &Arc<Database>, id: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
