@@ -23,6 +23,7 @@ mod read;
 mod registry;
 mod resort;
 mod scripts;
+mod short;
 mod stand_in;
 pub(crate) mod streams;
 mod unique;

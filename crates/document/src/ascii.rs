@@ -5,14 +5,11 @@
 //! of common secondary weights, 01, and the compressed runs of tertiary weights (the compression is ICU's, from
 //! `CollationKeys::writeSortKeyUpToQuaternary`). Primary weights are asked of the collator, once.
 
-use std::collections::HashMap;
-
 /// What the collator says of each ASCII character; `None` for one without any weight, as most control characters are.
 pub(crate) struct AsciiWeights {
     weights: [Option<Weight>; 128],
-    /// By primary weight (its second byte 0 if it has one only) the small and the capital letter; any other
-    /// character stands as the small one. 0: none.
-    characters: HashMap<[u8; 2], [u8; 2]>,
+    /// By primary weight the small and the capital letter; any other character stands as the small one. 0: none.
+    characters: Characters,
     /// First bytes of primary weights of two bytes.
     begins_two: [bool; 256],
 }
@@ -22,6 +19,38 @@ struct Weight {
     primary: [u8; 2],
     length: u8,
     capital: bool,
+}
+
+/// Pairs of characters by primary weight: a page for each first byte that occurs, in which the second (0 if there is
+/// none) has a place.
+struct Characters {
+    /// Page 0 is empty.
+    pages: Vec<[[u8; 2]; 256]>,
+    page_of: [u8; 256],
+}
+
+impl Characters {
+    fn new() -> Self {
+        Self { pages: vec![[[0; 2]; 256]], page_of: [0; 256] }
+    }
+
+    fn of(&self, [first, second]: [u8; 2]) -> [u8; 2] {
+        let page = self.page_of.get(usize::from(first)).map_or(0, |page| usize::from(*page));
+        let pair = self.pages.get(page).and_then(|page| page.get(usize::from(second)));
+        pair.copied().unwrap_or_default()
+    }
+
+    fn set(&mut self, Weight { primary: [first, second], capital, .. }: Weight, byte: u8) {
+        let Some(page) = self.page_of.get_mut(usize::from(first)) else { return };
+        if *page == 0 {
+            *page = u8::try_from(self.pages.len()).unwrap_or_default();
+            self.pages.push([[0; 2]; 256]);
+        }
+        let page = self.pages.get_mut(usize::from(*page));
+        if let Some([small, large]) = page.and_then(|page| page.get_mut(usize::from(second))) {
+            *(if capital { large } else { small }) = byte;
+        }
+    }
 }
 
 /// How a run of common weights is written: each full `most` of them as `middle`, the rest up from `low`, or down from
@@ -66,11 +95,10 @@ impl AsciiWeights {
     }
 
     fn with_characters(weights: &[Option<Weight>; 128]) -> Self {
-        let (mut characters, mut begins_two) = (HashMap::new(), [false; 256]);
+        let (mut characters, mut begins_two) = (Characters::new(), [false; 256]);
         for (byte, weight) in (0u8..).zip(weights) {
             let Some(weight) = weight else { continue };
-            let [small, capital] = characters.entry(weight.primary).or_insert([0; 2]);
-            *(if weight.capital { capital } else { small }) = byte;
+            characters.set(*weight, byte);
             if let (2, Some(begins)) = (weight.length, begins_two.get_mut(usize::from(weight.primary[0]))) {
                 *begins = true;
             }
@@ -87,7 +115,7 @@ impl AsciiWeights {
         while let Some(first) = rest.next() {
             let two = self.begins_two.get(usize::from(*first)).copied()?;
             let second = if two { *rest.next()? } else { 0 };
-            text.push(*self.characters.get(&[*first, second])?);
+            text.push(self.characters.of([*first, second]));
         }
         let capitals = capitals(tertiary)?;
         let mut next = capitals.iter().peekable();
@@ -99,6 +127,18 @@ impl AsciiWeights {
             );
         let text: Vec<u8> = characters.collect();
         if text.contains(&0) { None } else { String::from_utf8(text).ok() }
+    }
+
+    /// Whether [`read`](Self::read) gives this text for its key.
+    pub(crate) fn tells(&self, text: &str) -> bool {
+        let tells = |byte: u8| {
+            let weight = self.weights.get(usize::from(byte)).copied().flatten();
+            weight.is_some_and(|weight| {
+                let [small, capital] = self.characters.of(weight.primary);
+                byte == if weight.capital { capital } else { small }
+            })
+        };
+        text.bytes().all(tells)
     }
 
     fn key(&self, text: &str) -> Vec<u8> {

@@ -79,6 +79,33 @@ pub fn value_of_key(key: &[u8]) -> Option<Value> {
     }
 }
 
+/// Whether [`value_of_key`] gives this text for its key, which is not cut.
+#[must_use]
+pub fn tells_text(text: &str) -> bool {
+    ASCII.as_ref().is_some_and(|ascii| ascii.tells(text))
+}
+
+/// The text whose key `key` begins with, and how long that is, if it is one that [`write_text_key`] gives for ASCII.
+///
+/// ```
+/// use scrinium_document::collation::{leading_text, write_text_key};
+/// let mut key = Vec::new();
+/// write_text_key(&mut key, "Ada");
+/// let length = key.len();
+/// key.extend_from_slice(b"and more");
+/// assert_eq!(leading_text(&key), Some(("Ada".to_owned(), length)));
+/// ```
+#[must_use]
+pub fn leading_text(key: &[u8]) -> Option<(String, usize)> {
+    let [STRING, rest @ ..] = key else { return None };
+    let weights = rest.split(|byte| *byte == END).next().filter(|weights| weights.len() < rest.len())?;
+    let ascii = ASCII.as_ref()?;
+    let text = ascii.read(weights)?;
+    let mut again = Vec::new();
+    ascii.write(&mut again, &text);
+    (again == weights).then(|| (text, weights.len() + 2))
+}
+
 /// A number as JSON, whole ones without a fraction; none for what is not finite.
 #[must_use]
 pub fn number(value: f64) -> Option<Value> {

@@ -67,10 +67,31 @@ impl Place {
                     let start = random % (self.discussion.documents() - 30);
                     self.discussion.read_page(&mut connection, VIEW, &format!("start={start}"));
                 }
-                is_update
+                (is_update, std::time::Instant::now())
             })
         };
+        let dump = std::sync::Mutex::new(std::io::BufWriter::new(
+            std::fs::File::options().append(true).create(true).open("/tmp/dump.txt").unwrap(),
+        ));
         let (done, ()) = crowd(CLIENTS, client, meanwhile);
+        let done: Vec<Vec<(bool, f64)>> = done
+            .into_iter()
+            .map(|l| {
+                l.into_iter()
+                    .map(|((u, at), took)| {
+                        let unix = std::time::SystemTime::now() - at.elapsed();
+                        use std::io::Write;
+                        writeln!(
+                            dump.lock().unwrap(),
+                            "{:.4} {took:.0} {u}",
+                            unix.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 10000.0
+                        )
+                        .unwrap();
+                        (u, took)
+                    })
+                    .collect()
+            })
+            .collect();
         let (updates, reads): (Vec<_>, Vec<_>) =
             done.into_iter().flatten().partition(|(is_update, _)| *is_update);
         let times = |list: Vec<(bool, f64)>| list.into_iter().map(|(_, took)| took).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
@@ -39,9 +39,6 @@ pub struct Store {
 struct Inner {
     core: Arc<Core>,
     keeper: Mutex<Option<Keeper>>,
-    /// Held alone while sorted files are brought in, since they are on disk at once and what was derived
-    /// before them must be so too.
-    derived: RwLock<()>,
     syncs: Arc<Syncs>,
 }
 
@@ -120,14 +117,7 @@ impl Store {
             }
         }
         let keeper = Keeper::start(Arc::clone(&core))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                core,
-                keeper: Mutex::new(Some(keeper)),
-                derived: RwLock::new(()),
-                syncs,
-            }),
-        })
+        Ok(Self { inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), syncs }) })
     }
 
     /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
@@ -247,7 +237,8 @@ impl Store {
 
     /// Changes derived families: visible as a whole when this returns, and on disk with some later flush.
     /// After a crash, the derived families stand as they stood after one of their changes, with all
-    /// before it and none after. What a change is derived from must have been committed before.
+    /// before it and none after, but for sorted files that came in later ([`bring_in`](Self::bring_in)). What a change
+    /// is derived from must have been committed before.
     ///
     /// On a full disk it goes on longer than commits do, for half of the reserve.
     ///
@@ -267,14 +258,13 @@ impl Store {
         self.check_committer()?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
-        let _order = self.inner.derived.read();
         write.finish().inspect_err(|error| self.note_failure(error))
     }
 
     /// Brings many entries into a derived family at once, faster than batches: all of them are visible
     /// when this returns, or none. Keys must come in strictly ascending order.
     ///
-    /// They are on disk when this returns, and so is every change of derived families before them.
+    /// They are on disk when this returns, and so is every change of derived families that was done before the call.
     ///
     /// # Errors
     /// [`StoreError::Unsorted`], [`StoreError::WrongFamily`], [`StoreError::Full`], or an error of the
@@ -310,7 +300,8 @@ impl Store {
     }
 
     /// Brings sorted files in, between which no key may come twice; those of one family at once, one family after the
-    /// other. They are on disk when this returns, and so is every change of derived families before them.
+    /// other. They are on disk when this returns, and so is every change of derived families that was done before the
+    /// call. Who writes meanwhile hardly waits.
     ///
     /// # Errors
     /// As [`Store::ingest_derived`]. Some of the files may be in then.
@@ -321,15 +312,15 @@ impl Store {
         if together.is_empty() {
             return Ok(());
         }
-        // What was written before is on the disk before the files are. It also shortens the second flush, during which
-        // derived writes wait; mostly none is needed, since nobody writes between the keys of the files.
+        // What was written before is on the disk before the files are.
         let tree = &self.inner.core.tree;
         tree.flush()?;
-        let _alone = self.inner.derived.write();
         together.bring_in_at_once(tree)?;
         if together.is_empty() {
             return Ok(());
         }
+        // Where somebody has written between the keys of the files, the tree flushes while all writes wait: the less there
+        // is left to flush, the shorter.
         tree.flush()?;
         together.bring_in(tree)
     }

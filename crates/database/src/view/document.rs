@@ -1,7 +1,7 @@
 //! A stored document as formulas and selectors see it.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use jiff::Timestamp;
 use scrinium_document::json::{NESTING_MAX, parse_value};
@@ -14,18 +14,30 @@ use crate::error::{DatabaseError, Result};
 use crate::leaf::Leaf;
 use crate::read::{ReadOptions, Renderer};
 
+/// Values of so many fields are kept for formulas that ask again.
+const FIELDS_KEPT: usize = 16;
+
 /// A stored document, of which only those fields are parsed that are asked for.
 pub(crate) struct Document<'a> {
     database: &'a Database,
     id: &'a str,
     leaf: &'a Leaf<'a>,
     fields: StoredFields<'a>,
+    /// What formulas have asked for, since those of several views ask for the same.
+    asked: RefCell<Vec<(Text, Option<FormulaValue>)>>,
     failure: OnceCell<DatabaseError>,
 }
 
 impl<'a> Document<'a> {
     pub(crate) fn new(database: &'a Database, id: &'a str, leaf: &'a Leaf<'a>) -> Result<Self> {
-        Ok(Self { database, id, leaf, fields: leaf.fields(id)?, failure: OnceCell::new() })
+        Ok(Self {
+            database,
+            id,
+            leaf,
+            fields: leaf.fields(id)?,
+            asked: RefCell::default(),
+            failure: OnceCell::new(),
+        })
     }
 
     /// The first failure to read a field, which was then as if it were not there.
@@ -49,6 +61,11 @@ impl<'a> Document<'a> {
                 self.kept(self.database.common.contents.read_all(&value.digest)).map(Cow::Owned)
             }
         }
+    }
+
+    fn formula_value(&self, name: &str) -> Option<FormulaValue> {
+        let json = self.json_of(self.fields.value_ignore_case(name)?)?;
+        FormulaValue::from_json(&serde_json::from_slice(&json).ok()?)
     }
 
     fn parsed(&self, json: &[u8]) -> Option<Value> {
@@ -95,8 +112,16 @@ impl scrinium_mango::Document for Document<'_> {
 /// As formulas see it: the case of field names does not count.
 impl Fields for Document<'_> {
     fn field(&self, name: &str) -> Option<FormulaValue> {
-        let json = self.json_of(self.fields.value_ignore_case(name)?)?;
-        FormulaValue::from_json(&serde_json::from_slice(&json).ok()?)
+        let known = |asked: &&(Text, _)| asked.0.as_str() == name;
+        if let Some((_, value)) = self.asked.borrow().iter().find(known) {
+            return value.clone();
+        }
+        let value = self.formula_value(name);
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() < FIELDS_KEPT {
+            asked.push((Text::new(name), value.clone()));
+        }
+        value
     }
 
     fn id(&self) -> &str {

@@ -11,15 +11,16 @@
 //! is stored as nothing; that saves about a third. (A sort key in which case or accents do not count tells no text.)
 //!
 //! A document's *list* says which entries it has in an index, so that they can be taken out again: for each its
-//! sort keys and its totals. The rest of the key is the document's id and the place in the list.
+//! sort keys, in their [short form](super::short), and its totals. The rest of the key is the document's id and the place in the list.
 
 use std::borrow::Cow;
 
-use scrinium_document::collation;
+use scrinium_document::collation::{self, Sensitivity};
 use serde_json::Value;
 
 use super::definition::{ColumnOrder, Definition, Sort};
 use super::hierarchy::{self, Node};
+use super::short::{lengthen, shorten};
 use super::streams::{plain, stream_of};
 use crate::wire::{Input, put_bytes, put_number};
 
@@ -76,13 +77,14 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
         if column.total.is_some() {
             totals.push(element.as_f64().unwrap_or(0.0));
         }
-        let told = match column.sort {
-            Some(sort) => value_of_component(key.get(start..).unwrap_or_default(), sort),
+        let is_told = match column.order() {
+            Some(order) => tells(key.get(start..).unwrap_or_default(), element, order),
             None => {
-                totals.last().filter(|_| column.total.is_some()).and_then(|total| collation::number(*total))
+                let total = totals.last().filter(|_| column.total.is_some());
+                total.and_then(|total| collation::number(*total)).as_ref() == Some(element)
             }
         };
-        if told.as_ref() == Some(element) {
+        if is_told {
             columns.push(0);
         } else {
             put_bytes(&mut columns, element.to_string().as_bytes());
@@ -91,6 +93,19 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
     complete_key(&mut key, id, ordinal);
     value.extend_from_slice(&columns);
     Entry { key, value, totals }
+}
+
+/// Whether the sort key of an element tells it.
+fn tells(component: &[u8], element: &Value, order: ColumnOrder) -> bool {
+    match element {
+        // As reading it back and comparing, which costs more than all else that is done for an entry.
+        Value::String(text) => {
+            order.sensitivity == Sensitivity::FULL
+                && component.len() < MAX_COMPONENT_BYTES
+                && collation::tells_text(text)
+        }
+        _ => value_of_component(component, order.sort).as_ref() == Some(element),
+    }
 }
 
 /// The value that has this sort key, if it tells.
@@ -217,7 +232,7 @@ pub(crate) fn sort_keys_end(value: &[u8]) -> Option<usize> {
 /// The list of a document's entries in an index. Those in streams are said once, behind the streams' names.
 pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
     let behind = id.len() + 3;
-    let mut out = Vec::with_capacity(entries.iter().map(|entry| entry.key.len() + 4).sum());
+    let (mut out, mut short) = (Vec::with_capacity(entries.len() * 64), Vec::new());
     let first = entries.first().map(|entry| stream_of(&entry.key)).unwrap_or_default();
     if !first.is_empty() {
         let mut streams: Vec<&[u8]> = entries.iter().map(|entry| stream_of(&entry.key)).collect();
@@ -229,7 +244,9 @@ pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
     for entry in entries.iter().filter(|entry| stream_of(&entry.key) == first) {
         let key = plain(&entry.key);
         let sort_keys = key.len().checked_sub(behind).and_then(|length| key.get(..length));
-        put_bytes(&mut out, sort_keys.unwrap_or_default());
+        short.clear();
+        shorten(&mut short, sort_keys.unwrap_or_default());
+        put_bytes(&mut out, &short);
         entry.totals.iter().for_each(|total| put_total(&mut out, *total));
     }
     out
@@ -247,7 +264,7 @@ pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(
     }
     let mut entries = Vec::new();
     while !input.rest().is_empty() {
-        let mut key = input.bytes()?.to_vec();
+        let mut key = lengthen(input.bytes()?)?;
         complete_key(&mut key, id, u16::try_from(entries.len()).unwrap_or(u16::MAX));
         let totals: Option<Vec<f64>> = (0..totals).map(|_| take_total(&mut input)).collect();
         entries.push((key, totals?));

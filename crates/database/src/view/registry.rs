@@ -170,6 +170,7 @@ pub(super) fn stored_identity(definition: &[u8; 16], collation: Collation) -> [u
     let mut hasher = blake3::Hasher::new();
     hasher.update(definition);
     hasher.update(&collation.version.to_be_bytes());
+    hasher.update(&collation.read_back.to_be_bytes());
     let mut identity = [0; 16];
     hasher.finalize_xof().fill(&mut identity);
     identity

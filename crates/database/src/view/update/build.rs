@@ -55,7 +55,7 @@ pub(super) fn build(
     let evaluation =
         Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes, memory };
     let mut workplace = Workplace::open(database, views, last, limit_bytes);
-    let mut built = in_the_background(|| build_in(&mut workplace, &evaluation));
+    let mut built = build_once(&mut workplace, &evaluation);
     if let Err(error) = &built
         && workplace.is_resumed()
         && !evaluation.is_cancelled()
@@ -63,7 +63,7 @@ pub(super) fn build(
         tracing::warn!(%error, "a build of views that was cut off could not be gone on with; it begins anew");
         workplace.remove();
         workplace = Workplace::open(database, views, last, limit_bytes);
-        built = in_the_background(|| build_in(&mut workplace, &evaluation));
+        built = build_once(&mut workplace, &evaluation);
     }
     // What a failure leaves may be its cause; only a crash is gone on from.
     workplace.remove();
@@ -88,7 +88,7 @@ fn limit_bytes(store: &Store) -> usize {
 }
 
 /// Does the work on a thread that yields the processor, with the threads that it begins, to those who answer somebody.
-fn in_the_background(work: impl FnOnce() -> Result<()> + Send) -> Result<()> {
+fn in_the_background<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             // Where it may not be changed, the build is as urgent as anything else.
@@ -119,9 +119,23 @@ pub(super) fn task(database: &Database, views: &[&View], total: Option<u64>) -> 
     Some(task)
 }
 
-fn build_in(workplace: &mut Workplace, evaluation: &Evaluation<'_>) -> Result<()> {
-    let views = evaluation.views;
-    let totals: Vec<usize> = views.iter().map(|view| view.definition.totals().count()).collect();
+/// Only what nobody can wait for is done in the background: a thread that comes after all others must not be the one that
+/// writes for them.
+fn build_once(workplace: &mut Workplace, evaluation: &Evaluation<'_>) -> Result<()> {
+    let made = in_the_background(|| make(workplace, evaluation))?;
+    let store = evaluation.database.store();
+    for view in evaluation.views {
+        note_leftovers(store, view.index.id)?;
+    }
+    Rebuild::all(store, made.rebuilds, made.lists, workplace.reached())?;
+    for view in evaluation.views {
+        forget_leftovers(store, view.index.id)?;
+    }
+    Ok(())
+}
+
+fn make<'a>(workplace: &mut Workplace, evaluation: &Evaluation<'a>) -> Result<Made<'a>> {
+    let totals: Vec<usize> = evaluation.views.iter().map(|view| view.definition.totals().count()).collect();
     let rest = loop {
         let segment = evaluation.segment(workplace.after())?;
         if segment.last_id.is_none() {
@@ -129,14 +143,7 @@ fn build_in(workplace: &mut Workplace, evaluation: &Evaluation<'_>) -> Result<()
         }
         workplace.spill(segment, &totals)?;
     };
-    for view in views {
-        note_leftovers(evaluation.database.store(), view.index.id)?;
-    }
-    write(workplace, evaluation, rest, &totals)?;
-    for view in views {
-        forget_leftovers(evaluation.database.store(), view.index.id)?;
-    }
-    Ok(())
+    write(workplace, evaluation, rest, &totals)
 }
 
 /// One part of the writing, which does not depend on the others.
@@ -152,8 +159,13 @@ struct Made<'a> {
     lists: Vec<SortedFiles>,
 }
 
-/// Writes sorted files of the lists and the indexes, several at once, and brings them in together.
-fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, totals: &[usize]) -> Result<()> {
+/// Writes sorted files of the lists and the indexes, several at once.
+fn write<'a>(
+    workplace: &Workplace,
+    evaluation: &Evaluation<'a>,
+    rest: Segment,
+    totals: &[usize],
+) -> Result<Made<'a>> {
     let mut jobs: Vec<Job> =
         rest.runs.into_iter().enumerate().map(|(view, runs)| Job::View(view, runs)).collect();
     // The last is taken first, and the lists are the largest part.
@@ -177,8 +189,7 @@ fn write(workplace: &Workplace, evaluation: &Evaluation<'_>, rest: Segment, tota
             thread.join().unwrap_or_else(|_| Err(panicked("writing the index of a view")))
         })
     })?;
-    let Made { rebuilds, lists } = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Rebuild::all(evaluation.database.store(), rebuilds, lists, workplace.reached())?)
+    Ok(made.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn carry_out<'a>(

@@ -23,13 +23,21 @@ const COMPRESSION_LEVEL: i32 = 1;
 /// So much (as a power of two) is looked back for what repeats. Whoever reads a file holds as much, and 64 are merged.
 const WINDOW_BITS: u32 = 17;
 
-/// Where a record lies, with the first bytes of its key, which mostly decide.
+/// Where a record lies, with the bytes of its key that are compared next: those of the records are far apart.
 #[derive(Clone, Copy)]
 struct Place {
-    prefix: u64,
+    window: Window,
     piece: u32,
     start: u32,
 }
+
+/// So many bytes of a key, zeros behind its end, as a number.
+type Window = u64;
+
+const WINDOW_BYTES: usize = size_of::<Window>();
+
+/// So few records are compared by what remains of their keys.
+const FEW: usize = 8;
 
 /// Entries in memory.
 pub(super) struct Run {
@@ -57,7 +65,7 @@ impl Run {
         let start = piece.len();
         put_record(piece, entry);
         let place = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        self.places.push(Place { prefix: prefix_of(&entry.key), piece: place(number), start: place(start) });
+        self.places.push(Place { window: 0, piece: place(number), start: place(start) });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -69,13 +77,39 @@ impl Run {
         self.pieces.iter().map(Vec::capacity).sum::<usize>() + self.places.capacity() * size_of::<Place>()
     }
 
-    /// Brings the entries into the order of their keys.
+    /// Brings the entries into the order of their keys: by a window of each, and those that agree in it by the next
+    /// one, so that each key is read once for a window and not for each comparison.
     pub(super) fn sort(&mut self, totals: usize) {
-        let pieces = &self.pieces;
-        self.places.sort_unstable_by(|left, right| {
-            let key = |place: &Place| record_at(pieces, *place, totals).map(|(key, _, _)| key);
-            left.prefix.cmp(&right.prefix).then_with(|| key(left).cmp(&key(right)))
-        });
+        let Self { pieces, places, .. } = self;
+        let key = |place: &Place| record_at(pieces, *place, totals).map_or(&[][..], |(key, _, _)| key);
+        // Ranges of places whose keys agree in so many bytes.
+        let mut open = vec![(0..places.len(), 0)];
+        while let Some((range, depth)) = open.pop() {
+            let start = range.start;
+            let Some(group) = places.get_mut(range) else { continue };
+            if group.len() <= FEW {
+                group.sort_unstable_by(|left, right| key(left).cmp(key(right)));
+                continue;
+            }
+            let depth =
+                depth + shared_bytes(group.iter().map(|place| key(place).get(depth..).unwrap_or_default()));
+            for place in &mut *group {
+                place.window = window_of(key(place).get(depth..).unwrap_or_default());
+            }
+            group.sort_unstable_by_key(|place| place.window);
+            let mut at = start;
+            for same in group.chunk_by_mut(|left, right| left.window == right.window) {
+                let end = at + same.len();
+                let deeper = depth + WINDOW_BYTES;
+                if same.len() > 1 && same.iter().any(|place| key(place).len() > deeper) {
+                    open.push((at..end, deeper));
+                } else {
+                    // One key may be another one and zeros.
+                    same.sort_unstable_by(|left, right| key(left).cmp(key(right)));
+                }
+                at = end;
+            }
+        }
     }
 
     /// The entries, in the order of their keys if it was [sorted](Self::sort).
@@ -88,10 +122,19 @@ impl Run {
     }
 }
 
-fn prefix_of(key: &[u8]) -> u64 {
-    let mut prefix = [0; 8];
-    prefix.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-    u64::from_be_bytes(prefix)
+fn window_of(key: &[u8]) -> Window {
+    let mut window = [0; WINDOW_BYTES];
+    window.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    Window::from_be_bytes(window)
+}
+
+/// In how many bytes all keys agree from their beginning.
+fn shared_bytes<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
+    let first = keys.next().unwrap_or_default();
+    let shared = |shared: usize, key: &[u8]| {
+        first.iter().take(shared).zip(key).take_while(|(left, right)| left == right).count()
+    };
+    keys.fold(first.len(), shared)
 }
 
 pub(super) fn put_record(out: &mut Vec<u8>, entry: &Entry) {
@@ -264,4 +307,29 @@ pub(super) fn file_error(what: &str, path: &Path, error: &std::io::Error) -> Dat
 
 fn broken(reason: &str) -> DatabaseError {
     DatabaseError::Internal { reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_run_is_sorted_by_whole_keys(
+            keys in prop::collection::vec(prop::collection::vec(0_u8..2, 0..60), 0..200),
+            shared in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let mut run = Run::new(256);
+            let mut keys: Vec<Vec<u8>> = keys.iter().map(|key| [&shared[..], key].concat()).collect();
+            for key in &keys {
+                run.push(&Entry { key: key.clone(), value: key.clone(), totals: vec![1.0] });
+            }
+            run.sort(1);
+            let sorted: Vec<Vec<u8>> = run.entries(1).map(|entry| entry.unwrap().key).collect();
+            keys.sort();
+            prop_assert_eq!(sorted, keys);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::super::environment;
 use super::segment::Evaluation;
 use super::workplace::Workplace;
-use super::{View, build_in};
+use super::{View, build_once};
 use crate::database::Database;
 use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 
@@ -100,7 +100,7 @@ fn what_does_not_fit_into_memory_is_sorted_in_files() {
     let dir = tempfile::tempdir().unwrap();
     let (_databases, database) = filled(dir.path());
     with_evaluation(&database, |evaluation, mut workplace| {
-        build_in(&mut workplace, evaluation).unwrap();
+        build_once(&mut workplace, evaluation).unwrap();
         assert!(workplace.files() >= 4, "{}", workplace.files());
         workplace.remove();
     });
