@@ -53,7 +53,7 @@ pub enum BackupError {
         problem: String,
     },
     /// Somebody else works on the repository.
-    #[error("{place} is in use by another backup, prune or restore; wait until it has ended")]
+    #[error("{place} is in use by another backup, verify, prune or restore; wait until it has ended")]
     Locked {
         /// The repository's place.
         place: String,
@@ -69,6 +69,15 @@ pub enum BackupError {
     /// The folder to restore into holds something.
     #[error("{} is not empty; a backup is restored into an empty folder only", dir.display())]
     NotEmpty {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// A restore into the folder did not come to its end, or is under way.
+    #[error(
+        "{} holds a restore that was broken off, or is still going on; remove all that is in it, then restore again",
+        dir.display()
+    )]
+    Interrupted {
         /// The folder.
         dir: PathBuf,
     },

@@ -159,17 +159,21 @@ impl Place for Local {
     }
 }
 
-/// Makes a folder and those above it, for the owner alone and durably.
+/// Makes a folder and those above it, for the owner alone and durably: each name is synced where it stands.
 pub(crate) fn make_folder(dir: &Path) -> Result<(), BackupError> {
-    if dir.is_dir() {
+    if dir.as_os_str().is_empty() || dir.is_dir() {
         return Ok(());
     }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(FOLDER_MODE).create(dir).map_err(BackupError::io("make", dir))?;
-    dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
+    let parent = dir.parent().unwrap_or_else(|| Path::new(""));
+    make_folder(parent)?;
+    match fs::DirBuilder::new().mode(FOLDER_MODE).create(dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(BackupError::io("make", dir)(error)),
+        _ => sync_folder(parent),
+    }
 }
 
 pub(crate) fn sync_folder(dir: &Path) -> Result<(), BackupError> {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(BackupError::io("sync", dir))
 }
 

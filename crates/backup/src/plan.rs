@@ -128,6 +128,8 @@ fn files_below(dir: &Path, leave_out: &HashSet<PathBuf>) -> Result<Vec<PathBuf>,
                 folders.push(path);
             } else if kind.is_file() {
                 files.push(path);
+            } else if kind.is_symlink() {
+                tracing::warn!(path = %path.display(), "a link is not backed up; see to what it leads to yourself");
             }
         }
     }

@@ -57,8 +57,8 @@ pub struct Restored {
 /// Restores as ordered. After it a server just starts on the data folder.
 ///
 /// # Errors
-/// [`BackupError`]. What was made of the data folder is then not whole; it is removed as far as possible, and no
-/// server starts on it.
+/// [`BackupError`]. What was made is then removed, or if that is not possible, marked so that no server starts on it;
+/// with the mark a further restore is [`BackupError::Interrupted`].
 pub fn restore(
     repository: &Repository,
     order: &Order,
@@ -71,15 +71,14 @@ pub fn restore(
     let part = order.into.join(RESTORING);
     make_folder(&part)?;
     let made = make(repository, &manifest, archived.as_ref(), order, progress);
-    let restored = made.and_then(|restored| {
-        put_in_place(&part, &order.into)?;
-        Ok(restored)
-    });
-    if restored.is_err() {
+    let restored = made.inspect_err(|_| {
         // What stays keeps a server from starting on it.
         drop(fs::remove_dir_all(&part));
-    }
-    restored
+    })?;
+    // From here on some of it may lie where a server looks for it, which must not start without the rest: if this fails
+    // the mark stays.
+    put_in_place(&part, &order.into)?;
+    Ok(restored)
 }
 
 /// The backup that is asked for, or else the newest from which the target can be reached.
@@ -138,6 +137,7 @@ fn archive(manifest: &Manifest, order: &Order) -> Result<Option<(PathBuf, Archiv
 fn check_empty(dir: &Path) -> Result<(), BackupError> {
     match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_folder(dir),
+        _ if dir.join(RESTORING).exists() => Err(BackupError::Interrupted { dir: dir.to_owned() }),
         entries => match entries.map_err(BackupError::io("list", dir))?.next() {
             None => Ok(()),
             Some(_) => Err(BackupError::NotEmpty { dir: dir.to_owned() }),

@@ -11,12 +11,16 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use common::{Model, back_up, folder, open, options, read, read_restored, restore_to};
 use proptest::prelude::*;
-use scrinium_backup::{BackupError, Quiet, Repository, Target, prune, prune_archive, verify, verify_archive};
+use scrinium_backup::{
+    BackupError, Progress, Quiet, RESTORING, Repository, Target, prune, prune_archive, restore, verify,
+    verify_archive,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, LogError, LogStyle, Store, StoreError, StoreOptions};
 
@@ -224,6 +228,43 @@ fn what_would_be_lost_or_overwritten_is_refused() {
     put(&store, b"2", b"");
     assert!(matches!(back_up(dir.path(), &store), Err(BackupError::Store(_))));
     assert_eq!(Repository::open(&dir.path().join("repository")).unwrap().backups().unwrap().len(), 1);
+}
+
+/// Makes something where a restore is about to put the log.
+struct InTheWay<'a>(&'a Path);
+
+impl Progress for InTheWay<'_> {
+    fn total(&self, _bytes: u64) {}
+    fn advance(&self, _bytes: u64) {}
+    fn step(&self, what: &str) {
+        if what == "apply" {
+            fs::create_dir_all(self.0.join("log/something")).unwrap();
+        }
+    }
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// The mark must outlast what may lie in its place by then: a server would find a log and no store, and begin anew.
+#[test]
+fn a_restore_that_fails_while_it_is_put_in_place_keeps_its_mark() {
+    let dir = folder();
+    let store = open(dir.path());
+    put(&store, b"1", b"");
+    back_up(dir.path(), &store).unwrap();
+    drop(store);
+    let into = dir.path().join("a/new/folder");
+    let repository = Repository::open(&dir.path().join("repository")).unwrap();
+    let order = common::order(dir.path(), &into, Target::Backup);
+    let failed = restore(&repository, &order, &InTheWay(&into));
+    assert!(matches!(failed, Err(BackupError::Io { action: "rename", .. })), "{failed:?}");
+    assert!(into.join(RESTORING).exists());
+    let again = restore_to(dir.path(), &into, Target::Backup);
+    assert!(matches!(again, Err(BackupError::Interrupted { .. })), "{again:?}");
+    fs::remove_dir_all(&into).unwrap();
+    restore_to(dir.path(), &into, Target::Backup).unwrap();
+    assert_eq!(read_restored(&into).len(), 1);
 }
 
 #[test]

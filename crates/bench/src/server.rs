@@ -11,13 +11,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::Connection;
+use crate::client::{Connection, crowd, work};
 use crate::discussion::{date, document, id};
 use crate::process::{Process, command};
 use crate::{folder, scatter};
@@ -105,6 +106,54 @@ impl Server {
     }
 }
 
+/// One operation of so many is an update.
+const UPDATE_EVERY: u64 = 5;
+
+/// The view that is read where none is named.
+const VIEW: &str = "discussion/_view/all%20documents";
+
+/// How long operations took, in microseconds.
+#[derive(Debug, Default)]
+pub struct Times {
+    /// Pages, or documents, that were read.
+    pub reads: Vec<f64>,
+    /// Updates of documents.
+    pub updates: Vec<f64>,
+}
+
+impl Times {
+    /// How many operations there were.
+    #[must_use]
+    pub fn operations(&self) -> usize {
+        self.reads.len() + self.updates.len()
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> Vec<f64> {
+        [self.reads, self.updates].concat()
+    }
+
+    /// From what clients did: whether it was an update, and how long it took.
+    #[must_use]
+    pub fn of(done: impl IntoIterator<Item = (bool, f64)>) -> Self {
+        let mut times = Self::default();
+        for (is_update, took) in done {
+            if is_update { &mut times.updates } else { &mut times.reads }.push(took);
+        }
+        times
+    }
+}
+
+/// What clients of a discussion read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Pages of the view of all documents.
+    Pages,
+    /// Documents.
+    Documents,
+}
+
 /// A database of the discussion's documents, and their revisions.
 #[derive(Debug)]
 pub struct Discussion {
@@ -179,6 +228,44 @@ impl Discussion {
         let answer = connection.request("GET", &path, "");
         assert!(answer.contains("\"id\":"), "{path}: {answer}");
         answer
+    }
+
+    /// One operation: an update, or a read at a random place. Whether it was an update.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    pub fn operate(&self, connection: &mut Connection, reads: Reads, random: u64) -> bool {
+        let is_update = random.is_multiple_of(UPDATE_EVERY);
+        let random = scatter(random);
+        if is_update {
+            self.update(connection, random);
+        } else if reads == Reads::Pages {
+            let start = random % (self.documents() - 30);
+            self.read_page(connection, VIEW, &format!("start={start}"));
+        } else {
+            let path = format!("{}/{}", self.path, id(random % self.documents()));
+            connection.request("GET", &path, "");
+        }
+        is_update
+    }
+
+    /// So many clients work with these think times while `meanwhile` runs.
+    #[must_use]
+    pub fn load<M>(
+        &self,
+        server: &Server,
+        (clients, reads): (u64, Reads),
+        think: Duration,
+        seed: u64,
+        meanwhile: impl FnOnce() -> M,
+    ) -> (Times, M) {
+        let client = |number: u64, end: &AtomicBool| {
+            let mut connection = server.connect();
+            let seed = scatter(seed << 16 ^ number);
+            work(think, end, seed, |random| self.operate(&mut connection, reads, random))
+        };
+        let (done, meant) = crowd(clients, client, meanwhile);
+        (Times::of(done.into_iter().flatten()), meant)
     }
 
     /// Stores a design document and waits until its views are built; gives its revision.

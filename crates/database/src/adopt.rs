@@ -8,7 +8,7 @@ use std::sync::Arc;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
 use crate::content::upload::Upload;
-use crate::content::{Content, Contents};
+use crate::content::{Content, Contents, hex};
 use crate::database::Database;
 use crate::databases::{Databases, number_of};
 use crate::error::{DatabaseError, Result};
@@ -164,6 +164,10 @@ impl Copy<'_> {
             read => read?,
         }
         let content = upload.finish()?;
+        if content.name() != digest {
+            // Under its own name nobody would find it, and under this one it must not lie.
+            return Err(DatabaseError::damaged("content", &hex(digest)));
+        }
         content.write(&mut self.batch);
         self.held.push(content);
         Ok(())

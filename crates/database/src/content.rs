@@ -225,6 +225,11 @@ impl Content {
         md5_text(&self.inner.md5)
     }
 
+    /// What it is named by.
+    pub(crate) fn name(&self) -> &Digest {
+        &self.inner.digest
+    }
+
     /// Adds what storing the content takes to the batch whose document refers to it.
     pub(crate) fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {

@@ -70,6 +70,8 @@ pub(crate) struct Common {
     guard: OnceLock<Arc<dyn Guard>>,
     tasks: OnceLock<Tasks>,
     rebuild_dir: RwLock<PathBuf>,
+    /// What tells the store from every other one, also from copies of it.
+    pub(crate) history: String,
     pub(crate) engines: Engines,
     pub(crate) collation: Collation,
     pub(crate) announced: Announced,
@@ -179,6 +181,7 @@ impl Databases {
                 compactions: Compactions::default(),
                 damage: Damage::of(store),
                 rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
+                history: store.history()?,
             }),
             server_uuid: server_uuid(store)?,
             open: Mutex::default(),

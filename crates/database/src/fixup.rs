@@ -50,6 +50,9 @@ const MOMENT_HOLDS: Duration = Duration::from_secs(600);
 /// A database is checked so often at most, the repairs before each included.
 const ROUNDS: usize = 5;
 
+/// So many unused contents are noted by one batch.
+const UNUSED_AT_ONCE: usize = 1000;
+
 /// What a fixup does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixupOptions {
@@ -301,16 +304,18 @@ impl Fixup<'_> {
     fn unused_contents(&mut self) -> Result<()> {
         let snapshot = self.databases.store().snapshot();
         let unused = contents::unused(&snapshot, &mut self.watch)?;
-        let mut batch = Batch::new();
+        let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
         for digest in &unused {
-            batch.put(Family::Point, &keys::collectable(digest), &[]);
-            let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
             let detail = "no document refers to it; the collector will remove it".to_owned();
             self.tell("", Note { kind: FindingKind::ContentUnused, subject: hex(digest), detail, outcome });
         }
         if self.options.repair {
             // The collector looks again whether somebody refers to them by then.
-            self.databases.store().commit(batch)?;
+            for some in unused.chunks(UNUSED_AT_ONCE) {
+                let mut batch = Batch::new();
+                some.iter().for_each(|digest| batch.put(Family::Point, &keys::collectable(digest), &[]));
+                self.databases.store().commit(batch)?;
+            }
         }
         Ok(())
     }

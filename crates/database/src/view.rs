@@ -14,6 +14,7 @@ pub(crate) mod entries;
 mod evaluate;
 mod folder;
 mod follow;
+mod gone;
 pub(crate) mod hierarchy;
 mod info;
 mod lists;

@@ -14,6 +14,7 @@ use scrinium_database::{
     DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
     RowQuery,
 };
+use scrinium_fault::{copy_folder, harm};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
@@ -66,42 +67,13 @@ fn fill(dir: &Path) {
     store.close().unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-fn harm(dir: &Path, random: &mut StdRng) -> String {
+fn harm_some(dir: &Path, random: &mut StdRng) -> String {
     let mut files: Vec<PathBuf> =
         fs::read_dir(dir.join("tree")).unwrap().flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "sst" || ending == "blob"));
     files.sort();
     let path = &files[random.random_range(0..files.len())];
-    let mut bytes = fs::read(path).unwrap();
-    let what = match random.random_range(0..5) {
-        0 => {
-            fs::remove_file(path).unwrap();
-            return format!("{} removed", path.display());
-        }
-        1 => {
-            bytes.truncate(random.random_range(0..bytes.len()));
-            "cut"
-        }
-        _ => {
-            let at = random.random_range(0..bytes.len());
-            bytes[at] ^= 1 << random.random_range(0..8);
-            "flipped"
-        }
-    };
-    fs::write(path, bytes).unwrap();
-    format!("{} {what}", path.display())
+    format!("{} {}", path.display(), harm(path, random).unwrap())
 }
 
 /// Documents that cannot be read; all others are as they were written.
@@ -134,8 +106,8 @@ fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
         let mut random = StdRng::seed_from_u64(seed + run);
         let dir = place.path().join("harmed");
         let _ = fs::remove_dir_all(&dir);
-        copy(&whole, &dir);
-        let told = format!("SCRINIUM_SEED={} {}", seed + run, harm(&dir, &mut random));
+        copy_folder(&whole, &dir).unwrap();
+        let told = format!("SCRINIUM_SEED={} {}", seed + run, harm_some(&dir, &mut random));
         let Ok(store) = Store::open(options(&dir), &Registry::new()) else {
             refused += 1;
             continue;

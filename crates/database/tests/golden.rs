@@ -14,13 +14,14 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{all_rows, copy_folder, edit, get, put, replicate};
+use common::{all_rows, edit, get, put, replicate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
     Access, AccessList, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, FolderChange,
     Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
+use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};

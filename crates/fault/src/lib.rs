@@ -10,6 +10,7 @@
 mod content;
 mod cuts;
 mod disk;
+mod files;
 mod interposed;
 mod journal;
 mod names;
@@ -17,6 +18,7 @@ mod plan;
 
 pub use cuts::{Broken, Cut, Cuts};
 pub use disk::{Disk, Image};
+pub use files::{copy_folder, crash_image, harm};
 pub use interposed::{Calls, ClockJumps, Failure, Faults, Slowness, run_bounded};
 pub use journal::{Event, Journal};
 pub use plan::Plan;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
 
 use crate::driver::{Login, ViewLanguage};
 
@@ -21,6 +22,8 @@ pub struct LabArguments {
 pub enum LabCommand {
     /// Simulate users at work, and report how the server did
     Load(Box<LoadArguments>),
+    /// Simulate users for `lab load --driver`, which runs on another machine
+    Drive(DriveArguments),
     /// Read a script and say what is wrong with it, or that nothing is
     Check(ScriptArguments),
     /// Print a workload with what it does in an hour
@@ -29,8 +32,22 @@ pub enum LabCommand {
     List,
 }
 
-/// A workload, and values for its variables.
+/// Where a driver listens for its controller.
 #[derive(Debug, Args)]
+pub struct DriveArguments {
+    /// Where to listen for a controller
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7650")]
+    pub listen: String,
+    /// What a controller has to know; without it one is made up and shown
+    #[arg(long, env = "SCRINIUM_LAB_TOKEN", hide_env_values = true, value_parser = token)]
+    pub token: Option<String>,
+    /// One run for the process that holds standard input, and no more
+    #[arg(long, hide = true)]
+    pub local: bool,
+}
+
+/// A workload, and values for its variables.
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
 pub struct ScriptArguments {
     /// A workload's name, or the path of a script
     pub workload: String,
@@ -40,7 +57,7 @@ pub struct ScriptArguments {
 }
 
 /// Everything that a run can be told.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub struct LoadArguments {
     /// The workload, and values for its variables.
@@ -117,6 +134,23 @@ pub struct LoadArguments {
     #[arg(long)]
     pub skip_prepare: bool,
 
+    /// Divide the users among so many processes of this machine
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "driver", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub drivers: u32,
+    /// Let `lab drive` on another machine simulate the users; several divide them
+    #[arg(long, value_name = "HOST:PORT", requires = "driver_token")]
+    pub driver: Vec<String>,
+    /// The token of those drivers
+    #[arg(long, env = "SCRINIUM_LAB_TOKEN", hide_env_values = true, value_parser = token)]
+    #[serde(skip)]
+    pub driver_token: Option<String>,
+    /// Run so many times, and show how far the results are apart
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+    /// Give each of the runs users and mail files of its own
+    #[arg(long)]
+    pub fresh: bool,
+
     /// The server's process; found by its port when it runs on this machine
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
@@ -168,6 +202,10 @@ fn prefix(text: &str) -> Result<String, String> {
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if right { Ok(text.to_owned()) } else { Err("small letters, digits and _, up to 32".to_owned()) }
+}
+
+fn token(text: &str) -> Result<String, String> {
+    if text.len() < 16 { Err("a token has 16 characters or more".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

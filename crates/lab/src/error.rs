@@ -55,6 +55,10 @@ pub enum LabError {
     NoServer { target: String, failure: Failure },
     #[error("cannot prepare {what}: {failure}")]
     Prepare { what: String, failure: Failure },
+    #[error("{name} cannot take part: {why}")]
+    Driver { name: String, why: String },
+    #[error("cannot listen at {address}: {source}")]
+    Listen { address: String, source: std::io::Error },
     #[error("cannot draw a chart: {0}")]
     Chart(String),
     #[error("cannot write the report: {0}")]

@@ -7,6 +7,7 @@
 //! - [`driver`] turns what a user does into requests, and checks every answer;
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
+//! - [`remote`] lets several processes drive one run;
 //! - [`report`] says what came of it.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
@@ -19,13 +20,14 @@ pub mod load;
 pub mod measure;
 pub mod monitor;
 mod progress;
+pub mod remote;
 pub mod report;
 mod run;
 pub mod schedule;
 pub mod script;
 mod workload;
 
-pub use arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
+pub use arguments::{DriveArguments, LabArguments, LabCommand, LoadArguments, ScriptArguments};
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
 use crate::driver::{HttpDriver, HttpOptions};
 use crate::error::{LabError, Outcome};
-use crate::load::{Objectives, Plan, StopConditions, load};
-use crate::monitor::process_listening;
+use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
+use crate::monitor::{is_this_machine, process_listening};
 use crate::progress::Progress;
+use crate::remote::{Job, Team, drive};
 use crate::report::{Report, table};
 use crate::schedule::Model;
 use crate::script::{COMMANDS, Estimate, Support, Variables};
@@ -22,6 +23,7 @@ use crate::workload::Workload;
 pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     match arguments.command {
         LabCommand::Load(arguments) => run_load(*arguments).await,
+        LabCommand::Drive(arguments) => drive(&arguments).await,
         LabCommand::Check(arguments) => check(&arguments),
         LabCommand::Show(arguments) => show(&arguments),
         LabCommand::List => {
@@ -40,7 +42,7 @@ fn given(set: &[(String, String)]) -> Variables {
 }
 
 /// Lines for standard output. A reader who has gone away needs none.
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut output = std::io::stdout().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }
@@ -108,16 +110,29 @@ fn list() {
 
 async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     let progress = Progress::new();
-    let plan = plan(&arguments)?;
-    let driver = driver(&arguments)?;
-    let (host, port) = driver.host_and_port();
-    let server_pid = arguments.server_pid.or_else(|| process_listening(host, port));
-    if server_pid.is_none() {
-        progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
+    let workload = find_workload(&arguments)?;
+    let folder = arguments.report.clone().unwrap_or_else(|| default_folder(&workload.name));
+    let mut reports = Vec::new();
+    for number in 1..=arguments.repeat {
+        let mut of_run = arguments.clone();
+        if arguments.fresh {
+            let now_s = jiff::Timestamp::now().as_second();
+            of_run.user_prefix = format!("{}_{now_s:x}_{number}", arguments.user_prefix);
+        }
+        if arguments.repeat > 1 {
+            progress.say(&format!("Run {number} of {}", arguments.repeat));
+        }
+        progress.after_this(arguments.repeat - number);
+        let (report, stopped) = run_once(&of_run, workload.clone(), &progress).await?;
+        if arguments.repeat > 1 && !arguments.no_report {
+            report.write(&folder.join(format!("run-{number}")))?;
+        }
+        reports.push(report);
+        if stopped {
+            break;
+        }
     }
-    let plan = Plan { server_pid, ..plan };
-    let measured = load(driver, &plan, &progress).await?;
-    let report = Report::of(&plan, &measured, &command_line());
+    let Some(report) = Report::repeated(&reports) else { return Ok(Outcome::Failed) };
     if arguments.json {
         print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&table::text(&report));
@@ -125,21 +140,83 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         print(&coloured(&table::text(&report)));
     }
     if !arguments.no_report {
-        let folder = arguments.report.clone().unwrap_or_else(|| default_folder(&plan.workload));
         report.write(&folder)?;
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
     Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
 }
 
-fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
+/// One run, and whether somebody has stopped it.
+async fn run_once(
+    arguments: &LoadArguments,
+    workload: Workload,
+    progress: &Progress,
+) -> Result<(Report, bool), LabError> {
+    let job =
+        Job { arguments: arguments.clone(), origin: workload.origin.clone(), text: workload.text.clone() };
+    let plan = plan_of(arguments, workload);
+    let driver = driver(arguments)?;
+    let (host, port) = driver.host_and_port();
+    let server_pid = arguments.server_pid.or_else(|| process_listening(host, port));
+    if server_pid.is_none() {
+        progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
+    }
+    refuse_wrong_place(arguments, host)?;
+    let plan = Plan { server_pid, ..plan };
+    let measured = match team(arguments, job).await? {
+        Some(team) => {
+            progress.say(&format!("The users are divided among {}", team.names()));
+            load_there(driver, &plan, team, progress).await?
+        }
+        None => load(driver, &plan, progress).await?,
+    };
+    let stopped = measured.run.cut == Some(Cut::Operator);
+    Ok((Report::of(&plan, &measured, &command_line()), stopped))
+}
+
+/// The processes that are to drive, if it is not this one.
+async fn team(arguments: &LoadArguments, job: Job) -> Result<Option<Team>, LabError> {
+    if !arguments.driver.is_empty() {
+        let token = arguments.driver_token.as_deref().unwrap_or_default();
+        return Team::at(&arguments.driver, token, job).await.map(Some);
+    }
+    match usize::try_from(arguments.drivers) {
+        Ok(count) if count > 1 => Team::here(count, job).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `localhost` is each driver's own machine.
+fn refuse_wrong_place(arguments: &LoadArguments, host: &str) -> Result<(), LabError> {
+    let elsewhere = arguments.driver.iter().find(|address| {
+        let place = address.rsplit_once(':').map_or(address.as_str(), |(place, _)| place);
+        is_this_machine(host) && !is_this_machine(place)
+    });
+    elsewhere.map_or(Ok(()), |address| {
+        Err(LabError::Usage(format!(
+            "--target {} is, for the driver {address}, its own machine; give the server's name or address in the network",
+            arguments.target
+        )))
+    })
+}
+
+/// Values for the script's variables.
+pub(crate) fn variables(arguments: &LoadArguments) -> Variables {
     let mut variables = given(&arguments.script.set);
     if let Some(messages) = arguments.messages_per_user {
         variables.set("NumMailNotesPerUser", &messages.to_string());
     }
-    let workload = Workload::find(&arguments.script.workload, &variables)?;
+    variables
+}
+
+fn find_workload(arguments: &LoadArguments) -> Result<Workload, LabError> {
+    Workload::find(&arguments.script.workload, &variables(arguments))
+}
+
+/// What the command line and the workload say of a run.
+pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
     let model = if arguments.closed_model { Model::Closed } else { Model::Open };
-    Ok(Plan {
+    Plan {
         workload: workload.name,
         origin: workload.origin,
         script: Arc::new(workload.script),
@@ -166,10 +243,11 @@ fn plan(arguments: &LoadArguments) -> Result<Plan, LabError> {
             p99_ms: arguments.max_p99,
             errors_percent: arguments.max_errors,
         },
-    })
+    }
 }
 
-fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
+/// A driver of users for the server that the command line names.
+pub(crate) fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
     let admin = arguments.admin.as_ref().map(|name| (name.clone(), arguments.password.clone()));
     HttpDriver::new(HttpOptions {
         target: arguments.target.clone(),
@@ -189,15 +267,18 @@ fn default_folder(workload: &str) -> PathBuf {
     PathBuf::from("reports").join(format!("{}-{now}", workload.to_lowercase()))
 }
 
+/// Options whose values nobody is shown.
+const SECRETS: [&str; 3] = ["--password", "--user-password", "--driver-token"];
+
 /// The command line without what follows a password's option.
 fn command_line() -> String {
     let mut secret = false;
     let words: Vec<String> = std::env::args()
         .map(|word| {
-            let hidden = std::mem::replace(&mut secret, word == "--password" || word == "--user-password");
+            let hidden = std::mem::replace(&mut secret, SECRETS.contains(&word.as_str()));
             match word.split_once('=') {
                 _ if hidden => "***".to_owned(),
-                Some((name @ ("--password" | "--user-password"), _)) => format!("{name}=***"),
+                Some((name, _)) if SECRETS.contains(&name) => format!("{name}=***"),
                 _ if word.contains(' ') => format!("'{word}'"),
                 _ => word,
             }

@@ -31,6 +31,14 @@ impl Workload {
     /// [`LabError::NoSuchWorkload`], [`LabError::File`], or what is wrong with the script.
     pub fn find(name: &str, given: &Variables) -> Result<Self, LabError> {
         let (origin, text) = text_of(name)?;
+        Self::of(origin, text, given)
+    }
+
+    /// A workload whose text was found somewhere.
+    ///
+    /// # Errors
+    /// What is wrong with the script.
+    pub fn of(origin: String, text: String, given: &Variables) -> Result<Self, LabError> {
         let mut given = given.clone();
         for (name, value) in [("MailServer", ""), ("MailTemplate", ""), ("nb_dbdir", "mail/")] {
             given.set_default(name, value);

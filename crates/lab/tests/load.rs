@@ -52,7 +52,7 @@ fn plan(script: &str, users: usize) -> Plan {
         users,
         user_prefix: "user".to_owned(),
         target: String::new(),
-        duration: Duration::from_secs(50),
+        duration: Duration::from_secs(600),
         ramp_up: Some(Duration::from_millis(200)),
         ramp_down: Duration::from_millis(100),
         speedup: 1.0,

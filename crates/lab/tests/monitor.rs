@@ -3,8 +3,10 @@
 
 use std::net::TcpListener;
 
+use scrinium_lab::load::{Supplies, judge_supplies};
 use scrinium_lab::monitor::{
-    ProcessCounts, ProcessMeter, family, listening_inodes, parse_stat, parse_written, process_listening,
+    ProcessCounts, ProcessMeter, WaitMeter, cpus_allowed, family, listening_inodes, memory_allowed_bytes,
+    parse_allowed_cpus, parse_group, parse_schedstat, parse_stat, parse_written, process_listening,
     program_name,
 };
 
@@ -63,4 +65,49 @@ fn this_process_is_found_by_its_port_and_measured() {
     assert!(usage.user_s > 0.0, "{sum}");
     assert!(usage.resident_bytes > 1_000_000);
     assert!(ProcessMeter::new(u32::MAX).is_none());
+}
+
+#[test]
+fn what_a_process_may_use_is_read_from_affinity_and_groups() {
+    let allowed =
+        |list: &str| parse_allowed_cpus(&format!("Name:\tx\nCpus_allowed_list:\t{list}\nMems_allowed:\t1\n"));
+    assert_eq!((allowed("0"), allowed("0-3"), allowed("0-3,8,10-11")), (Some(1), Some(4), Some(7)));
+    assert_eq!((allowed(""), allowed("3-1"), parse_allowed_cpus("Name:\tx\n")), (None, None, None));
+    let groups = "4:memory:/a/b\n3:cpu,cpuacct:/c\n0::/user.slice/x\n";
+    assert_eq!(parse_group(groups, ""), Some("/user.slice/x"));
+    assert_eq!((parse_group(groups, "cpu"), parse_group(groups, "memory")), (Some("/c"), Some("/a/b")));
+    assert_eq!(parse_group(groups, "blkio"), None);
+    // The first CPU may be missing, but not all of them.
+    assert!(cpus_allowed() > 0.0 && memory_allowed_bytes().is_some_and(|bytes| bytes > 1 << 20));
+}
+
+#[test]
+fn waits_for_a_cpu_are_counted() {
+    assert_eq!(parse_schedstat("311276 126091 3\n"), Some((126_091, 3)));
+    assert_eq!((parse_schedstat(""), parse_schedstat("1 2")), (None, None));
+    let Some(mut meter) = WaitMeter::new() else { return };
+    let mut turns = 0;
+    while turns < 3 {
+        // Each sleep ends with a turn.
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        turns += meter.read().turns;
+    }
+}
+
+/// What would run out in the middle of a run is named before it, with what to do about it.
+#[test]
+fn supplies_are_judged_before_a_run() {
+    let plenty = Supplies { files: Some(20_000), ports: Some((32_768, 60_999)), memory_bytes: Some(2 << 30) };
+    assert_eq!(judge_supplies(10_000, 10_000, &plenty), Ok(()));
+    assert_eq!(
+        judge_supplies(10_000, 10_000, &Supplies::default()),
+        Ok(()),
+        "what is not known is not judged"
+    );
+    let missing = |users: usize, together: usize, supplies: Supplies| {
+        judge_supplies(users, together, &supplies).unwrap_err()
+    };
+    assert!(missing(10_000, 10_000, Supplies { files: Some(4096), ..plenty }).contains("ulimit -n 10128"));
+    assert!(missing(15_000, 30_000, plenty).contains("ip_local_port_range"));
+    assert!(missing(10_000, 10_000, Supplies { memory_bytes: Some(300 << 20), ..plenty }).contains("MB"));
 }

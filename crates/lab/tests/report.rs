@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use scrinium_lab::load::Cut;
+use scrinium_lab::monitor::Machine;
 use scrinium_lab::report::validity::{Evidence, judge};
-use scrinium_lab::report::{Report, csv, html, table};
+use scrinium_lab::report::{DriverRow, Report, Validity, csv, html, table};
 
 fn golden_path(name: &str) -> String {
     format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -84,11 +85,25 @@ fn a_server_elsewhere_has_no_process() {
     assert!(table::text(&report).contains('\u{2013}'));
 }
 
-#[test]
-fn a_starved_driver_spoils_a_run() {
-    let good = Evidence {
-        driver_cpu_percent: 40.0,
-        driver_lag_p99: Duration::from_millis(3),
+fn driver_row() -> DriverRow {
+    DriverRow {
+        name: "this process".to_owned(),
+        users: 10,
+        cpus: 2.0,
+        cpu_percent: 40.0,
+        machine_cpu_percent: 40.0,
+        lag_p99_ms: 3.0,
+        beat_p99_ms: 3.0,
+        cpu_wait_mean_ms: Some(0.1),
+        beside_server: true,
+        machine: Machine { cpus: 2, ..Machine::default() },
+        ..DriverRow::default()
+    }
+}
+
+fn evidence() -> Evidence {
+    Evidence {
+        drivers: vec![driver_row()],
         server_cpu_percent: Some(45.0),
         answered: 1000,
         hold: Duration::from_secs(60),
@@ -96,24 +111,90 @@ fn a_starved_driver_spoils_a_run() {
         users_past_first_round: 10,
         endless: true,
         ..Evidence::default()
-    };
-    let judged = judge(&good);
-    assert!(judged.valid && judged.warnings.is_empty(), "{judged:?}");
+    }
+}
 
-    let valid = |change: fn(&mut Evidence)| {
-        let mut evidence = good.clone();
-        change(&mut evidence);
-        let judged = judge(&evidence);
-        (judged.valid, judged.warnings.len())
+/// Whether it is valid, and how many warnings there are, after a change for the worse.
+fn judged(change: fn(&mut Evidence)) -> (bool, usize) {
+    let mut evidence = evidence();
+    change(&mut evidence);
+    let judged = judge(&evidence);
+    (judged.valid, judged.warnings.len())
+}
+
+#[test]
+fn a_starved_driver_spoils_a_run() {
+    assert_eq!(judged(|_| {}), (true, 0));
+    assert_eq!(judged(|evidence| evidence.drivers[0].machine_cpu_percent = 80.0), (true, 2));
+    assert_eq!(judged(|evidence| evidence.drivers[0].machine_cpu_percent = 86.0), (false, 1));
+    assert_eq!(judged(|evidence| evidence.drivers[0].lag_p99_ms = 20.0), (true, 1));
+    assert_eq!(judged(|evidence| evidence.drivers[0].lag_p99_ms = 51.0), (false, 0));
+    // Users who are late are not woken: then only the heart tells.
+    assert_eq!(judged(|evidence| evidence.drivers[0].beat_p99_ms = 51.0), (false, 0));
+    assert_eq!(judged(|evidence| evidence.drivers[0].cpu_wait_mean_ms = Some(3.0)), (true, 1));
+    assert_eq!(judged(|evidence| evidence.drivers[0].cpu_wait_mean_ms = Some(11.0)), (false, 0));
+    assert_eq!(judged(|evidence| evidence.drivers[0].clock_drift_ms = Some(-150.0)), (true, 1));
+    // A driver that may use half a CPU and does so is full, and the server has the rest.
+    let quota: fn(&mut Evidence) = |evidence| {
+        evidence.drivers[0].cpus = 0.5;
+        evidence.drivers[0].machine_cpu_percent = 90.0;
     };
-    assert_eq!(valid(|evidence| evidence.driver_cpu_percent = 80.0), (true, 2));
-    assert_eq!(valid(|evidence| evidence.driver_cpu_percent = 86.0), (false, 1));
-    assert_eq!(valid(|evidence| evidence.driver_lag_p99 = Duration::from_millis(20)), (true, 1));
-    assert_eq!(valid(|evidence| evidence.driver_lag_p99 = Duration::from_millis(51)), (false, 0));
-    assert_eq!(valid(|evidence| evidence.server_cpu_percent = Some(58.0)), (true, 1));
-    assert_eq!(valid(|evidence| evidence.users_past_first_round = 9), (true, 1));
-    assert_eq!(valid(|evidence| evidence.answered = 0), (false, 0));
-    assert_eq!(valid(|evidence| evidence.cut = Some(Cut::Operator)), (false, 0));
-    assert_eq!(valid(|evidence| evidence.cut = Some(Cut::ServerGone)), (false, 0));
-    assert_eq!(valid(|evidence| evidence.cut = Some(Cut::UsersEnded)), (true, 1));
+    assert_eq!(judged(quota), (false, 0));
+    // Of two drivers the bad one is named.
+    let mut two = evidence();
+    two.drivers.push(DriverRow { name: "driver b".to_owned(), lag_p99_ms: 70.0, ..driver_row() });
+    let reasons = judge(&two).reasons;
+    assert!(reasons.len() == 1 && reasons[0].contains("driver b"), "{reasons:?}");
+}
+
+#[test]
+fn a_run_that_was_cut_short_or_not_begun_by_all() {
+    assert_eq!(judged(|evidence| evidence.server_cpu_percent = Some(58.0)), (true, 1));
+    assert_eq!(judged(|evidence| evidence.users_past_first_round = 9), (true, 1));
+    assert_eq!(judged(|evidence| evidence.answered = 0), (false, 0));
+    assert_eq!(judged(|evidence| evidence.cut = Some(Cut::Operator)), (false, 0));
+    assert_eq!(judged(|evidence| evidence.cut = Some(Cut::ServerGone)), (false, 0));
+    assert_eq!(judged(|evidence| evidence.cut = Some(Cut::DriverLost("driver b".to_owned()))), (false, 0));
+    assert_eq!(judged(|evidence| evidence.cut = Some(Cut::UsersEnded)), (true, 1));
+}
+
+/// Three runs of which the last is not valid and the first has missed an objective.
+#[test]
+fn runs_that_are_repeated_show_how_far_they_are_apart() {
+    let run = |mean_ms: f64| {
+        let mut run = report();
+        run.validity = Validity { valid: true, ..Validity::default() };
+        run.summary.latency.mean_ms = mean_ms;
+        run.objectives[0].value = mean_ms;
+        run.objectives[0].reached = mean_ms < 11.5;
+        run
+    };
+    let mut third = run(10.0);
+    third.validity = Validity { reasons: vec!["starved".to_owned()], ..Validity::default() };
+    let all = Report::repeated(&[run(12.0), run(11.0), third]).unwrap();
+    let repeats = all.repeats.as_ref().unwrap();
+    assert_eq!((repeats.shown, repeats.runs.len(), all.summary.latency.mean_ms), (2, 3, 11.0));
+    assert!(!all.validity.valid && all.validity.reasons == ["run 3: starved"]);
+    assert!(!all.objectives[0].reached && (all.objectives[0].value - 12.0).abs() < 1e-9);
+    let spread = repeats.spreads.iter().find(|spread| spread.name == "average response").unwrap();
+    // The deviations are 1, 0 and -1, so that the variance of this sample is 1.
+    assert!((spread.coefficient_percent - 100.0 / 11.0).abs() < 1e-9, "{spread:?}");
+    assert!(all.validity.warnings.is_empty(), "9 % is no warning: {:?}", all.validity.warnings);
+    assert!(table::text(&all).contains("Of the runs") && html::page(&all).unwrap().contains("The runs"));
+
+    let apart = Report::repeated(&[run(10.0), run(14.0)]).unwrap();
+    assert_eq!((apart.repeats.as_ref().unwrap().shown, apart.validity.valid), (2, true));
+    assert!(apart.validity.warnings[0].contains("24 % apart in average response"), "{apart:?}");
+    let one = Report::repeated(&[run(10.0)]).unwrap();
+    assert!(one.repeats.is_none() && Report::repeated(&[]).is_none());
+}
+
+#[test]
+fn several_drivers_stand_in_the_report() {
+    let mut report = report();
+    let second = DriverRow { name: "driver <2>".to_owned(), clock_drift_ms: Some(-0.2), ..driver_row() };
+    report.drivers = vec![driver_row(), second];
+    assert!(table::text(&report).contains("driver <2>"));
+    let page = html::page(&report).unwrap();
+    assert!(page.contains("driver &lt;2&gt;") && page.contains("Drivers<small>"));
 }

@@ -104,6 +104,10 @@ pub struct Survey {
     expected: u64,
     /// Bytes that may be the last, unfinished write, until something follows them.
     suspect: Option<Damage>,
+    /// Where the frames of an extent ended first, behind the last one.
+    end: Option<(u64, u64)>,
+    /// Behind the last frame the device did not read something that may have been frames.
+    unknown_end: bool,
     found: Surveyed,
     _lock: Box<dyn Any + Send + Sync>,
 }
@@ -144,6 +148,8 @@ impl Survey {
             walk: None,
             offset: FIRST_FRAME,
             suspect: None,
+            end: None,
+            unknown_end: false,
             found,
             _lock: lock,
         })
@@ -159,7 +165,6 @@ impl Survey {
                 continue;
             }
             let Some(walk) = &mut self.walk else { continue };
-            // A sector that cannot be read is damage like any other.
             let found = walk.frame(self.offset).unwrap_or(Found::Nothing(None));
             match found {
                 Found::Frame(header, payload) if header.first >= self.expected => {
@@ -199,6 +204,8 @@ impl Survey {
             }
             Err(error) => return Err(error),
         };
+        // A sector that cannot be read is damage like any other.
+        walk.pass_over_unreadable();
         let header = walk.bytes(0, BLOCK).ok().and_then(|block| ExtentHeader::decode(key, &block));
         if header != Some(ExtentHeader { number: self.number, extent_bytes }) {
             let problem = "its header is unreadable, or of another extent or log";
@@ -214,7 +221,14 @@ impl Survey {
     }
 
     fn leave_extent(&mut self) {
-        self.walk = None;
+        self.end.get_or_insert((self.number, self.offset));
+        if let Some(walk) = self.walk.take() {
+            self.unknown_end |= walk.unreadable().any(|block| block + BLOCK as u64 > self.offset);
+            if let Some(offset) = walk.unreadable().next() {
+                let problem = "the device does not read it";
+                self.note(Damage { file: walk.path.clone(), offset, problem });
+            }
+        }
         self.number += 1;
     }
 
@@ -252,6 +266,7 @@ impl Survey {
             }
             self.found.missing.push(Missing { first: Sequence(self.expected), last });
         }
+        (self.end, self.unknown_end) = (None, false);
         self.expected = frame.next().0;
         self.found.next = frame.next();
         self.found.frames += 1;
@@ -265,18 +280,21 @@ impl Survey {
         if closed_at > self.expected {
             if let Some(damage) = self.suspect.take() {
                 self.note(damage);
+            } else if let Some((number, offset)) = self.end {
+                let file = extent::path(&self.dir, number);
+                self.note(Damage { file, offset, problem: "records are missing at this place" });
             }
             let (first, last) = (Sequence(self.expected), Some(Sequence(closed_at - 1)));
             self.found.missing.push(Missing { first, last });
             self.expected = closed_at;
             self.found.next = Sequence(closed_at);
         }
-        // Where the newest extent is damaged as a whole, records may have been in it.
+        // Where the newest extent is damaged as a whole, or not read to its end, records may have been in it.
         let newest = extent::path(&self.dir, self.control.last_extent);
         let gone = |damage: &Damage| damage.file == newest && damage.offset == 0;
         let counted = closed_at == self.expected;
         let already = self.found.missing.iter().any(|missing| missing.last.is_none());
-        if !counted && !already && self.found.damage.iter().any(gone) {
+        if !counted && !already && (self.unknown_end || self.found.damage.iter().any(gone)) {
             self.found.missing.push(Missing { first: Sequence(self.expected), last: None });
         }
     }

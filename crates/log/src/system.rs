@@ -66,20 +66,14 @@ pub trait System: Send + Sync + 'static {
     fn random(&self) -> io::Result<u64>;
 
     /// Milliseconds since 1970. It may jump either way.
-    fn unix_ms(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-    }
+    fn unix_ms(&self) -> u64;
 
     /// Whether `path` still leads to the open `file`. A system whose files have no identity cannot tell, and
     /// says yes.
     ///
     /// # Errors
     /// Those of the operating system, but for a path that leads nowhere.
-    fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {
-        let _ = (path, file);
-        Ok(true)
-    }
+    fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool>;
 
     /// Starts a thread; `None` if this system runs none, and its work is then done where it is needed.
     ///
@@ -111,9 +105,7 @@ pub trait FileHandle: Send + Sync {
     ///
     /// # Errors
     /// Those of the operating system.
-    fn identity(&self) -> io::Result<Option<(u64, u64)>> {
-        Ok(None)
-    }
+    fn identity(&self) -> io::Result<Option<(u64, u64)>>;
 
     /// Reads up to `buffer.len()` bytes; fewer only at the end, or when the system wishes.
     ///
@@ -208,6 +200,11 @@ impl System for OperatingSystem {
         // The kernel hands out up to 256 bytes whole.
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
         Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn unix_ms(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {

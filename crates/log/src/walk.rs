@@ -1,11 +1,12 @@
 //! Going through the frames of one extent.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bytes::{Bytes, BytesMut};
 
 use crate::LogError;
-use crate::buffer::read_full;
+use crate::buffer::{BLOCK_BYTES, read_full};
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FRAME_ALIGNMENT, FrameHeader, HEADER_BYTES, MAGIC, Seed};
 use crate::system::{Access, FileHandle, System};
@@ -32,6 +33,8 @@ pub(crate) struct Walk {
     extent_bytes: u64,
     window_start: u64,
     window: Bytes,
+    /// Blocks that the device does not read, by their offsets, where these are passed over; they count as zeros.
+    unreadable: Option<BTreeSet<u64>>,
 }
 
 impl Walk {
@@ -49,7 +52,18 @@ impl Walk {
             opened => opened.map_err(|error| LogError::io("open", path, error))?,
         };
         let path = path.to_owned();
-        Ok(Self { path, file, key, extent, extent_bytes, window_start: 0, window: Bytes::new() })
+        let window = Bytes::new();
+        Ok(Self { path, file, key, extent, extent_bytes, window_start: 0, window, unreadable: None })
+    }
+
+    /// From now on what the device does not read is no error, and counts as zeros.
+    pub(crate) fn pass_over_unreadable(&mut self) {
+        self.unreadable.get_or_insert_default();
+    }
+
+    /// The blocks that the device did not read so far, by their offsets.
+    pub(crate) fn unreadable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.unreadable.iter().flatten().copied()
     }
 
     /// The length of the file, which should be that of every extent.
@@ -70,8 +84,10 @@ impl Walk {
             return Ok(self.window.slice(within..within + length));
         }
         let mut fresh = BytesMut::zeroed(WINDOW_BYTES.max(length).min(left));
-        let read = read_full(&*self.file, &mut fresh, offset)
-            .map_err(|error| LogError::io("read", &self.path, error))?;
+        let read = match (read_full(&*self.file, &mut fresh, offset), &mut self.unreadable) {
+            (Err(_), Some(unreadable)) => read_around(&*self.file, &mut fresh, offset, unreadable),
+            (read, _) => read.map_err(|error| LogError::io("read", &self.path, error))?,
+        };
         fresh.truncate(read);
         self.window = fresh.freeze();
         self.window_start = offset;
@@ -134,4 +150,30 @@ impl Walk {
         }
         Ok(None)
     }
+}
+
+/// Reads block by block, with zeros for those that the device does not read. Returns how much there is.
+fn read_around(
+    file: &dyn FileHandle,
+    bytes: &mut [u8],
+    offset: u64,
+    unreadable: &mut BTreeSet<u64>,
+) -> usize {
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        let at = offset + read as u64;
+        let within = usize::try_from(BLOCK_BYTES - at % BLOCK_BYTES).unwrap_or(rest.len());
+        let length = within.min(rest.len());
+        let Some(piece) = rest.get_mut(..length) else { break };
+        match read_full(file, piece, at) {
+            Ok(found) if found < length => return read + found,
+            Ok(_) => {}
+            Err(_) => {
+                piece.fill(0);
+                unreadable.insert(at - at % BLOCK_BYTES);
+            }
+        }
+        read += length;
+    }
+    read
 }

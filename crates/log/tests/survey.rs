@@ -101,3 +101,40 @@ fn missing_files_are_damage_and_a_missing_control_file_is_the_end() {
     disk.delete("log.control");
     assert!(matches!(survey(&disk), Err(LogError::Missing { .. })));
 }
+
+/// The device reads some sectors no more. What lies in their blocks is missing, and everything behind them is read.
+#[test]
+fn an_unreadable_sector_hides_no_records_behind_it() {
+    let disk = Disk::new();
+    let frames = filled(&disk);
+    let (_, _, extent, offset, _) = frames[frames.len() / 2];
+    disk.lose_sector(&name(extent), offset);
+    let block = offset / 4096 * 4096..offset / 4096 * 4096 + 4096;
+    let is_lost = |frame: &(u64, u64, u64, usize, usize)| {
+        frame.2 == extent && frame.3 < block.end && frame.3 + frame.4 > block.start
+    };
+    let numbers = |lost: bool| -> Vec<u64> {
+        frames.iter().filter(|frame| is_lost(frame) == lost).flat_map(|frame| frame.0..frame.1).collect()
+    };
+    let (found, read) = survey(&disk).unwrap();
+    assert_eq!(read, numbers(false));
+    let lost = numbers(true);
+    let (first, last) = (Sequence(lost[0]), Sequence(*lost.last().unwrap()));
+    assert_eq!(found.missing, [Missing { first, last: Some(last) }]);
+    assert!(found.damage.iter().any(|damage| damage.offset == block.start as u64), "{:?}", found.damage);
+}
+
+/// Nobody can say whether there was something.
+#[test]
+fn an_unreadable_sector_behind_the_last_frame_of_a_crashed_log_is_no_whole_log() {
+    let disk = Disk::new();
+    let (mut log, _) = open(&disk).unwrap();
+    log.append(&[record(1, 500)]).unwrap();
+    let crashed = disk.kill();
+    drop(log);
+    assert!(survey(&crashed).unwrap().0.missing.is_empty());
+    crashed.lose_sector(&name(1), 4096 + 2048);
+    let (found, _) = survey(&crashed).unwrap();
+    assert!(found.missing.iter().any(|missing| missing.last.is_none()), "{found:?}");
+    assert!(found.damaged_places > 0);
+}

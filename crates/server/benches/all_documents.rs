@@ -22,15 +22,13 @@ use std::time::Duration;
 use scrinium_bench::client::{Connection, crowd, work};
 use scrinium_bench::discussion::design;
 use scrinium_bench::process::Processors;
-use scrinium_bench::server::{Discussion, Server};
+use scrinium_bench::server::{Discussion, Reads, Server};
 use scrinium_bench::{Against, Line, percentile, report, scatter, setting};
 
 const DOCUMENTS: u64 = 500_000;
 const USERS: u64 = 250;
 const OWN_DOCUMENTS: u64 = 200;
 const TWO: u64 = 2;
-/// One operation of so many is an update.
-const UPDATE_EVERY: u64 = 5;
 const ROUNDS: u64 = 7;
 const ROUND: Duration = Duration::from_secs(12);
 const FLAT_OUT: Duration = Duration::from_secs(5);
@@ -38,7 +36,6 @@ const FLAT_OUT: Duration = Duration::from_secs(5);
 const FLAT_OUT_USERS: u64 = 8;
 /// Of the rate without think times; `SCRINIUM_PACE` for another.
 const PACE: f64 = 0.5;
-const VIEW: &str = "discussion/_view/all%20documents";
 
 struct Place {
     server: Server,
@@ -63,17 +60,8 @@ impl Place {
     /// One user's work; gives how long each operation took, in microseconds.
     fn user(&self, discussion: &Discussion, think: Duration, end: &AtomicBool, seed: u64) -> Vec<f64> {
         let mut connection: Connection = self.server.connect();
-        let done = work(think, end, seed, |random| {
-            let kind = random % UPDATE_EVERY;
-            let random = scatter(random);
-            if kind == 0 {
-                discussion.update(&mut connection, random);
-            } else {
-                let start = random % (discussion.documents() - 30);
-                discussion.read_page(&mut connection, VIEW, &format!("start={start}"));
-            }
-        });
-        done.into_iter().map(|((), took)| took).collect()
+        let done = work(think, end, seed, |random| discussion.operate(&mut connection, Reads::Pages, random));
+        done.into_iter().map(|(_, took)| took).collect()
     }
 
     /// The think time at which the users ask for their part of what the server can do.

@@ -21,17 +21,15 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use scrinium_bench::client::{Connection, crowd, work};
+use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::design;
-use scrinium_bench::server::{Discussion, Server};
+use scrinium_bench::server::{Discussion, Reads, Server};
 use scrinium_bench::{Against, Line, folder, percentile, report, scatter, setting};
 use serde_json::{Value, json};
 
 const GIGABYTES: f64 = 1.0;
 const DOCUMENTS: u64 = 20_000;
 const CLIENTS: u64 = 8;
-/// One operation of so many is an update.
-const UPDATE_EVERY: u64 = 5;
 const ROUNDS: u64 = 3;
 const BEFORE: Duration = Duration::from_secs(5);
 const SETTLE: Duration = Duration::from_secs(3);
@@ -40,7 +38,6 @@ const FLAT_OUT: Duration = Duration::from_secs(3);
 const PACE: f64 = 0.3;
 const ATTACHMENT_BYTES: usize = 8 << 20;
 const MEGABYTE: f64 = 1e6;
-const VIEW: &str = "discussion/_view/all%20documents";
 
 struct Place {
     server: Server,
@@ -50,21 +47,8 @@ struct Place {
 impl Place {
     /// The clients work while `meanwhile` runs. Gives how long each operation took, in microseconds.
     fn load<M>(&self, think: Duration, seed: u64, meanwhile: impl FnOnce() -> M) -> (Vec<f64>, M) {
-        let client = |number: u64, end: &_| {
-            let mut connection = self.server.connect();
-            work(think, end, scatter(seed << 16 ^ number), |random| {
-                let is_update = random.is_multiple_of(UPDATE_EVERY);
-                let random = scatter(random);
-                if is_update {
-                    self.discussion.update(&mut connection, random);
-                } else {
-                    let start = random % (self.discussion.documents() - 30);
-                    self.discussion.read_page(&mut connection, VIEW, &format!("start={start}"));
-                }
-            })
-        };
-        let (done, meant) = crowd(CLIENTS, client, meanwhile);
-        (done.into_iter().flatten().map(|((), took)| took).collect(), meant)
+        let load = self.discussion.load(&self.server, (CLIENTS, Reads::Pages), think, seed, meanwhile);
+        (load.0.all(), load.1)
     }
 
     fn think(&self) -> Duration {

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use scrinium_bench::client::{Connection, crowd, work};
-use scrinium_bench::server::Server;
+use scrinium_bench::client::Connection;
+use scrinium_bench::server::{Discussion, Reads, Server, Times};
 use scrinium_bench::{Against, Line, percentile, report, scatter, setting, timed};
 use serde_json::{Value, json};
 
@@ -34,8 +34,6 @@ const DOCUMENTS: u64 = 800_000;
 const TEXT_BYTES: usize = 1400;
 const OTHERS: u64 = 50_000;
 const CLIENTS: u64 = 8;
-/// One operation of so many is an update.
-const UPDATE_EVERY: u64 = 5;
 const ROUNDS: u64 = 3;
 const BEFORE: Duration = Duration::from_secs(8);
 const SETTLE: Duration = Duration::from_secs(6);
@@ -124,41 +122,11 @@ impl Store {
             }
         });
     }
-
-    fn operation(&self, connection: &mut Connection, random: u64) -> bool {
-        let number = scatter(random) % self.revisions.len() as u64;
-        let path = format!("{}/{number:08}", self.path);
-        if !random.is_multiple_of(UPDATE_EVERY) {
-            connection.request("GET", &path, "");
-            return false;
-        }
-        let mut revision = self.revisions[number as usize].lock().unwrap();
-        let mut next = document(number, random);
-        next["_rev"] = json!(*revision);
-        let answer: Value =
-            serde_json::from_str(connection.request("PUT", &path, &next.to_string())).unwrap();
-        answer["rev"].as_str().unwrap().clone_into(&mut revision);
-        true
-    }
 }
 
-/// How long reads and updates took, in microseconds.
-struct Times {
-    reads: Vec<f64>,
-    updates: Vec<f64>,
-}
-
-fn load(server: &Server, others: &Store, think: Duration, seed: u64, meanwhile: impl FnOnce()) -> Times {
-    let client = |number: u64, end: &AtomicBool| {
-        let mut connection = server.connect();
-        let seed = scatter(seed << 16 ^ number);
-        work(think, end, seed, |random| others.operation(&mut connection, random))
-    };
-    let (done, ()) = crowd(CLIENTS, client, meanwhile);
-    let (updates, reads): (Vec<_>, Vec<_>) =
-        done.into_iter().flatten().partition(|(is_update, _)| *is_update);
-    let times = |list: Vec<(bool, f64)>| list.into_iter().map(|(_, took)| took).collect();
-    Times { reads: times(reads), updates: times(updates) }
+/// Clients read and update documents of another database while `meanwhile` runs.
+fn load(server: &Server, others: &Discussion, think: Duration, seed: u64, meanwhile: impl FnOnce()) -> Times {
+    others.load(server, (CLIENTS, Reads::Documents), think, seed, meanwhile).0
 }
 
 /// Bytes of all files of the store.
@@ -216,7 +184,7 @@ struct Round {
     cached_percent: f64,
 }
 
-fn round(server: &Server, big: &Store, others: &Store, think: Duration, number: u64) -> Round {
+fn round(server: &Server, big: &Store, others: &Discussion, think: Duration, number: u64) -> Round {
     big.churn(server, number);
     sleep(SETTLE);
     let hot = server.folder().join("hot");
@@ -262,13 +230,13 @@ type Kind = fn(&Times) -> &[f64];
 
 fn main() {
     let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[("SCRINIUM_COMPACT__WINDOW", "")]);
-    let others = Store::fill(&server, "/others", OTHERS);
+    let others = Discussion::fill(&server, "others", OTHERS);
     let began = Instant::now();
     let big = Store::fill(&server, "/big", setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
     eprintln!("filled in {:.0?}", began.elapsed());
     sleep(SETTLE);
     let flat_out = load(&server, &others, Duration::ZERO, 0, || sleep(FLAT_OUT));
-    let operations = (flat_out.reads.len() + flat_out.updates.len()) as f64;
+    let operations = flat_out.operations() as f64;
     let rate = setting("SCRINIUM_PACE", PACE) * operations / FLAT_OUT.as_secs_f64();
     eprintln!("{rate:.0} operations a second");
     let think = Duration::from_secs_f64(CLIENTS as f64 / rate);

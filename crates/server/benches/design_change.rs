@@ -15,16 +15,13 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use scrinium_bench::client::{crowd, work};
 use scrinium_bench::discussion::{another_design, design};
 use scrinium_bench::process::Processors;
-use scrinium_bench::server::{Discussion, Server};
-use scrinium_bench::{Against, Line, percentile, report, scatter, setting, timed};
+use scrinium_bench::server::{Discussion, Reads, Server, Times};
+use scrinium_bench::{Against, Line, percentile, report, setting, timed};
 
 const DOCUMENTS: u64 = 256_000;
 const CLIENTS: u64 = 8;
-/// One operation of so many is an update.
-const UPDATE_EVERY: u64 = 5;
 const ROUNDS: u64 = 5;
 const BEFORE: Duration = Duration::from_secs(8);
 /// After each round, so that what is cleared away does not disturb the next one.
@@ -32,19 +29,6 @@ const SETTLE: Duration = Duration::from_secs(5);
 const FLAT_OUT: Duration = Duration::from_secs(5);
 /// Of the rate without think times; `SCRINIUM_PACE` for another.
 const PACE: f64 = 0.5;
-const VIEW: &str = "discussion/_view/all%20documents";
-
-/// How long reads and updates took, in microseconds.
-struct Times {
-    reads: Vec<f64>,
-    updates: Vec<f64>,
-}
-
-impl Times {
-    fn operations(&self) -> usize {
-        self.reads.len() + self.updates.len()
-    }
-}
 
 type Kind = fn(&Times) -> &[f64];
 
@@ -56,46 +40,7 @@ struct Place {
 impl Place {
     /// The clients work while `meanwhile` runs.
     fn load(&self, think: Duration, seed: u64, meanwhile: impl FnOnce()) -> Times {
-        let client = |number: u64, end: &_| {
-            let mut connection = self.server.connect();
-            work(think, end, scatter(seed << 16 ^ number), |random| {
-                let is_update = random.is_multiple_of(UPDATE_EVERY);
-                let random = scatter(random);
-                if is_update {
-                    self.discussion.update(&mut connection, random);
-                } else {
-                    let start = random % (self.discussion.documents() - 30);
-                    self.discussion.read_page(&mut connection, VIEW, &format!("start={start}"));
-                }
-                (is_update, std::time::Instant::now())
-            })
-        };
-        let dump = std::sync::Mutex::new(std::io::BufWriter::new(
-            std::fs::File::options().append(true).create(true).open("/tmp/dump.txt").unwrap(),
-        ));
-        let (done, ()) = crowd(CLIENTS, client, meanwhile);
-        let done: Vec<Vec<(bool, f64)>> = done
-            .into_iter()
-            .map(|l| {
-                l.into_iter()
-                    .map(|((u, at), took)| {
-                        let unix = std::time::SystemTime::now() - at.elapsed();
-                        use std::io::Write;
-                        writeln!(
-                            dump.lock().unwrap(),
-                            "{:.4} {took:.0} {u}",
-                            unix.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 10000.0
-                        )
-                        .unwrap();
-                        (u, took)
-                    })
-                    .collect()
-            })
-            .collect();
-        let (updates, reads): (Vec<_>, Vec<_>) =
-            done.into_iter().flatten().partition(|(is_update, _)| *is_update);
-        let times = |list: Vec<(bool, f64)>| list.into_iter().map(|(_, took)| took).collect();
-        Times { reads: times(reads), updates: times(updates) }
+        self.discussion.load(&self.server, (CLIENTS, Reads::Pages), think, seed, meanwhile).0
     }
 
     /// The think time at which the clients ask for their part of what the server can do.

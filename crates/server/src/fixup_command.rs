@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use scrinium_database::{Finding, FixupOptions, Outcome};
 use scrinium_statistics::{Registry, Tasks};
-use scrinium_store::Store;
+use scrinium_store::{Store, StoreError};
 use serde_json::{Value, json};
 
 use crate::cli::{Failure, FixupArguments, Terminal};
 use crate::config::Configuration;
-use crate::storage::{Storage, store_options};
+use crate::storage::{Storage, StorageError, store_options};
 
 /// How often it says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
@@ -29,7 +29,10 @@ pub(crate) fn run(
         )));
     }
     let rewritten = if arguments.engine { Some(rewrite(&store_options(&settings), terminal)?) } else { None };
-    let storage = Storage::open(&settings, &Registry::new())?;
+    let storage = Storage::open(&settings, &Registry::new()).map_err(|error| match error {
+        StorageError::InUse(reason) => in_use(&reason),
+        unusable @ StorageError::Unusable(_) => unusable.into(),
+    })?;
     let done = if arguments.list_set_aside || arguments.export.is_some() || arguments.discard.is_some() {
         set_aside(&storage, arguments, terminal)
     } else {
@@ -37,6 +40,10 @@ pub(crate) fn run(
     };
     storage.close();
     done
+}
+
+fn in_use(reason: &str) -> Failure {
+    Failure::Work(format!("{reason}, or have it do this itself: scrinium console \"load fixup\""))
 }
 
 /// Writes the store's files anew.
@@ -48,7 +55,10 @@ fn rewrite(options: &scrinium_store::StoreOptions, terminal: &Terminal) -> Resul
             terminal.say(&format!("{} MB written anew", bytes >> 20));
         }
     });
-    let rewritten = rewritten.map_err(Failure::work)?;
+    let rewritten = rewritten.map_err(|error| match error {
+        StoreError::Locked { .. } => in_use(&error.to_string()),
+        other => Failure::work(other),
+    })?;
     let kept = rewritten.kept.display();
     terminal.say(&format!(
         "The store's files were written anew: {} records of {} bytes; {} ranges of keys could not be read.\nThose \

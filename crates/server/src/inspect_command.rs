@@ -24,7 +24,10 @@ pub(crate) fn run(arguments: &InspectArguments, terminal: &Terminal) -> Result<(
         (Some(database), None) => Inspection::database(&raw, database),
         (Some(database), Some(id)) => Inspection::document(&raw, database, id),
     };
-    let text: String = records.iter().map(|record| told(record, arguments.hex)).collect();
+    let mut text: String = records.iter().map(|record| told(record, arguments.hex)).collect();
+    if records.is_empty() {
+        text.push_str("The files hold nothing of it. What was changed last may be in the log only.\n");
+    }
     let data: Vec<_> = records.iter().map(|record| record.to_json(arguments.hex)).collect();
     terminal.data(&text, &json!({"records": data}))
 }

@@ -98,6 +98,11 @@ fn planned(plan: &Plan) -> String {
     let done = plan.set_aside.is_some();
     let mut text = match &plan.unreadable {
         Some(reason) => format!("Nothing of the log can be read: {reason}\n"),
+        None if plan.interrupted => {
+            "A salvage was broken off. All that it could bring in is there, and what it found lost is in salvage.txt; \
+             a new log is still to be begun.\n"
+                .to_owned()
+        }
         None => verified(&plan.surveyed, plan.is_whole()),
     };
     let mut line = |line: String| {
@@ -110,6 +115,7 @@ fn planned(plan: &Plan) -> String {
         line(format!("Records {} to {} {verb} into them from the log.", plan.position + 1, plan.reached));
     }
     match &plan.lost {
+        None if plan.interrupted => {}
         None => line("No record is lost.".to_owned()),
         Some(lost) => line(format!("LOST: {}.", range(lost))),
     }
@@ -164,6 +170,7 @@ fn plan_json(plan: &Plan) -> Value {
         "reached": plan.reached,
         "lost": plan.lost.as_ref().map(missing_json),
         "readable_but_lost": plan.kept,
+        "interrupted": plan.interrupted,
         "next": plan.next,
         "set_aside": plan.set_aside.as_ref().map(|dir| dir.display().to_string()),
     })

@@ -47,6 +47,7 @@ impl Storage {
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        databases.remove_left_builds();
         databases.set_compact_options(compact_options(settings));
         let dir = settings.in_data_dir(&settings.attachment.cache_dir);
         databases.set_objects(Objects::new(&dir, Arc::new(open_bucket)));

@@ -81,6 +81,8 @@ fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
     let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
     let mut client = server.client();
     fill(&mut client);
+    let shown = client.json("POST", "/_console", &json!({"command": "show server"})).unwrap().value();
+    assert_eq!(shown["data"]["log"]["style"], "archive");
     let made = answer(&run(&["backup", &repository]));
     assert!(made["new_bytes"].as_u64().unwrap() >= ATTACHMENT_BYTES as u64, "{made}");
     client.json("PUT", "/mail%2Fada/between", &json!({"Subject": "between"})).unwrap().expect(201);
@@ -171,4 +173,81 @@ fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
     );
     let server = start(&other, folder);
     assert_eq!(count(&mut server.client(), "mail%2Fada"), 501 + kills);
+}
+
+/// No server starts on half a restore, and the next restore says what to do. `SCRINIUM_KILLS` says how many; the seed that
+/// repeats a run is printed.
+#[test]
+fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
+    let kills = environment("SCRINIUM_KILLS").unwrap_or(5);
+    let mut seed = environment("SCRINIUM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("SCRINIUM_SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let repository = folder.join("repository").display().to_string();
+    let mut server = start(folder, folder);
+    let listen = server.address().to_string();
+    fill(&mut server.client());
+    let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
+    answer(&run(&["backup", &repository]));
+    server.kill();
+    let other = folder.join("other");
+    let data = other.join("data");
+    let into = data.display().to_string();
+    let mut broken_off = 0;
+    for _ in 0..kills {
+        let mut restore =
+            scrinium(folder, folder, &listen, &["restore", &repository, "--into", &into, "--rate", "400KB"]);
+        let mut restore = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(50 + (seed >> 33) % 1500));
+        drop(restore.kill());
+        let ended = restore.wait().unwrap().success();
+        if data.join("restore.part").exists() {
+            broken_off += 1;
+            let mut serve = common::command(&other);
+            serve.envs(settings(folder)).stdout(Stdio::null()).stderr(Stdio::piped());
+            let refused = scrinium_fault::run_bounded(&mut serve, Duration::from_secs(60)).unwrap();
+            let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(!refused.status.success() && told.contains("restore.part"), "{told}");
+            let again = run(&["restore", &repository, "--into", &into]);
+            let told = String::from_utf8_lossy(&again.stderr).into_owned();
+            assert!(!again.status.success() && told.contains("remove all that is in it"), "{told}");
+        } else {
+            assert!(ended || !data.join("store").exists(), "a store, and no mark");
+        }
+        drop(std::fs::remove_dir_all(&data));
+    }
+    println!("{broken_off} kills met a restore under way");
+    answer(&run(&["restore", &repository, "--into", &into]));
+    let server = start(&other, folder);
+    assert_eq!(count(&mut server.client(), "mail%2Fada"), 501);
+}
+
+/// Neither needs the server's configuration, since the backup tells where the log was archived.
+#[test]
+fn an_archive_is_found_without_the_configuration_and_its_want_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let repository = folder.join("repository").display().to_string();
+    let mut server = start(folder, folder);
+    let listen = server.address().to_string();
+    fill(&mut server.client());
+    answer(&scrinium(folder, folder, &listen, &["backup", &repository]).output().unwrap());
+    server.kill();
+    let plain = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
+        command.arg("--json").args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+    };
+    assert_eq!(answer(&plain(&["backup", "verify", &repository, "--archive"]))["ok"], true);
+    answer(&plain(&["backup", "prune", &repository, "--keep", "1", "--archive"]));
+    std::fs::rename(folder.join("archive"), folder.join("gone")).unwrap();
+    for arguments in [
+        &["backup", "verify", &repository, "--archive"][..],
+        &["backup", "prune", &repository, "--archive", "--keep", "1"],
+    ] {
+        let refused = plain(arguments);
+        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && told.contains("is not there"), "{told}");
+    }
 }

@@ -329,6 +329,17 @@ Task  Kind    Database  Done  Of  %  Per second  Took  State
     assert_eq!(unknown, "no task 9 is running; show tasks lists them");
 }
 
+/// Whoever has begun a task must find it, however many have ended since it was looked for.
+#[test]
+fn a_task_that_has_ended_is_told_though_others_have_ended_since() {
+    let (console, _, parts) = console();
+    (0..40).for_each(|_| parts.tasks.start("indexer", None, None).finish());
+    let reply = console.execute("show tasks").unwrap();
+    assert_eq!(reply.text.lines().filter(|line| line.contains("finished")).count(), 10);
+    let told = reply.data["ended"].as_array().unwrap().iter().map(|task| task["task"].as_u64().unwrap());
+    assert_eq!(told.min(), Some(1));
+}
+
 #[test]
 fn show_server() {
     assert_eq!(

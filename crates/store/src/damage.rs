@@ -36,13 +36,27 @@ pub struct DamagedFile {
     pub what: String,
 }
 
+/// What the process may not do, or lacks, says nothing of a file.
+const NOT_OF_THE_FILE: [&str; 5] = [
+    "No space left",
+    "Permission denied",
+    "Operation not permitted",
+    "Too many open files",
+    "Cannot allocate memory",
+];
+
 /// Whether an error of opening the tree tells of damaged or missing files, and not of the disk as such.
 fn is_damage(error: &Error) -> bool {
-    let message = error.to_string();
+    is_of_a_file(&error.kind(), error.as_ref())
+}
+
+fn is_of_a_file(kind: &ErrorKind, message: &str) -> bool {
     let names_file = [".sst", ".blob"].iter().any(|ending| message.contains(ending));
-    match error.kind() {
+    match kind {
         ErrorKind::Corruption => true,
-        ErrorKind::IOError | ErrorKind::NotFound => names_file && !message.contains("No space left"),
+        ErrorKind::IOError | ErrorKind::NotFound => {
+            names_file && !NOT_OF_THE_FILE.iter().any(|words| message.contains(words))
+        }
         _ => false,
     }
 }
@@ -128,5 +142,25 @@ pub(crate) fn report(dir: &Path, files: &[DamagedFile]) {
     for DamagedFile { name, what, .. } in files {
         tracing::error!(file = name, what, "a file of the store is damaged; see docs/fixup.md");
         note(dir, &format!("{name}: {what}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Such a store must not be written anew, since nothing of it is damaged.
+    #[test]
+    fn files_that_may_not_be_opened_are_not_damaged() {
+        let file = "While open a file for random read: /data/store/tree/000123.sst:";
+        let of_io = |why: &str| is_of_a_file(&ErrorKind::IOError, &format!("IO error: {file} {why}"));
+        for why in ["Permission denied", "Too many open files", "No space left on device"] {
+            assert!(!of_io(why), "{why}");
+        }
+        for why in ["Input/output error", "No such file or directory"] {
+            assert!(of_io(why), "{why}");
+        }
+        assert!(!is_of_a_file(&ErrorKind::IOError, "IO error: /data/store/tree/LOCK: Input/output error"));
+        assert!(is_of_a_file(&ErrorKind::Corruption, "Corruption: block checksum mismatch"));
     }
 }

@@ -14,6 +14,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::{StoreError, StoreOptions};
 
@@ -37,7 +38,13 @@ pub(crate) struct Folder {
     pub(crate) ingest: PathBuf,
     pub(crate) backup: PathBuf,
     pub(crate) log: PathBuf,
-    _lock: File,
+    lock: FolderLock,
+}
+
+/// Keeps other processes out of a store's folder until the last clone is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct FolderLock {
+    _file: Arc<File>,
 }
 
 impl Folder {
@@ -60,11 +67,15 @@ impl Folder {
 
     /// Opens the folders of a store that exists, whatever became of its log. Another store's log is refused.
     pub(crate) fn open_without_log(options: &StoreOptions) -> Result<(Self, LogMark), StoreError> {
-        if !options.dir.join("tree").exists() {
-            let none = std::io::ErrorKind::NotFound.into();
-            return Err(StoreError::io("find a store in", &options.dir, none));
+        let none = || StoreError::io("find a store in", &options.dir, std::io::ErrorKind::NotFound.into());
+        if !options.dir.exists() {
+            return Err(none());
         }
         let folder = Self::lock(options)?;
+        folder.finish_rewrite()?;
+        if !folder.tree.exists() {
+            return Err(none());
+        }
         let identity = folder.identity()?;
         let mark = match read_if_there(&folder.mark_path())? {
             Some(text) if field(&text, "identity") == Some(identity.as_str()) => LogMark::Right,
@@ -84,8 +95,13 @@ impl Folder {
             backup: dir.join("backup"),
             log: options.log_dir.clone().unwrap_or_else(|| dir.join("log")),
             dir,
-            _lock: lock,
+            lock,
         })
+    }
+
+    /// Its lock, for whoever has something to do to the folder once the store is closed.
+    pub(crate) fn keep_locked(&self) -> FolderLock {
+        self.lock.clone()
     }
 
     fn empty_temporary(&self) -> Result<(), StoreError> {
@@ -189,7 +205,7 @@ impl Folder {
 }
 
 /// Takes the lock. The operating system gives it back when the process ends, however that happens.
-fn lock(dir: &Path) -> Result<File, StoreError> {
+pub(crate) fn lock(dir: &Path) -> Result<FolderLock, StoreError> {
     let path = dir.join("store.lock");
     let io = |action| {
         let path = path.clone();
@@ -214,7 +230,7 @@ fn lock(dir: &Path) -> Result<File, StoreError> {
     file.set_len(0).map_err(io("write"))?;
     file.rewind().map_err(io("write"))?;
     file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(io("write"))?;
-    Ok(file)
+    Ok(FolderLock { _file: Arc::new(file) })
 }
 
 /// Makes a folder and those above it, with names that survive a loss of power.

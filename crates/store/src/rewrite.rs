@@ -16,7 +16,7 @@ use rocksdb::{ColumnFamilyDescriptor, DB, FlushOptions, WriteBatch, WriteOptions
 use scrinium_statistics::Registry;
 
 use crate::budget::Budget;
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::tree::{Direct, OWN_FAMILY, POSITION_KEY};
 use crate::{Family, Gap, KeyRange, Step, Store, StoreError, StoreOptions, damage, tuning};
 
@@ -47,19 +47,20 @@ impl Store {
     /// As [`Store::open`]: of a tree whose own list of files is damaged, nothing can be read. And [`StoreError::Full`]
     /// before anything is written.
     pub fn rewrite(options: &StoreOptions, mut told: impl FnMut(u64)) -> Result<Rewritten, StoreError> {
-        restore_current(&options.dir)?;
+        // Not beside a server, whose list of files may just be about to change.
+        folder::lock(&options.dir).and_then(|_alone| restore_current(&options.dir))?;
         let store = Self::open(options.clone(), &Registry::new())?;
+        // Held until the new tree is in its place: a server that opened the old one meanwhile would lose it.
+        let _alone = store.tree().folder.keep_locked();
         let (from, to) = (options.dir.join("tree"), options.dir.join(REWRITTEN));
-        let needed: u64 = Family::ALL
+        let sorted: u64 = Family::ALL
             .iter()
             .filter(|family| !family.is_derived())
             .map(|family| store.size_of(*family, &[], &[u8::MAX; 64]))
             .sum();
+        let needed = sorted.saturating_add(store.blob_figures().file_bytes);
         if store.free_bytes()? < needed.saturating_add(options.reserve_bytes) {
             return Err(StoreError::Full);
-        }
-        if to.exists() {
-            fs::remove_dir_all(&to).map_err(|error| StoreError::io("empty", &to, error))?;
         }
         let mut rewritten = Rewritten::default();
         copy(&store, options, &to, &mut rewritten, &mut told)?;
@@ -79,15 +80,23 @@ impl Store {
     }
 }
 
-/// Puts a tree in place that was written anew, if the one before has been put aside.
+/// Puts a tree in place that was written anew, if the one before has been put aside. While that is there it is the one
+/// that counts, and goes on: what was written of another is old then, whole or not.
 pub(crate) fn finish(dir: &Path) -> Result<(), StoreError> {
     let (tree, rewritten) = (dir.join("tree"), dir.join(REWRITTEN));
-    if tree.exists() || !rewritten.join(COMPLETE).exists() {
+    if tree.exists() {
+        return match fs::remove_dir_all(&rewritten) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &rewritten, error))
+            }
+            _ => Ok(()),
+        };
+    }
+    if !rewritten.join(COMPLETE).exists() {
         return Ok(());
     }
-    let complete = rewritten.join(COMPLETE);
     rename(&rewritten, &tree)?;
-    let complete = tree.join(complete.file_name().unwrap_or_default());
+    let complete = tree.join(COMPLETE);
     fs::remove_file(&complete).map_err(|error| StoreError::io("remove", &complete, error))
 }
 

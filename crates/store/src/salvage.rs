@@ -39,6 +39,8 @@ pub struct Plan {
     pub kept: u64,
     /// The number of the next record.
     pub next: u64,
+    /// A salvage was broken off when the tree's files held everything; what is left to do is to begin a new log.
+    pub interrupted: bool,
     /// Where the damaged log was put; `None` while it was not.
     pub set_aside: Option<PathBuf>,
 }
@@ -48,6 +50,7 @@ impl Plan {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.unreadable.is_none()
+            && !self.interrupted
             && self.lost.is_none()
             && self.surveyed.damaged_places == 0
             && self.surveyed.missing.is_empty()
@@ -97,7 +100,9 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     let mut plan = plan(&tree)?;
     let log_dir = plan.log_dir.clone();
     fs::create_dir_all(&log_dir).map_err(|error| StoreError::io("make", &log_dir, error))?;
-    write_report(&log_dir, &plan)?;
+    if !plan.interrupted {
+        write_report(&log_dir, &plan)?;
+    }
     if plan.reached > plan.position {
         let survey = Survey::begin(&log_dir)?;
         let records = Readable {
@@ -114,7 +119,7 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     write.reach(Sequence(plan.next - 1));
     write.finish()?;
     tree.flush()?;
-    plan.set_aside = Some(set_aside(&log_dir)?);
+    let aside = set_aside(&log_dir)?;
     if mark == LogMark::Missing {
         tree.folder.mark_log()?;
     }
@@ -122,6 +127,9 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     log_options.first = Sequence(plan.next);
     let (log, _) = Log::open(log_options)?;
     log.close()?;
+    // The report goes last: as long as it lies beside the log, a salvage has not come to its end.
+    move_files(&log_dir, &aside, |name| name == REPORT)?;
+    plan.set_aside = Some(aside);
     Ok(plan)
 }
 
@@ -144,14 +152,19 @@ fn plan(tree: &Tree) -> Result<Plan, StoreError> {
         lost: None,
         kept: 0,
         next: position + 1,
+        interrupted: false,
         set_aside: None,
     };
+    let was_interrupted = was_interrupted(&log_dir, position);
     let mut survey = match Survey::begin(&log_dir) {
         Ok(survey) => survey,
         Err(error @ (LogError::Missing { .. } | LogError::Damaged { .. })) => {
-            plan.unreadable = Some(error.to_string());
-            plan.lost = Some(Missing { first: Sequence(position + 1), last: None });
-            plan.next = position + 1 + NUMBERS_PASSED_OVER;
+            plan.interrupted = was_interrupted;
+            if !was_interrupted {
+                plan.unreadable = Some(error.to_string());
+                plan.lost = Some(Missing { first: Sequence(position + 1), last: None });
+                plan.next = position + 1 + NUMBERS_PASSED_OVER;
+            }
             return Ok(plan);
         }
         Err(error) => return Err(error.into()),
@@ -164,7 +177,14 @@ fn plan(tree: &Tree) -> Result<Plan, StoreError> {
         }
     }
     plan.surveyed = survey.found().clone();
-    let end_is_unknown = plan.surveyed.missing.iter().any(|missing| missing.last.is_none());
+    // The new log begins behind the position.
+    plan.interrupted = was_interrupted && plan.surveyed.first.0 <= position;
+    if plan.interrupted {
+        return Ok(plan);
+    }
+    // A log that ends before the store is an older copy, or a new one: what this store's held is not known.
+    let end_is_unknown = plan.surveyed.next.0 <= position
+        || plan.surveyed.missing.iter().any(|missing| missing.last.is_none());
     let last_known = plan.surveyed.next.0.saturating_sub(1).max(plan.reached);
     plan.next = last_known + 1 + if end_is_unknown { NUMBERS_PASSED_OVER } else { 0 };
     if end_is_unknown || last_known > plan.reached {
@@ -209,12 +229,29 @@ impl Iterator for Readable {
 
 const REPORT: &str = "salvage.txt";
 
+/// Its name once it is past.
+const REPORT_OF_DONE: &str = "salvage-done.txt";
+
+/// Whether the tree's files stand where a salvage has brought them that has not come to its end.
+fn was_interrupted(log_dir: &Path, position: u64) -> bool {
+    let report = fs::read_to_string(log_dir.join(REPORT)).unwrap_or_default();
+    let next = report.lines().find_map(|line| line.strip_prefix("next ")?.parse::<u64>().ok());
+    next.is_some_and(|next| next == position + 1)
+}
+
+/// A store that could be opened has a log that fits: no salvage is under way, wherever it was broken off.
+pub(crate) fn note_opened(log_dir: &Path) {
+    let done = fs::rename(log_dir.join(REPORT), log_dir.join(REPORT_OF_DONE));
+    if let Err(error) = done
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, dir = %log_dir.display(), "the report of a salvage could not be renamed");
+    }
+}
+
 /// Written first, so that a salvage that was interrupted can still be understood.
 fn write_report(log_dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     let path = log_dir.join(REPORT);
-    if path.exists() {
-        return Ok(());
-    }
     let written = fs::write(&path, plan.report()).and_then(|()| fs::File::open(&path)?.sync_all());
     written.map_err(|error| StoreError::io("write", &path, error))
 }
@@ -226,23 +263,28 @@ fn set_aside(log_dir: &Path) -> Result<PathBuf, StoreError> {
     let aside = log_dir.join(format!("damaged-{now}"));
     let io = |action| move |error| StoreError::io(action, log_dir, error);
     fs::create_dir_all(&aside).map_err(io("make a folder in"))?;
-    let mut names = Vec::new();
-    for entry in fs::read_dir(log_dir).map_err(io("list"))? {
-        names.extend(entry.map_err(io("list"))?.file_name().into_string());
-    }
-    let of_log = |name: &String| {
+    let of_log = |name: &str| {
         Path::new(name).extension().is_some_and(|extension| extension == "TXN")
             || name.starts_with("log.control")
             || name == "extent.new"
-            || name == REPORT
     };
-    names.retain(of_log);
+    move_files(log_dir, &aside, of_log)?;
+    Ok(aside)
+}
+
+fn move_files(from: &Path, to: &Path, is_meant: impl Fn(&str) -> bool) -> Result<(), StoreError> {
+    let io = |action| move |error| StoreError::io(action, from, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(from).map_err(io("list"))? {
+        names.extend(entry.map_err(io("list"))?.file_name().into_string());
+    }
+    names.retain(|name| is_meant(name));
     names.sort_by_key(|name| !name.starts_with("log.control"));
     for name in names {
-        fs::rename(log_dir.join(&name), aside.join(&name)).map_err(io("move a file within"))?;
+        fs::rename(from.join(&name), to.join(&name)).map_err(io("move a file within"))?;
     }
-    for dir in [aside.as_path(), log_dir] {
+    for dir in [to, from] {
         fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("sync"))?;
     }
-    Ok(aside)
+    Ok(())
 }

@@ -25,7 +25,7 @@ use crate::syncs::{Syncs, WatchedSystem};
 use crate::tree::{Direct, Tree};
 use crate::{
     Batch, Commit, Family, LogFavor, LogStyle, Purpose, Reservation, Slice, Snapshot, StoreError,
-    StoreOptions, Usage, figures, slice,
+    StoreOptions, Usage, figures, salvage, slice,
 };
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
@@ -83,6 +83,7 @@ impl Store {
         }
         let progress = Arc::new(Progress::default());
         let restart = replay(&tree, &log, &recovery, &progress)?;
+        salvage::note_opened(&tree.folder.log);
         if let Some(speed) = restart.speed() {
             tree.set_note(REPLAY_SPEED, speed)?;
         }
@@ -145,6 +146,17 @@ impl Store {
         let committer = self.inner.core.committer.read();
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
         submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
+    }
+
+    /// What tells this store from every other one, also from copies of it that were restored: its identity, of 32
+    /// hexadecimal digits, and after a `-` the key of its log, of 16.
+    ///
+    /// # Errors
+    /// [`StoreError::Closed`], or that `store.format` cannot be read.
+    pub fn history(&self) -> Result<String, StoreError> {
+        let core = &self.inner.core;
+        let log_key = core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key();
+        Ok(format!("{}-{log_key:016x}", core.tree.folder.identity()?))
     }
 
     /// The folder that the store lies in.

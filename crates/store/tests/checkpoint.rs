@@ -10,7 +10,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use common::{all, crash_image, quick_folder, small_options};
+use common::{all, quick_folder, small_options};
+use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Commit, Cursor, Family, Slice, Snapshot, Store, StoreError, StoreOptions};
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_fault::{copy_folder, harm};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, KeyRange, Step, Store, StoreError, StoreOptions};
 
@@ -45,18 +46,6 @@ fn fill(dir: &Path, random: &mut StdRng) -> Contents {
     }
     store.close().unwrap();
     contents
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -104,27 +93,6 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
     (found, gaps.len())
 }
 
-fn harm(path: &Path, random: &mut StdRng) -> &'static str {
-    let mut bytes = fs::read(path).unwrap();
-    let what = match random.random_range(0..6) {
-        0 => {
-            fs::remove_file(path).unwrap();
-            return "removed";
-        }
-        1 => {
-            bytes.truncate(random.random_range(0..bytes.len()));
-            "cut"
-        }
-        _ => {
-            let at = random.random_range(0..bytes.len());
-            bytes[at] ^= 1 << random.random_range(0..8);
-            "flipped"
-        }
-    };
-    fs::write(path, bytes).unwrap();
-    what
-}
-
 #[test]
 fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
     let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(24);
@@ -138,10 +106,10 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
         let mut random = StdRng::seed_from_u64(seed + run);
         let dir = place.path().join("harmed");
         let _ = fs::remove_dir_all(&dir);
-        copy(&whole, &dir);
+        copy_folder(&whole, &dir).unwrap();
         let all = files(&dir);
         let path = &all[random.random_range(0..all.len())];
-        let what = harm(path, &mut random);
+        let what = harm(path, &mut random).unwrap();
         let told = format!("SCRINIUM_SEED={} {} {what}", seed + run, path.display());
         match Store::open(options(&dir), &Registry::new()) {
             Err(error) => {
@@ -182,4 +150,38 @@ fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
         }
     }
     println!("{refused} refused, {with_gaps} with gaps, {sound} read whole");
+}
+
+/// A server that is started again and again while the files are written anew must not get in between: it would write to
+/// files that are about to be put aside.
+#[test]
+fn nobody_opens_the_old_files_while_new_ones_take_their_place() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("store");
+    fill(&dir, &mut StdRng::seed_from_u64(1));
+    let (rewritten, ended) = (dir.join("tree.rewritten"), std::sync::atomic::AtomicBool::new(false));
+    let got_in = || {
+        let lock = fs::File::open(dir.join("store.lock")).unwrap();
+        while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+            if rewritten.exists() && lock.try_lock().is_ok() {
+                if rewritten.exists() {
+                    return true;
+                }
+                lock.unlock().unwrap();
+            }
+        }
+        false
+    };
+    let got_in = std::thread::scope(|scope| {
+        let watching = scope.spawn(got_in);
+        Store::rewrite(&options(&dir), |_| {}).unwrap();
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        watching.join().unwrap()
+    });
+    assert!(!got_in);
+    // What a crash left of one is not put in place of files that have gone on since.
+    fs::create_dir_all(&rewritten).unwrap();
+    fs::write(rewritten.join("complete"), b"").unwrap();
+    Store::open(options(&dir), &Registry::new()).unwrap().close().unwrap();
+    assert!(!rewritten.exists());
 }

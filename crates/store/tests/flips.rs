@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::writers::{WRITERS, derived, update};
-use common::{crash_image, quick_folder, small_options};
+use common::{quick_folder, small_options};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::Plan;
+use scrinium_fault::{Plan, crash_image};
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, Store, StoreError, StoreOptions};
 

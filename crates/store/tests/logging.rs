@@ -8,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::{all, crash_image, quick_folder, small_options};
+use common::{all, quick_folder, small_options};
 use proptest::prelude::*;
+use scrinium_fault::crash_image;
 use scrinium_statistics::{Registry, Snapshot};
 use scrinium_store::{
     Batch, Family, LogFavor, LogStyle, Missing, Sequence, Store, StoreError, StoreOptions, plan_salvage,
@@ -212,7 +213,10 @@ proptest! {
         let is_missing = |record: u64| found.missing.iter().any(|missing| (missing.first.0..=missing.last.unwrap().0).contains(&record));
         let reached = (u64::from(flushed) + 1..=known).find(|record| is_missing(*record)).map_or_else(|| known.max(u64::from(flushed)), |record| record - 1);
         prop_assert_eq!(plan.reached, reached);
-        let lost = (reached < known).then_some(Missing { first: Sequence(reached + 1), last: Some(Sequence(known)) });
+        // Where it ends before what the files hold, nobody knows what it held.
+        let is_short = known < u64::from(flushed);
+        let lost = (reached < known || is_short)
+            .then_some(Missing { first: Sequence(reached + 1), last: (!is_short).then_some(Sequence(known)) });
         prop_assert_eq!(plan.lost, lost);
         let needed_is_damaged = lost.is_some();
         match Store::open(options.clone(), &Registry::new()) {
@@ -229,11 +233,88 @@ proptest! {
         prop_assert!(!extents(&aside).is_empty() && aside.join("salvage.txt").exists());
         let (store, _) = open(options.clone());
         prop_assert_eq!(numbers(&store), (0..u32::try_from(reached).unwrap()).collect::<Vec<_>>());
-        prop_assert!(done.next > known && done.next <= total + 1);
+        prop_assert!(done.next > known && (done.next <= total + 1 || is_short));
         store.commit(put(7_000_000)).unwrap();
         store.close().unwrap();
         let found = survey_log(&log).unwrap();
         prop_assert_eq!((found.first.0, found.next.0, found.damaged_places), (done.next, done.next + 1, 0));
         prop_assert!(plan_salvage(&options).unwrap().is_whole());
+    }
+}
+
+fn salvageable(dir: &Path, image: &Path) {
+    let (store, _) = open(small_options(dir));
+    (0..300).for_each(|number| store.commit(put(number)).unwrap());
+    store.checkpoint().unwrap();
+    (300..400).for_each(|number| store.commit(put(number)).unwrap());
+    crash_image(dir, image);
+}
+
+/// A copy of the log from before, or one that was begun by a mistake, is whole, and is not the one.
+#[test]
+fn a_log_that_ends_before_its_store_is_not_called_whole() {
+    let folder = quick_folder();
+    let (dir, older, image) =
+        (folder.path().join("store"), folder.path().join("older"), folder.path().join("image"));
+    let (store, _) = open(small_options(&dir));
+    (0..20).for_each(|number| store.commit(put(number)).unwrap());
+    crash_image(&dir.join("log"), &older);
+    store.close().unwrap();
+    salvageable(&dir, &image);
+    fs::remove_dir_all(image.join("log")).unwrap();
+    crash_image(&older, &image.join("log"));
+    let options = small_options(&image);
+    assert_eq!(survey_log(&image.join("log")).unwrap().damaged_places, 0);
+    let refused = Store::open(options.clone(), &Registry::new()).unwrap_err();
+    assert!(refused.to_string().contains("scrinium log salvage"), "{refused}");
+    let plan = plan_salvage(&options).unwrap();
+    assert!(!plan.is_whole());
+    assert_eq!(plan.lost, Some(Missing { first: Sequence(plan.position + 1), last: None }));
+    salvage(&options).unwrap();
+    let (store, _) = open(options);
+    assert_eq!(numbers(&store), (0..300).collect::<Vec<_>>());
+}
+
+/// Wherever it was broken off, and whether or not a server was started then, the next one ends it, and does not call lost
+/// what is there.
+#[test]
+fn a_salvage_that_was_broken_off_is_ended_by_the_next() {
+    let folder = quick_folder();
+    let (image, done) = (folder.path().join("image"), folder.path().join("done"));
+    salvageable(&folder.path().join("store"), &image);
+    crash_image(&image, &done);
+    let log = done.join("log");
+    fs::write(log.join("S0000009.TXN"), b"no extent").unwrap();
+    let whole = salvage(&small_options(&done)).unwrap();
+    let aside = whole.set_aside.unwrap();
+    for step in 0..3 {
+        for server_is_started in [false, true] {
+            let broken_off = folder.path().join(format!("{step}-{server_is_started}"));
+            crash_image(&done, &broken_off);
+            let (log, aside) = (broken_off.join("log"), broken_off.join(aside.strip_prefix(&done).unwrap()));
+            extents(&log).iter().for_each(|path| fs::remove_file(path).unwrap());
+            fs::remove_file(log.join("log.control")).unwrap();
+            fs::rename(aside.join("salvage.txt"), log.join("salvage.txt")).unwrap();
+            // Nothing was moved; the control file was; everything was.
+            let is_back =
+                |name: &str| name.ends_with(".TXN") && step < 2 || name == "log.control" && step == 0;
+            for entry in fs::read_dir(&aside).unwrap().flatten() {
+                if is_back(entry.file_name().to_str().unwrap()) {
+                    fs::rename(entry.path(), log.join(entry.file_name())).unwrap();
+                }
+            }
+            let options = small_options(&broken_off);
+            if server_is_started {
+                Store::open(options.clone(), &Registry::new()).unwrap_err();
+            }
+            let plan = plan_salvage(&options).unwrap();
+            assert!(plan.interrupted && !plan.is_whole() && plan.lost.is_none(), "{step}: {plan:?}");
+            assert_eq!(salvage(&options).unwrap().next, whole.next);
+            let (store, _) = open(options.clone());
+            assert_eq!(numbers(&store), (0..400).collect::<Vec<_>>());
+            store.commit(put(400)).unwrap();
+            store.close().unwrap();
+            assert!(plan_salvage(&options).unwrap().is_whole());
+        }
     }
 }

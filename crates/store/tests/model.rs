@@ -7,9 +7,10 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use common::{all, collect, crash_image, open_small, quick_folder};
+use common::{all, collect, open_small, quick_folder};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use scrinium_fault::crash_image;
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -83,9 +83,10 @@ impl<'a> Work<'a> {
         if self.order.discard_views {
             compacted.indexes += database.discard_views()?;
         }
+        let (store, task, until) = (self.store, self.task, self.order.until);
+        database.free_lists(&mut || go_on(task, until))?;
         self.task.detail("phase", "tombstones");
         let purge_after = self.databases.compactions().options.read().purge_after;
-        let (store, task, until) = (self.store, self.task, self.order.until);
         compacted.purged = database.purge_tombstones(purge_after, &mut || go_on(task, until))?;
         self.task.detail("phase", "contents");
         while self.databases.collect_contents()?.removed > 0 {

@@ -8,6 +8,8 @@
 //! |---|---|---|
 //! | DerivedPoint | number `FFFFFFFE` home id | for each index: its number, the list with its length before it |
 //!
+//! An index that goes alone leaves its lists where others have theirs; [`gone`] says how they are freed.
+//!
 //! Views with responses keep records of their own under the index's number ([`hierarchy`](super::hierarchy)); homes and
 //! indexes are numbered together.
 
@@ -16,6 +18,7 @@ use std::collections::HashSet;
 use parking_lot::{Mutex, MutexGuard};
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
+use super::gone;
 use super::registry::numbers_of;
 use crate::error::Result;
 use crate::wire::{Input, put_bytes, put_number};
@@ -45,11 +48,12 @@ impl<'a> Lists<'a> {
         self.lists.iter().find(|(number, _)| *number == index).map(|(_, list)| *list)
     }
 
-    /// The record with new lists for some indexes, of which an empty one is none; `None` if nothing is left.
-    pub(super) fn with(&self, new: &[(u32, Vec<u8>)]) -> Option<Vec<u8>> {
+    /// The record with new lists for some indexes, of which an empty one is none, and without those of indexes that are
+    /// `gone`; `None` if nothing is left.
+    pub(super) fn with(&self, new: &[(u32, Vec<u8>)], gone: &[u32]) -> Option<Vec<u8>> {
         let mut record = Vec::new();
-        let is_new = |index: &u32| new.iter().any(|(number, _)| number == index);
-        let kept = self.lists.iter().filter(|(index, _)| !is_new(index)).map(|(index, list)| (*index, *list));
+        let is_kept = |index: &u32| !gone.contains(index) && !new.iter().any(|(number, _)| number == index);
+        let kept = self.lists.iter().filter(|(index, _)| is_kept(index)).map(|(index, list)| (*index, *list));
         for (index, list) in kept.chain(new.iter().map(|(index, list)| (*index, list.as_slice()))) {
             put_list(&mut record, index, list);
         }
@@ -72,7 +76,7 @@ pub(super) fn list_key(home: u64, id: &str) -> Vec<u8> {
     [&home_prefix(database, home)[..], id.as_bytes()].concat()
 }
 
-fn home_prefix(database: u32, home: u32) -> [u8; 12] {
+pub(super) fn home_prefix(database: u32, home: u32) -> [u8; 12] {
     let mut prefix = [0; 12];
     for (part, number) in prefix.chunks_exact_mut(4).zip([database, LISTS, home]) {
         part.copy_from_slice(&number.to_be_bytes());
@@ -111,6 +115,7 @@ pub(super) fn each_list(
 /// Removes all lists of a database whose home is not in `used`, but for homes from `next` on, which may be new. Looks
 /// at one key of each home.
 pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, next: u32) -> Result<()> {
+    let _alone = gone::alone();
     let (snapshot, mut home, mut batch) = (store.snapshot(), 0, Batch::new());
     let end = home_prefix(database, next);
     loop {
@@ -124,6 +129,7 @@ pub(super) fn remove_unused(store: &Store, database: u32, used: &HashSet<u32>, n
         if !used.contains(&found) {
             let (from, to) = (home_prefix(database, found), home_prefix(database, home));
             batch.delete_range(Family::DerivedPoint, &from, &to);
+            batch.delete(Family::DerivedPoint, &gone::key(database, found));
         }
     }
     Ok(store.write_derived(batch)?)

@@ -21,6 +21,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use super::View;
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::gone;
 use super::hierarchy::record::{Record, remove_links};
 use super::info::Working;
 use super::lists::{self, Lists, list_key};
@@ -30,7 +31,7 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 
-const NO_INDEX: u32 = u32::MAX;
+pub(super) const NO_INDEX: u32 = u32::MAX;
 
 /// The index of a view.
 pub(crate) struct ViewIndex {
@@ -285,6 +286,7 @@ fn new_index(database: &Database, identity: &[u8; 16]) -> Result<Numbers> {
     let numbers = Numbers { index: number, home: number };
     let mut batch = Batch::new();
     numbers.put(&mut batch, database.number(), identity);
+    batch.delete(Family::DerivedPoint, &gone::key(database.number(), number));
     database.store().write_derived(batch)?;
     Ok(numbers)
 }
@@ -292,13 +294,17 @@ fn new_index(database: &Database, identity: &[u8; 16]) -> Result<Numbers> {
 /// Gives indexes, which are to be built together and are held by their updaters, a home where no list is.
 pub(super) fn assign_home(database: &Database, views: &[&View]) -> Result<()> {
     let _indexes = database.views.indexes.lock();
-    let home = next_number(database.store(), database.number())?;
+    let all = stored_indexes(database.store(), database.number())?;
+    let home = behind_all(&all);
     let mut batch = Batch::new();
     for view in views {
         let numbers = Numbers { index: view.index.number(), home };
         numbers.put(&mut batch, database.number(), &view.index.identity);
     }
+    batch.delete(Family::DerivedPoint, &gone::key(database.number(), home));
     database.store().write_derived(batch)?;
+    let numbers = |index: u32| views.iter().any(|view| view.index.number() == index);
+    note_gone(database.store(), database.number(), &all, |of| !numbers(of.index))?;
     views.iter().for_each(|view| view.index.home.store(home, Ordering::Release));
     Ok(())
 }
@@ -348,6 +354,14 @@ pub(super) fn forget_leftovers(store: &Store, id: u64) -> Result<()> {
     Ok(store.write_derived(batch)?)
 }
 
+/// Whether there is a view of this identity whose index is yet to be built.
+pub(super) fn awaits_build(database: &Database, identity: &[u8; 16]) -> Result<bool> {
+    let Some(numbers) = stored_numbers(database, identity)? else { return Ok(false) };
+    let (store, id) = (database.store(), index_id(database.number(), numbers.index));
+    let is_begun = store.contains(Family::DerivedPoint, &leftover_key(id))?;
+    Ok(is_begun || Index::stored_reached(store, id)?.is_none_or(|reached| reached == 0))
+}
+
 /// Removes the lists that a build left which did not come to its end; a look at one key if there was none.
 pub(super) fn clear_leftovers(store: &Store, id: u64) -> Result<()> {
     if store.contains(Family::DerivedPoint, &leftover_key(id))? {
@@ -369,9 +383,28 @@ pub(super) fn remove_former_lists(store: &Store, database: u32) -> Result<()> {
     remove_lists_but(store, database, |_| true)
 }
 
+/// Notes that all indexes but those that are kept leave their homes, where others have theirs there.
+fn note_gone(
+    store: &Store,
+    database: u32,
+    all: &[(Vec<u8>, Numbers)],
+    is_kept: impl Fn(&Numbers) -> bool,
+) -> Result<()> {
+    let (kept, gone): (Vec<&Numbers>, Vec<&Numbers>) =
+        all.iter().map(|(_, numbers)| numbers).partition(|numbers| is_kept(numbers));
+    let is_shared = |home: u32| kept.iter().any(|numbers| numbers.home == home);
+    let gone: Vec<(u32, u32)> = gone
+        .iter()
+        .filter(|numbers| is_shared(numbers.home))
+        .map(|numbers| (numbers.home, numbers.index))
+        .collect();
+    gone::note(store, database, &gone)
+}
+
 /// Removes all lists of a database but those of indexes that are kept.
 fn remove_lists_but(store: &Store, database: u32, is_kept: impl Fn(&Numbers) -> bool) -> Result<()> {
     let all = stored_indexes(store, database)?;
+    note_gone(store, database, &all, &is_kept)?;
     let kept = all.iter().map(|(_, numbers)| numbers).filter(|numbers| is_kept(numbers));
     let used = kept.flat_map(|numbers| [numbers.index, numbers.home]).collect();
     lists::remove_unused(store, database, &used, behind_all(&all))

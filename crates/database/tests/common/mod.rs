@@ -5,13 +5,12 @@
 
 pub mod mail;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_database::{
     Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows, Updated,
 };
+use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::Value;
@@ -74,45 +73,6 @@ fn open(dir: &std::path::Path, options: DatabaseOptions) -> (Store, Databases) {
 
 fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-/// Copies the folder of a store that nobody writes to.
-fn crash_image(from: &Path, to: &Path) {
-    // A compaction may remove files under way, so what was copied counts only if nothing changed.
-    for _ in 0..100 {
-        let before = listing(from);
-        std::fs::remove_dir_all(to).unwrap();
-        if copy_folder(from, to).is_ok() && listing(from) == before {
-            return;
-        }
-    }
-    panic!("{} does not come to rest", from.display());
-}
-
-fn listing(dir: &Path) -> BTreeMap<PathBuf, u64> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(dir).unwrap().flatten() {
-        match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => found.extend(listing(&entry.path())),
-            Ok(metadata) => drop(found.insert(entry.path(), metadata.len())),
-            Err(_) => {}
-        }
-    }
-    found
-}
-
-pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            std::fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 pub fn edit(json: &Value) -> Edit {

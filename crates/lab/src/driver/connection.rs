@@ -87,7 +87,22 @@ impl Answer {
 }
 
 /// The task that drives a connection ends with the connection's owner.
-struct Task(JoinHandle<()>);
+struct Task(JoinHandle<Result<(), hyper::Error>>);
+
+impl Task {
+    /// Whether the connection ended because the server had said what nobody asked for. It has ended, or is about
+    /// to.
+    async fn was_unexpected(&mut self) -> bool {
+        match (&mut self.0).await {
+            Ok(Err(error)) => {
+                let broke =
+                    std::error::Error::source(&error).is_some_and(|cause| cause.is::<std::io::Error>());
+                !broke && !error.is_incomplete_message() && !error.is_canceled() && !error.is_closed()
+            }
+            _ => false,
+        }
+    }
+}
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -135,7 +150,7 @@ impl Connection {
                     request,
                 });
             }
-            Ok(Err(why)) => Failure::new(FailureKind::Connection, format!("{request}: {why}")),
+            Ok(Err((kind, why))) => Failure::new(kind, format!("{request}: {why}")),
             Err(_) => Failure::new(
                 FailureKind::TimeOut,
                 format!("{request}: no answer in {} s", time_out.as_secs_f64()),
@@ -150,35 +165,42 @@ impl Connection {
         method: Method,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<(http::response::Parts, Bytes), String> {
+    ) -> Result<(http::response::Parts, Bytes), (FailureKind, String)> {
         let response = self.send(method, path, body).await?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await.map_err(|why| why.to_string())?;
+        let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await;
+        let body = body.map_err(|why| (FailureKind::Connection, why.to_string()))?;
         Ok((head, body.to_bytes()))
     }
 
     /// A connection that the server closed while it was idle is replaced without a word: the request that
-    /// finds it closed was not sent.
+    /// finds it closed was not sent. One on which more answers came than were asked for is a wrong answer, which
+    /// is found when the connection is used again.
     async fn send(
         &mut self,
         method: Method,
         path: &str,
         body: Option<Bytes>,
-    ) -> Result<Response<Incoming>, String> {
-        let mut request = self.request(method, path, body)?;
-        if let Some((sender, _)) = &mut self.open
-            && sender.ready().await.is_ok()
-        {
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok(response),
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(error.into_error().to_string()),
-                },
+    ) -> Result<Response<Incoming>, (FailureKind, String)> {
+        let broken = |why: String| (FailureKind::Connection, why);
+        let mut request = self.request(method, path, body).map_err(broken)?;
+        if let Some((sender, task)) = &mut self.open {
+            if sender.ready().await.is_ok() {
+                match sender.try_send_request(request).await {
+                    Ok(response) => return Ok(response),
+                    Err(mut error) => match error.take_message() {
+                        Some(unsent) => request = unsent,
+                        None => return Err(broken(error.into_error().to_string())),
+                    },
+                }
+            }
+            if task.was_unexpected().await {
+                let why = "not sent: an answer that nobody asked for came after the one before".to_owned();
+                return Err((FailureKind::WrongAnswer, why));
             }
         }
-        let (mut sender, task) = self.connect().await?;
-        let response = sender.send_request(request).await.map_err(|error| error.to_string());
+        let (mut sender, task) = self.connect().await.map_err(broken)?;
+        let response = sender.send_request(request).await.map_err(|error| broken(error.to_string()));
         self.open = Some((sender, task));
         response
     }
@@ -212,8 +234,8 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| error.to_string())?;
-        // How a connection ends is seen by the request that is waiting for an answer.
-        let task = tokio::spawn(async move { drop(connection.await) });
+        // How a connection ends is seen by the request that is waiting for an answer, or by the next one.
+        let task = tokio::spawn(connection);
         Ok((sender, Task(task)))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What kind of failure it is; errors are counted by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FailureKind {
     /// No answer in the time that was allowed.
     TimeOut,
@@ -31,12 +31,6 @@ impl fmt::Display for FailureKind {
             Self::Status(status) => write!(formatter, "status {status}"),
             Self::WrongAnswer => formatter.write_str("wrong answer"),
         }
-    }
-}
-
-impl Serialize for FailureKind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -26,7 +26,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::connection::{Address, Connection};
@@ -54,7 +54,7 @@ const BULK_BYTES: usize = 2 << 20;
 const HISTORY_S: i64 = 30 * 86_400;
 
 /// As whom the simulated users log in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub enum Login {
     /// Each as a person of the directory.
     Users,
@@ -63,7 +63,7 @@ pub enum Login {
 }
 
 /// In what the mail database's view is written, where the laboratory has to make it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ViewLanguage {
     Formula,
@@ -343,7 +343,7 @@ impl HttpSession {
     }
 
     async fn add_many(&mut self, database: &str, messages: &[Message]) -> Result<(), Failure> {
-        #[derive(serde::Serialize)]
+        #[derive(Serialize)]
         struct Bulk<'a> {
             docs: Vec<MessageDocument<'a>>,
         }
@@ -468,7 +468,7 @@ fn view_name(view: &str) -> String {
     view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
 }
 
-fn body(document: &impl serde::Serialize) -> Result<Bytes, Failure> {
+fn body(document: &impl Serialize) -> Result<Bytes, Failure> {
     serde_json::to_vec(document)
         .map(Bytes::from)
         .map_err(|error| Failure::wrong(format!("cannot write a document: {error}")))

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use super::critical::CriticalRegion;
 use crate::measure::Recorder;
 use crate::schedule::Model;
 use crate::script::Script;
 
 /// When users stop: the first at `from`, the last after `spread`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
-    pub(super) from: Instant,
-    pub(super) spread: Duration,
+pub(crate) struct Stop {
+    pub(crate) from: Instant,
+    pub(crate) spread: Duration,
 }
 
 pub(super) struct Context {
@@ -29,7 +30,7 @@ pub(super) struct Context {
     pub(super) people: Vec<String>,
     pub(super) normal_message_bytes: usize,
     /// One user at a time between BeginCrit and EndCrit.
-    pub(super) critical: Arc<Semaphore>,
+    pub(super) critical: CriticalRegion,
     /// Users that have done a first round.
     pub(super) first_rounds: AtomicU64,
     /// Users that have begun and not ended.

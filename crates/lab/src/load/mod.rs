@@ -1,10 +1,13 @@
 //! `lab load`: a workload run against a server.
 
 mod context;
+mod crew;
+mod critical;
 mod desk;
-mod files;
+mod hands;
 mod plan;
 mod prepare;
+mod resources;
 mod run;
 mod syncs;
 mod user;
@@ -15,9 +18,19 @@ use crate::driver::{Driver, ServerDescription};
 use crate::error::LabError;
 use crate::monitor::program_name;
 use crate::progress::Progress;
+use crate::remote::Team;
 
+use hands::Hands;
+
+pub(crate) use context::Stop;
+pub use crew::DriverUse;
+pub(crate) use crew::{Crew, CrewSecond, Outcome, Share};
+pub(crate) use critical::{Asked, CriticalRegion};
+pub use hands::DriverData;
 pub use plan::{Objectives, Plan, StopConditions};
 pub use prepare::Preparation;
+pub(crate) use resources::provide;
+pub use resources::{Supplies, judge as judge_supplies};
 pub use run::{Cut, Phase, RunData, Tick};
 
 /// A run, done: what was measured, and what it was measured of.
@@ -31,14 +44,37 @@ pub struct Measured {
     pub run: RunData,
 }
 
-/// Prepares and runs what was planned.
+/// Prepares and runs what was planned, in this process.
 ///
 /// # Errors
-/// The script has commands that cannot be run, the users need more open files than there may be, the server
-/// does not answer, or it cannot be prepared.
+/// The script has commands that cannot be run, this machine has not what the users need, the server does not
+/// answer, or it cannot be prepared.
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
-    files::allow_connections(plan.users)?;
+    provide(plan.users, plan.users)?;
+    load_by(driver, plan, None, progress).await
+}
+
+/// Prepares what was planned, and lets other processes run it.
+///
+/// # Errors
+/// As [`load`], and what a driver says that cannot take part.
+pub(crate) async fn load_there<D: Driver>(
+    driver: D,
+    plan: &Plan,
+    team: Team,
+    progress: &Progress,
+) -> Result<Measured, LabError> {
+    refuse_what_cannot_run(plan)?;
+    load_by(driver, plan, Some(team), progress).await
+}
+
+async fn load_by<D: Driver>(
+    driver: D,
+    plan: &Plan,
+    team: Option<Team>,
+    progress: &Progress,
+) -> Result<Measured, LabError> {
     let driver = Arc::new(driver);
     let server = driver
         .describe()
@@ -50,8 +86,12 @@ pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Res
     } else {
         Preparation::default()
     };
+    let hands = match team {
+        None => Hands::here(plan, &people),
+        Some(team) => Hands::There(team.assigned().await?),
+    };
     let began = jiff::Timestamp::now();
-    let run = run::run(&driver, plan, &people, plan.server_pid, progress).await;
+    let run = run::run(&driver, plan, &people, hands, progress).await;
     Ok(Measured {
         server,
         server_pid: plan.server_pid,

@@ -98,6 +98,14 @@ impl Plan {
         }
     }
 
+    /// How long a ramp-up takes if all goes well: the last user begins, and does a round.
+    #[must_use]
+    pub fn expected_ramp_up(&self) -> Duration {
+        let (before, round) = self.round();
+        let (spread, longest) = self.ramp_up_times();
+        self.ramp_up.unwrap_or_else(|| (spread + before + round).min(longest))
+    }
+
     /// A number among the script's variables.
     #[must_use]
     pub fn number(&self, name: &str, default: u64) -> u64 {

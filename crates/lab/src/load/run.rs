@@ -1,21 +1,19 @@
 //! The run itself: users begin, work and end, while every second is measured.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::context::{Context, Stop};
+use super::context::Stop;
+use super::crew::Share;
+use super::hands::{DriverData, Hands};
 use super::plan::{Plan, StopConditions};
 use super::syncs::SyncMeter;
-use super::user::User;
 use crate::driver::{Driver, Person};
-use crate::measure::{KeptSecond, Recorder};
+use crate::measure::{KeptSecond, Recorder, Times};
 use crate::monitor::{ProcessMeter, Usage};
-use crate::progress::Progress;
+use crate::progress::{Live, Progress};
 
 /// A phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -64,6 +62,8 @@ pub enum Cut {
     Operator,
     ServerGone,
     UsersEnded,
+    /// A driver's process is gone or silent: which one, and how that showed.
+    DriverLost(String),
 }
 
 /// Everything that was measured.
@@ -81,6 +81,7 @@ pub struct RunData {
     /// Users that did not end in time and were broken off.
     pub broken_off: usize,
     pub idle_memory_bytes: Option<u64>,
+    pub drivers: Vec<DriverData>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -91,221 +92,232 @@ const WINDOW: usize = 10;
 /// Fewer requests than this in the window say nothing about a share.
 const ENOUGH_REQUESTS: u64 = 50;
 
-/// Runs all users.
+/// Users that are on their way out are looked at so often.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// Runs all users, by whoever drives them.
 pub(super) async fn run<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,
     people: &[Person],
-    server_pid: Option<u32>,
+    mut hands: Hands,
     progress: &Progress,
 ) -> RunData {
-    let recorder = Arc::new(Recorder::new());
-    let (stop, _) = watch::channel(None);
-    let context = Arc::new(Context {
-        script: Arc::clone(&plan.script),
-        recorder: Arc::clone(&recorder),
-        model: plan.model,
-        speedup: plan.speedup,
-        seed: plan.seed,
-        run: rand::random(),
-        people: people.iter().map(|person| person.name.clone()).collect(),
-        normal_message_bytes: usize::try_from(plan.number("NormalMessageSize", 1000)).unwrap_or(1000),
-        critical: Arc::new(Semaphore::new(1)),
-        first_rounds: AtomicU64::new(0),
-        active: AtomicUsize::new(0),
-        stop,
-    });
-    let mut run = Run {
+    let mut server = plan.server_pid.and_then(ProcessMeter::new);
+    let idle = server.as_mut().and_then(ProcessMeter::read).map(|usage| usage.resident_bytes);
+    let syncs = SyncMeter::start(Arc::clone(driver)).await;
+    let begin = Instant::now() + hands.lead();
+    hands.begin(driver, people, Share::WHOLE, begin, plan.ramp_up_times().0);
+    let run = Run {
         plan,
-        server: server_pid.and_then(ProcessMeter::new),
-        driver: ProcessMeter::new(std::process::id()),
-        syncs: SyncMeter::start(Arc::clone(driver)).await,
-        context: Arc::clone(&context),
+        server,
+        syncs,
+        hands,
+        begin,
         phase: Phase::RampUp,
-        hold_from: None,
+        hold: None,
+        last_tick: begin,
+        first_rounds: 0,
+        active: 0,
+        left: people.len(),
+        time_outs: 0,
         data: RunData {
             ticks: Vec::new(),
-            recorder,
+            recorder: Arc::new(Recorder::new()),
             hold: Duration::ZERO,
             cut: None,
             users_past_first_round: 0,
             behind: Vec::new(),
             broken_off: 0,
-            idle_memory_bytes: None,
+            idle_memory_bytes: idle,
+            drivers: Vec::new(),
         },
-        last_tick: Instant::now(),
     };
-    run.data.idle_memory_bytes =
-        run.server.as_mut().and_then(ProcessMeter::read).map(|usage| usage.resident_bytes);
-    let mut users = begin_users(driver, &context, people, plan.ramp_up_times().0);
-    run.ramp_up_and_hold(&users, progress).await;
-    run.ramp_down(&mut users, progress).await;
-    run.data
-}
-
-fn begin_users<D: Driver>(
-    driver: &Arc<D>,
-    context: &Arc<Context>,
-    people: &[Person],
-    spread: Duration,
-) -> JoinSet<Duration> {
-    let mut users = JoinSet::new();
-    let begin = Instant::now();
-    for (index, person) in people.iter().enumerate() {
-        #[allow(clippy::cast_precision_loss, reason = "users are few")]
-        let fraction = index as f64 / people.len() as f64;
-        let start = begin + spread.mul_f64(fraction);
-        let (driver, context, person) = (Arc::clone(driver), Arc::clone(context), person.clone());
-        users.spawn(async move {
-            context.sleep_until(start, person.number).await;
-            let session = driver.session(&person);
-            context.active.fetch_add(1, Ordering::Relaxed);
-            let behind = User::new(Arc::clone(&context), person, session, start).run().await;
-            context.active.fetch_sub(1, Ordering::Relaxed);
-            behind
-        });
-    }
-    users
+    run.through(progress).await
 }
 
 struct Run<'a> {
     plan: &'a Plan,
     server: Option<ProcessMeter>,
-    driver: Option<ProcessMeter>,
     syncs: SyncMeter,
-    context: Arc<Context>,
+    hands: Hands,
+    begin: Instant,
     phase: Phase,
-    hold_from: Option<Instant>,
+    hold: Option<(Instant, Instant)>,
     last_tick: Instant,
+    /// As all drivers said last.
+    first_rounds: u64,
+    active: usize,
+    left: usize,
+    time_outs: u64,
     data: RunData,
 }
 
 impl Run<'_> {
-    async fn ramp_up_and_hold(&mut self, users: &JoinSet<Duration>, progress: &Progress) {
-        let mut ticks = tokio::time::interval_at((Instant::now() + TICK).into(), TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let begin = self.data.recorder.origin();
+    async fn through(mut self, progress: &Progress) -> RunData {
+        progress.begin_run(self.plan);
+        self.ramp_up_and_hold(progress).await;
+        self.ramp_down(progress).await;
+        progress.end();
+        let ended = self.hands.finish().await;
+        if let Some(lost) = ended.lost {
+            self.data.cut.get_or_insert(Cut::DriverLost(lost));
+        }
+        self.data.recorder = ended.recorder;
+        self.data.behind = ended.behind;
+        self.data.broken_off = ended.broken_off;
+        self.data.drivers = ended.drivers;
+        self.data
+    }
+
+    async fn ramp_up_and_hold(&mut self, progress: &Progress) {
         let longest = self.plan.ramp_up_times().1;
-        progress.begin(Phase::RampUp.name(), longest.as_secs().max(1));
-        let operator = tokio::signal::ctrl_c();
-        tokio::pin!(operator);
-        let mut phase_end = begin + longest;
         if !self.plan.is_endless() {
             // There is no time in which all are at work: everything counts.
-            self.begin_hold(begin, progress);
-            phase_end = begin + self.plan.duration;
+            self.order_hold(self.begin);
         }
+        tokio::time::sleep_until(self.begin.into()).await;
+        if self.hold.is_some() {
+            self.phase = Phase::Hold;
+        }
+        let mut ticks = tokio::time::interval_at((self.begin + TICK).into(), TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let operator = tokio::signal::ctrl_c();
+        tokio::pin!(operator);
         loop {
+            let phase_end = self.hold.map_or(self.begin + longest, |(_, to)| to);
             tokio::select! {
                 _ = ticks.tick() => {}
                 () = tokio::time::sleep_until(phase_end.into()) => {}
                 Ok(()) = &mut operator => self.data.cut = Some(Cut::Operator),
             }
-            self.tick(progress, begin);
-            let now = Instant::now();
+            self.tick(progress);
             if self.data.cut.is_none() {
-                self.data.cut = self.cut(users);
+                self.data.cut = self.cut();
             }
             if self.data.cut.is_some() {
                 break;
             }
-            match self.hold_from {
+            let now = Instant::now();
+            match self.hold {
                 None if now >= phase_end || self.everyone_is_at_work() => {
-                    self.begin_hold(now, progress);
-                    phase_end = now + self.plan.duration;
+                    let from = now + self.hands.lead();
+                    self.order_hold(from);
+                    tokio::time::sleep_until(from.into()).await;
+                    if from > now {
+                        self.tick(progress);
+                    }
+                    self.data.users_past_first_round = self.first_rounds;
+                    self.phase = Phase::Hold;
                 }
-                Some(_) if now >= phase_end => break,
+                Some((_, to)) if now >= to => break,
                 _ => {}
             }
         }
-        self.data.recorder.end_hold();
-        if let Some(from) = self.hold_from {
-            self.data.hold = from.elapsed();
+        let end = Instant::now();
+        self.hands.end_hold(end);
+        if let Some((from, to)) = self.hold {
+            self.data.hold = end.min(to).saturating_duration_since(from);
         }
-        progress.end();
     }
 
     /// A ramp-up without a given length ends when everyone has done a round.
     fn everyone_is_at_work(&self) -> bool {
-        let rounds = self.context.first_rounds.load(Ordering::Relaxed);
-        self.plan.ramp_up.is_none() && rounds >= self.plan.users as u64
+        self.plan.ramp_up.is_none() && self.first_rounds >= self.plan.users as u64
     }
 
-    fn begin_hold(&mut self, now: Instant, progress: &Progress) {
-        self.phase = Phase::Hold;
-        self.hold_from = Some(now);
-        self.data.recorder.begin_hold();
-        self.data.users_past_first_round = self.context.first_rounds.load(Ordering::Relaxed);
-        progress.begin(Phase::Hold.name(), self.plan.duration.as_secs().max(1));
+    fn order_hold(&mut self, from: Instant) {
+        let to = from + self.plan.duration;
+        self.hold = Some((from, to));
+        self.hands.hold(from, to);
     }
 
-    async fn ramp_down(&mut self, users: &mut JoinSet<Duration>, progress: &Progress) {
+    async fn ramp_down(&mut self, progress: &Progress) {
         self.phase = Phase::RampDown;
         let spread = if self.data.cut.is_some() { Duration::ZERO } else { self.plan.ramp_down };
         let begin = Instant::now();
-        self.context.stop.send_replace(Some(Stop { from: begin, spread }));
+        self.hands.stop(Stop { from: begin, spread });
         // A request that was sent before is waited for as long as any.
         let latest = begin + spread + self.plan.time_out + 2 * TICK;
-        let origin = self.data.recorder.origin();
-        let mut ticks = tokio::time::interval_at((begin + TICK).into(), TICK);
-        progress.begin(Phase::RampDown.name(), users.len() as u64);
-        while Instant::now() < latest {
-            tokio::select! {
-                ended = users.join_next() => match ended {
-                    None => break,
-                    Some(Ok(behind)) => self.data.behind.push(behind),
-                    Some(Err(_)) => self.data.broken_off += 1,
-                },
-                _ = ticks.tick() => self.tick(progress, origin),
+        let mut next_tick = begin + TICK;
+        while Instant::now() < latest && self.hands.has_users() {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            if Instant::now() >= next_tick {
+                next_tick += TICK;
+                self.tick(progress);
             }
         }
-        self.data.broken_off += users.len();
-        users.abort_all();
-        self.tick(progress, origin);
-        progress.end();
+        self.tick(progress);
     }
 
     /// Takes everything that was measured since the last tick.
-    fn tick(&mut self, progress: &Progress, begin: Instant) {
+    fn tick(&mut self, progress: &Progress) {
         let now = Instant::now();
+        let second = match self.hands.second() {
+            Ok(second) => second,
+            Err(lost) => {
+                self.data.cut.get_or_insert(Cut::DriverLost(lost));
+                return;
+            }
+        };
+        (self.first_rounds, self.active, self.left) = (second.first_rounds, second.active, second.left);
+        self.time_outs += second.kept.time_outs;
         let tick = Tick {
             phase: self.phase,
-            at_s: now.saturating_duration_since(begin).as_secs_f64(),
+            at_s: now.saturating_duration_since(self.begin).as_secs_f64(),
             length_s: now.saturating_duration_since(self.last_tick).as_secs_f64(),
-            active_users: self.context.active.load(Ordering::Relaxed),
-            kept: self.data.recorder.take_second(),
+            active_users: second.active,
+            kept: second.kept,
             server: self.server.as_mut().and_then(ProcessMeter::read),
-            driver: self.driver.as_mut().and_then(ProcessMeter::read),
+            driver: second.usage,
             log_syncs: self.syncs.since_last(),
         };
         self.last_tick = now;
-        progress.at(self.steps(now, begin), &tick.line());
+        progress.live(&self.live(&tick, now));
         self.data.ticks.push(tick);
     }
 
-    fn steps(&self, now: Instant, begin: Instant) -> u64 {
-        match self.phase {
-            Phase::RampUp => now.saturating_duration_since(begin).as_secs(),
-            Phase::Hold => self.hold_from.map_or(0, |from| now.saturating_duration_since(from).as_secs()),
-            Phase::RampDown => self.data.behind.len() as u64,
+    /// What a person sees of this moment.
+    fn live(&self, tick: &Tick, now: Instant) -> Live {
+        let mut latency = Times::default();
+        tick.kept.latency.add_to(&mut latency);
+        let summary = latency.summary();
+        let phase_began = match (self.phase, self.hold) {
+            (Phase::RampUp, _) | (_, None) => self.begin,
+            (Phase::Hold, Some((from, _))) => from,
+            (Phase::RampDown, Some((_, to))) => to,
+        };
+        #[allow(clippy::cast_precision_loss, reason = "requests of a second are few")]
+        let per_s = tick.kept.answered as f64 / tick.length_s.max(0.001);
+        Live {
+            phase: self.phase,
+            elapsed: now.saturating_duration_since(phase_began),
+            active: tick.active_users,
+            per_s,
+            answered: summary.count > 0,
+            mean_ms: summary.mean_ms,
+            p99_ms: summary.p99_ms,
+            failed: tick.kept.failed,
+            requests: tick.kept.answered + tick.kept.failed,
+            driver_cpus: tick.driver.map(|used| (used.user_s + used.system_s) / tick.length_s.max(0.001)),
+            late: tick.kept.lag_max,
         }
     }
 
-    fn cut(&self, users: &JoinSet<Duration>) -> Option<Cut> {
+    fn cut(&self) -> Option<Cut> {
         if self.server.is_some() && self.data.ticks.last().is_some_and(|tick| tick.server.is_none()) {
             return Some(Cut::ServerGone);
         }
-        if users.is_empty() || self.everyone_ended() {
+        if self.left == 0 || self.everyone_ended() {
             return Some(Cut::UsersEnded);
         }
         let window: Vec<&KeptSecond> =
             self.data.ticks.iter().rev().take(WINDOW).map(|tick| &tick.kept).collect();
-        stop_condition(&self.plan.stop, self.data.recorder.totals().time_outs, &window)
+        stop_condition(&self.plan.stop, self.time_outs, &window)
     }
 
     fn everyone_ended(&self) -> bool {
-        self.context.active.load(Ordering::Relaxed) == 0
-            && self.context.first_rounds.load(Ordering::Relaxed) >= self.plan.users as u64
+        self.active == 0 && self.first_rounds >= self.plan.users as u64
     }
 }
 
@@ -329,23 +341,4 @@ fn stop_condition(stop: &StopConditions, time_outs: u64, window: &[&KeptSecond])
         return Some(Cut::Errors(failed_percent));
     }
     stop.average_ms.filter(|limit| average_ms > *limit).map(|_| Cut::Average(average_ms))
-}
-
-impl Tick {
-    /// One line for people.
-    fn line(&self) -> String {
-        let mut latency = crate::measure::Times::default();
-        self.kept.latency.add_to(&mut latency);
-        let summary = latency.summary();
-        #[allow(clippy::cast_precision_loss, reason = "requests of a second are few")]
-        let rate = self.kept.answered as f64 / self.length_s.max(0.001);
-        let mut line = format!(
-            "{} users \u{b7} {rate:.0}/s \u{b7} {:.1} ms, p99 {:.1} ms",
-            self.active_users, summary.mean_ms, summary.p99_ms
-        );
-        if self.kept.failed > 0 {
-            line.push_str(&format!(" \u{b7} {} failed", self.kept.failed));
-        }
-        line
-    }
 }

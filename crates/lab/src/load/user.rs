@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::context::Context;
+use super::critical::InCritical;
 use super::desk::Desk;
 use crate::content::{Form, Writer};
 use crate::driver::{Change, Failure, FailureKind, Fetched, From, Person, Session};
@@ -52,7 +52,7 @@ pub(super) struct User<S> {
     error_delay: Option<TimeRange>,
     errors: u64,
     errors_allowed: Option<u64>,
-    critical: Option<OwnedSemaphorePermit>,
+    critical: Option<InCritical>,
     mail_seen: String,
 }
 
@@ -170,8 +170,7 @@ impl<S: Session> User<S> {
 
     async fn enter_critical(&mut self) {
         let from = Instant::now();
-        let region = Arc::clone(&self.context.critical);
-        self.critical = region.acquire_owned().await.ok();
+        self.critical = self.context.critical.enter().await;
         self.schedule.shift(from.elapsed());
     }
 

@@ -1,5 +1,6 @@
 //! Histograms of times, in microseconds.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -66,6 +67,12 @@ impl Times {
         SparseTimes(pairs.collect())
     }
 
+    /// All of it, for a wire.
+    #[must_use]
+    pub fn packed(&self) -> PackedTimes {
+        PackedTimes { times: self.sparse(), total_us: self.total_us }
+    }
+
     /// What the histogram says.
     #[must_use]
     pub fn summary(&self) -> TimesSummary {
@@ -86,11 +93,52 @@ impl Times {
     }
 }
 
-/// A histogram of one second, small enough to keep thousands of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A histogram of one second, small enough to keep thousands of them: pairs of microseconds and count. Both
+/// ends of a wire take them as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SparseTimes(Vec<(u32, u32)>);
 
+/// A histogram as it goes over a wire. The total is beside the pairs, so that the mean stays exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct PackedTimes {
+    pub times: SparseTimes,
+    pub total_us: u64,
+}
+
+impl PackedTimes {
+    /// What the histogram says.
+    #[must_use]
+    pub fn summary(&self) -> TimesSummary {
+        let mut times = Times::default();
+        self.add_to(&mut times);
+        times.summary()
+    }
+
+    /// Adds its times to a histogram.
+    pub fn add_to(&self, times: &mut Times) {
+        let total_us = times.total_us.saturating_add(self.total_us);
+        self.times.add_to(times);
+        times.total_us = total_us;
+    }
+}
+
 impl SparseTimes {
+    /// Adds all times of another one.
+    pub fn merge(&mut self, other: &Self) {
+        if self.0.is_empty() {
+            self.0.clone_from(&other.0);
+            return;
+        }
+        let mut sum: BTreeMap<u32, u32> = self.0.iter().copied().collect();
+        for (microseconds, count) in &other.0 {
+            let here = sum.entry(*microseconds).or_default();
+            *here = here.saturating_add(*count);
+        }
+        self.0 = sum.into_iter().collect();
+    }
+
     /// Adds its times to a histogram.
     pub fn add_to(&self, times: &mut Times) {
         for (microseconds, count) in &self.0 {

@@ -2,8 +2,10 @@
 
 mod histogram;
 mod operation;
+mod recorded;
 mod recorder;
 
-pub use histogram::{SparseTimes, Times, TimesSummary};
+pub use histogram::{PackedTimes, SparseTimes, Times, TimesSummary};
 pub use operation::Operation;
+pub use recorded::{Recorded, RecordedFailure, RecordedOperation};
 pub use recorder::{FailureLog, KeptSecond, OperationTimes, Recorder, Sample, Second, Totals};

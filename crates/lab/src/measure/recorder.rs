@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::histogram::{SparseTimes, Times};
 use super::operation::Operation;
+use super::recorded::{Recorded, RecordedFailure, RecordedOperation};
 use crate::driver::{Failure, FailureKind};
 
 /// So many failures of one operation and kind are kept word for word.
@@ -38,7 +40,7 @@ pub struct OperationTimes {
 }
 
 /// Failures of one operation and kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct FailureLog {
     pub count: u64,
@@ -58,7 +60,7 @@ pub struct Second {
 }
 
 /// What happened in one second, small enough to keep.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct KeptSecond {
     pub answered: u64,
@@ -75,6 +77,7 @@ pub struct Recorder {
     operations: Vec<Mutex<OperationTimes>>,
     second: Mutex<Second>,
     lag: Mutex<Times>,
+    beat: Mutex<Times>,
     failures: Mutex<BTreeMap<(Operation, FailureKind), FailureLog>>,
     /// The hold phase, in microseconds after `origin`; none yet: `u64::MAX`.
     hold_from_us: AtomicU64,
@@ -95,6 +98,7 @@ impl Recorder {
             operations: Operation::ALL.iter().map(|_| Mutex::default()).collect(),
             second: Mutex::default(),
             lag: Mutex::default(),
+            beat: Mutex::default(),
             failures: Mutex::default(),
             hold_from_us: AtomicU64::new(u64::MAX),
             hold_to_us: AtomicU64::new(u64::MAX),
@@ -112,14 +116,14 @@ impl Recorder {
         self.origin
     }
 
-    /// From now on operations count for the report.
-    pub fn begin_hold(&self) {
-        self.hold_from_us.store(self.us(Instant::now()), Ordering::Relaxed);
+    /// From then on operations count for the report.
+    pub fn begin_hold(&self, from: Instant) {
+        self.hold_from_us.store(self.us(from), Ordering::Relaxed);
     }
 
-    /// Operations that are due from now on no longer count for the report.
-    pub fn end_hold(&self) {
-        self.hold_to_us.store(self.us(Instant::now()), Ordering::Relaxed);
+    /// Operations that are due from then on no longer count for the report.
+    pub fn end_hold(&self, to: Instant) {
+        self.hold_to_us.store(self.us(to), Ordering::Relaxed);
     }
 
     /// An operation was answered rightly.
@@ -188,6 +192,15 @@ impl Recorder {
         second.lag_max = second.lag_max.max(lag);
     }
 
+    /// The heart of the driver beat so much too late.
+    pub fn beat(&self, late: Duration, now: Instant) {
+        if self.in_hold(now) {
+            self.beat.lock().record(late);
+        }
+        let mut second = self.second.lock();
+        second.lag_max = second.lag_max.max(late);
+    }
+
     /// What happened since the last call.
     pub fn take_second(&self) -> KeptSecond {
         let mut second = self.second.lock();
@@ -227,6 +240,65 @@ impl Recorder {
         self.lag.lock().clone()
     }
 
+    /// How late the driver's heart beat in the hold phase, whether users were woken or not.
+    #[must_use]
+    pub fn beat_times(&self) -> Times {
+        self.beat.lock().clone()
+    }
+
+    /// Everything, for a wire.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded {
+        let operations = self.operations().into_iter().map(|(operation, times)| RecordedOperation {
+            operation: operation.index(),
+            latency: times.latency.packed(),
+            service: times.service.packed(),
+            answered: times.answered,
+            failed: times.failed,
+        });
+        let failures = self.failures().into_iter().map(|(operation, kind, log)| RecordedFailure {
+            operation: operation.index(),
+            kind,
+            log,
+        });
+        Recorded {
+            operations: operations.collect(),
+            failures: failures.collect(),
+            lag: self.lag_times().packed(),
+            beat: self.beat_times().packed(),
+            answered_in_hold: self.answered_in_hold(),
+            totals: self.totals(),
+        }
+    }
+
+    /// Adds what another process has recorded. Operations that this version does not know are passed over;
+    /// processes of different versions do not come together.
+    pub fn add(&self, other: &Recorded) {
+        for from in &other.operations {
+            let Some(into) = self.operations.get(from.operation) else { continue };
+            let mut into = into.lock();
+            into.answered += from.answered;
+            into.failed += from.failed;
+            from.latency.add_to(&mut into.latency);
+            from.service.add_to(&mut into.service);
+        }
+        for from in &other.failures {
+            let Some(operation) = Operation::ALL.get(from.operation) else { continue };
+            let mut failures = self.failures.lock();
+            let into = failures.entry((*operation, from.kind)).or_default();
+            into.count += from.log.count;
+            let space = KEPT_FAILURES.saturating_sub(into.first.len());
+            into.first.extend(from.log.first.iter().take(space).cloned());
+        }
+        other.lag.add_to(&mut self.lag.lock());
+        other.beat.add_to(&mut self.beat.lock());
+        self.answered_in_hold.fetch_add(other.answered_in_hold, Ordering::Relaxed);
+        self.conflicts.fetch_add(other.totals.conflicts, Ordering::Relaxed);
+        self.time_outs.fetch_add(other.totals.time_outs, Ordering::Relaxed);
+        self.requests.fetch_add(other.totals.requests, Ordering::Relaxed);
+        self.failed.fetch_add(other.totals.failed, Ordering::Relaxed);
+    }
+
     /// Right answers that came in the hold phase.
     #[must_use]
     pub fn answered_in_hold(&self) -> u64 {
@@ -260,8 +332,25 @@ impl Default for Recorder {
     }
 }
 
+impl KeptSecond {
+    /// Adds what another driver did in the same second.
+    pub fn merge(&mut self, other: &Self) {
+        let answered = self.answered + other.answered;
+        if answered > 0 {
+            #[allow(clippy::cast_precision_loss, reason = "answers of a second are few")]
+            let share = other.answered as f64 / answered as f64;
+            self.mean_ms += (other.mean_ms - self.mean_ms) * share;
+        }
+        self.answered = answered;
+        self.failed += other.failed;
+        self.time_outs += other.time_outs;
+        self.latency.merge(&other.latency);
+        self.lag_max = self.lag_max.max(other.lag_max);
+    }
+}
+
 /// Counts of a whole run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Totals {
     pub conflicts: u64,

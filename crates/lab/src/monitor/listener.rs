@@ -38,7 +38,9 @@ pub fn process_listening(host: &str, port: u16) -> Option<u32> {
         .min()
 }
 
-fn is_this_machine(host: &str) -> bool {
+/// Whether a host's name or address is one of the loopback interface.
+#[must_use]
+pub fn is_this_machine(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

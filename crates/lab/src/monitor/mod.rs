@@ -1,11 +1,15 @@
 //! What any process monitor can see: `/proc`.
 
+mod allowance;
 mod listener;
 mod machine;
 mod process;
+mod waiting;
 
-pub use listener::{listening_inodes, process_listening};
+pub use allowance::{cpus_allowed, memory_allowed_bytes, parse_allowed_cpus, parse_group};
+pub use listener::{is_this_machine, listening_inodes, process_listening};
 pub use machine::Machine;
 pub use process::{
     ProcessCounts, ProcessMeter, Usage, family, parse_stat, parse_written, program_name, read_counts,
 };
+pub use waiting::{WaitMeter, Waiting, parse_schedstat};

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// CPU time, memory and bytes written of one process, as counted since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -61,7 +63,7 @@ pub fn family(pid: u32) -> Vec<u32> {
 }
 
 /// What a process and its children used in one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Usage {
     /// Seconds of one CPU.
@@ -79,6 +81,19 @@ pub struct ProcessMeter {
     seen: BTreeMap<u32, ProcessCounts>,
     tick_s: f64,
     page_bytes: u64,
+}
+
+impl Usage {
+    /// Adds what another process used in the same interval.
+    pub fn add(&mut self, other: Self) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.resident_bytes += other.resident_bytes;
+        self.written_bytes = match (self.written_bytes, other.written_bytes) {
+            (Some(here), Some(there)) => Some(here + there),
+            (here, there) => here.or(there),
+        };
+    }
 }
 
 impl ProcessMeter {

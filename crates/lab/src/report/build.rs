@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::findings;
 use super::model::{
-    ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
-    Summary, WorkloadPart,
+    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart,
+    SecondRow, Summary, WorkloadPart,
 };
 use super::validity::{Evidence, judge};
+use super::{drivers, findings};
 use crate::load::{Measured, Phase, Plan, RunData, Tick};
 use crate::measure::Times;
 use crate::monitor::{Machine, Usage};
@@ -22,8 +22,9 @@ impl Report {
     #[must_use]
     pub fn of(plan: &Plan, measured: &Measured, command: &str) -> Self {
         let machine = Machine::this();
-        let summary = summary(plan, &measured.run, machine.cpus);
-        let validity = judge(&evidence(plan, measured, &summary));
+        let drivers = drivers::rows(&measured.run, measured.server_pid.is_some());
+        let summary = summary(plan, &measured.run, machine.cpus, &drivers);
+        let validity = judge(&evidence(plan, measured, &summary, &drivers));
         let objectives = objectives(plan, &summary);
         let workload = workload(plan);
         let operations = operations(&measured.run);
@@ -39,8 +40,10 @@ impl Report {
             operations,
             failures: failures(&measured.run),
             findings: Vec::new(),
-            seconds: seconds(&measured.run, machine.cpus),
+            seconds: seconds(&measured.run, machine.cpus, drivers::cpus(&measured.run)),
             machine,
+            drivers,
+            repeats: None,
         };
         report.findings = findings::of(&report);
         report
@@ -83,7 +86,7 @@ fn used(run: &RunData, of: fn(&Tick) -> Option<Usage>) -> Option<(Usage, f64)> {
     (seconds > 0.0).then_some((sum, seconds))
 }
 
-fn summary(plan: &Plan, run: &RunData, cpus: usize) -> Summary {
+fn summary(plan: &Plan, run: &RunData, cpus: usize, drivers: &[DriverRow]) -> Summary {
     let (mut latency, mut service) = (Times::default(), Times::default());
     let (mut answered, mut failed) = (0, 0);
     for (_, times) in run.recorder.operations() {
@@ -112,6 +115,7 @@ fn summary(plan: &Plan, run: &RunData, cpus: usize) -> Summary {
         late_users: late.len(),
         late_mean_s: if late.is_empty() { 0.0 } else { late.iter().sum::<f64>() / late.len() as f64 },
         driver_lag_p99_ms: run.recorder.lag_times().summary().p99_ms,
+        driver_cpu_percent: drivers.iter().map(|row| row.machine_cpu_percent).fold(0.0, f64::max),
         ..Summary::default()
     };
     processes(&mut summary, run, cpus);
@@ -123,9 +127,6 @@ fn processes(summary: &mut Summary, run: &RunData, cpus: usize) {
     let percent = |seconds: f64, of_s: f64| 100.0 * seconds / of_s / cpus as f64;
     let transactions = run.recorder.answered_in_hold();
     let per_transaction = |value: u64| (transactions > 0).then(|| float(value) / float(transactions));
-    if let Some((driver, seconds)) = used(run, |tick| tick.driver) {
-        summary.driver_cpu_percent = percent(driver.user_s + driver.system_s, seconds);
-    }
     if let Some(syncs) = held(run).map(|tick| tick.log_syncs).sum::<Option<u64>>() {
         summary.log_syncs_per_s = (summary.hold_s > 0.0).then(|| float(syncs) / summary.hold_s);
         summary.log_syncs_per_transaction = per_transaction(syncs);
@@ -143,11 +144,10 @@ fn processes(summary: &mut Summary, run: &RunData, cpus: usize) {
     summary.disk_bytes_per_transaction = server.written_bytes.and_then(per_transaction);
 }
 
-fn evidence(plan: &Plan, measured: &Measured, summary: &Summary) -> Evidence {
+fn evidence(plan: &Plan, measured: &Measured, summary: &Summary, drivers: &[DriverRow]) -> Evidence {
     let run = &measured.run;
     Evidence {
-        driver_cpu_percent: summary.driver_cpu_percent,
-        driver_lag_p99: Duration::from_secs_f64(summary.driver_lag_p99_ms / 1000.0),
+        drivers: drivers.to_vec(),
         server_cpu_percent: summary.cpu_percent,
         cut: run.cut.clone(),
         answered: run.recorder.answered_in_hold(),
@@ -266,12 +266,12 @@ fn failures(run: &RunData) -> Vec<FailureRow> {
 /// The ends of phases leave pieces of seconds, which are too short for rates.
 const SHORTEST_SECOND_S: f64 = 0.25;
 
-fn seconds(run: &RunData, cpus: usize) -> Vec<SecondRow> {
+fn seconds(run: &RunData, cpus: usize, drivers_cpus: f64) -> Vec<SecondRow> {
     let whole = run.ticks.iter().filter(|tick| tick.length_s >= SHORTEST_SECOND_S);
-    whole.map(|tick| second(tick, cpus)).collect()
+    whole.map(|tick| second(tick, cpus, drivers_cpus)).collect()
 }
 
-fn second(tick: &Tick, cpus: usize) -> SecondRow {
+fn second(tick: &Tick, cpus: usize, drivers_cpus: f64) -> SecondRow {
     let length_s = tick.length_s.max(0.001);
     let percent = |seconds: f64| 100.0 * seconds / length_s / cpus as f64;
     let mut latency = Times::default();
@@ -290,7 +290,9 @@ fn second(tick: &Tick, cpus: usize) -> SecondRow {
             .server
             .and_then(|usage| Some(float(usage.written_bytes?) / length_s)),
         log_syncs_per_s: tick.log_syncs.map(|syncs| float(syncs) / length_s),
-        driver_cpu_percent: tick.driver.map(|usage| percent(usage.user_s + usage.system_s)),
+        driver_cpu_percent: tick
+            .driver
+            .map(|usage| 100.0 * (usage.user_s + usage.system_s) / length_s / drivers_cpus),
         driver_lag_max_ms: tick.kept.lag_max.as_secs_f64() * 1000.0,
     }
 }

@@ -92,7 +92,7 @@ fn memory_and_disk(report: &Report) -> Option<String> {
 }
 
 /// A number with commas between thousands, and decimals only when it is small.
-pub(super) fn thousands(value: f64) -> String {
+pub(crate) fn thousands(value: f64) -> String {
     if value.abs() < 10.0 && value.fract() != 0.0 {
         return format!("{value:.1}");
     }
@@ -109,7 +109,7 @@ pub(super) fn thousands(value: f64) -> String {
 }
 
 /// A time in milliseconds, with three digits or so.
-pub(super) fn milliseconds(value: f64) -> String {
+pub(crate) fn milliseconds(value: f64) -> String {
     match value {
         _ if value <= 0.0 => "0 ms".to_owned(),
         _ if value < 0.1 => format!("{value:.3} ms"),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::chart::{Chart, Series, series_variable};
 use super::findings::{bytes, milliseconds, thousands, time};
 use super::model::{OperationRow, Report, SecondRow, Summary};
+use super::sections;
 use crate::error::LabError;
 use crate::load::Phase;
 
@@ -23,9 +24,11 @@ pub fn page(report: &Report) -> Result<String, LabError> {
     page.push_str(&figures(&report.summary));
     page.push_str(&findings(report));
     page.push_str(&summary_table(report));
+    page.push_str(&sections::repeats(report));
     page.push_str(&charts(report)?);
     page.push_str(&operations(report));
     page.push_str(&failures(report));
+    page.push_str(&sections::drivers(report));
     page.push_str(&set_up(report));
     page.push_str("</main>\n</body>\n</html>\n");
     Ok(page)
@@ -114,7 +117,7 @@ fn findings(report: &Report) -> String {
 }
 
 /// A table of strings that are escaped already.
-fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = "<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
     for head in heads {
         text.push_str(&format!("<th>{head}</th>"));
@@ -135,11 +138,11 @@ fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
+pub(super) fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
     value.map_or_else(|| "\u{2013}".to_owned(), show)
 }
 
-fn ms(value: f64) -> String {
+pub(super) fn ms(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { thousands(value) }
 }
 
@@ -447,7 +450,7 @@ fn set_up(report: &Report) -> String {
         (
             "Driver",
             format!(
-                "{:.1} % of all CPUs; 99 of 100 timers less than {} late; seed {}; time-out {}",
+                "{:.1} % of its CPUs; 99 of 100 timers less than {} late; seed {}; time-out {}",
                 report.summary.driver_cpu_percent,
                 milliseconds(report.summary.driver_lag_p99_ms),
                 run.seed,
@@ -476,6 +479,6 @@ fn capital(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }
 
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -3,9 +3,12 @@
 mod build;
 mod chart;
 pub mod csv;
+mod drivers;
 mod findings;
 pub mod html;
 mod model;
+mod repeat;
+mod sections;
 pub mod table;
 pub mod validity;
 
@@ -13,9 +16,10 @@ use std::path::Path;
 
 use crate::error::LabError;
 
+pub(crate) use findings::{milliseconds, thousands};
 pub use model::{
-    ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart, SecondRow,
-    Summary, Validity, WorkloadPart,
+    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, RepeatRow, Repeats,
+    Report, RunPart, SecondRow, Spread, Summary, Validity, WorkloadPart,
 };
 
 impl Report {

@@ -28,6 +28,12 @@ pub struct Report {
     pub failures: Vec<FailureRow>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
+    /// The processes that simulated the users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<DriverRow>,
+    /// All runs of the same plan, where there were several; the rest of the report is about one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }
 
 /// Whether the run says something about the server.
@@ -161,6 +167,70 @@ pub struct OperationRow {
     pub latency: TimesSummary,
     /// From when it was sent.
     pub service: TimesSummary,
+}
+
+/// One process that simulated users, in the hold phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct DriverRow {
+    pub name: String,
+    pub users: usize,
+    /// CPUs that it may use at a time, and how much of them it used.
+    pub cpus: f64,
+    pub cpu_percent: f64,
+    /// The same for all drivers on its machine together.
+    pub machine_cpu_percent: f64,
+    /// How late it woke users, and how late its heart beat.
+    pub lag_p99_ms: f64,
+    pub beat_p99_ms: f64,
+    /// How long its threads waited for a CPU each time that they needed one; `None` where nothing counts it.
+    pub cpu_wait_mean_ms: Option<f64>,
+    pub resident_bytes: u64,
+    /// Whether the server runs on the same machine.
+    pub beside_server: bool,
+    pub machine: Machine,
+    /// Its clock beside the controller's: by how much that may be wrong, and by how much it had moved at the
+    /// end. `None` in the controller's own process.
+    pub clock_uncertainty_ms: Option<f64>,
+    pub clock_drift_ms: Option<f64>,
+}
+
+/// Several runs of one plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Repeats {
+    /// The run that the rest of the report is about; the first is 1.
+    pub shown: usize,
+    /// In the order of time.
+    pub runs: Vec<RepeatRow>,
+    /// How far they are apart.
+    pub spreads: Vec<Spread>,
+}
+
+/// One of several runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct RepeatRow {
+    pub began: String,
+    pub valid: bool,
+    pub transactions_per_minute: f64,
+    pub mean_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    pub cpu_percent: Option<f64>,
+    pub failed: u64,
+}
+
+/// One figure in all runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Spread {
+    pub name: String,
+    pub unit: String,
+    pub min: f64,
+    pub mean: f64,
+    pub max: f64,
+    /// The standard deviation of the runs as a share of their mean.
+    pub coefficient_percent: f64,
 }
 
 /// Failures of one operation and kind, in the whole run.

@@ -62,7 +62,9 @@ pub fn text(report: &Report) -> String {
     let mut text = format!("{}\n\n", report.heading);
     summary(report, &mut text);
     text.push('\n');
+    repeats(report, &mut text);
     operations(report, &mut text);
+    drivers(report, &mut text);
     if !report.failures.is_empty() {
         text.push('\n');
         for failure in &report.failures {
@@ -157,5 +159,52 @@ fn operations(report: &Report, text: &mut String) {
             thousands(row.failed as f64),
         ]);
     }
+    table.write(text);
+}
+
+/// The runs and how far they are apart, where there were several.
+fn repeats(report: &Report, text: &mut String) {
+    let Some(repeats) = &report.repeats else { return };
+    let mut heads = vec!["Of the runs".to_owned()];
+    heads.extend((1..=repeats.runs.len()).map(|number| format!("Run {number}")));
+    heads.extend(["Mean", "Apart"].map(str::to_owned));
+    let mut table = Table { rows: vec![heads] };
+    let mut row = |name: &str, values: Vec<f64>| {
+        let spread = repeats.spreads.iter().find(|spread| spread.name == name);
+        let Some(spread) = spread else { return };
+        let mut cells = vec![format!("{} ({})", spread.name, spread.unit)];
+        let show = if spread.unit == "ms" { ms } else { thousands };
+        cells.extend(values.into_iter().map(show));
+        cells.extend([show(spread.mean), format!("{:.1} %", spread.coefficient_percent)]);
+        table.row(cells);
+    };
+    let all = |of: fn(&super::model::RepeatRow) -> f64| repeats.runs.iter().map(of).collect::<Vec<f64>>();
+    row("throughput", all(|run| run.transactions_per_minute));
+    row("average response", all(|run| run.mean_ms));
+    row("95th percentile", all(|run| run.p95_ms));
+    row("99th percentile", all(|run| run.p99_ms));
+    row("CPU of the server", all(|run| run.cpu_percent.unwrap_or_default()));
+    table.write(text);
+    text.push('\n');
+}
+
+/// The drivers, where there are several.
+fn drivers(report: &Report, text: &mut String) {
+    if report.drivers.len() < 2 {
+        return;
+    }
+    let mut table =
+        Table::new(&["Driver", "Users", "% of its CPUs", "Late p99 ms", "Wait for CPU ms", "Memory"]);
+    for driver in &report.drivers {
+        table.row([
+            driver.name.clone(),
+            thousands(driver.users as f64),
+            format!("{:.1}", driver.cpu_percent),
+            ms(driver.lag_p99_ms.max(driver.beat_p99_ms)),
+            optional(driver.cpu_wait_mean_ms, ms),
+            bytes(driver.resident_bytes as f64),
+        ]);
+    }
+    text.push('\n');
     table.write(text);
 }

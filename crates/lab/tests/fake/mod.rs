@@ -1,26 +1,24 @@
 //! A small server in memory with as much of CouchDB's interface as the laboratory uses, and with faults
 //! that can be switched on: it stalls, fails, or answers wrongly.
-#![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use http::Method;
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+
+mod wire;
+
+pub use wire::{Delivery, Served};
 
 /// What the server does wrong.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +35,16 @@ pub struct Faults {
     pub silent_deletes: bool,
     /// It has no fault at all, and folders.
     pub folders: bool,
+    /// Readings of documents take the first time, and every nth of them the second.
+    pub read_delays: Option<(Duration, u64, Duration)>,
+    /// Every nth reading of a document is broken off in the middle of its answer.
+    pub truncated: Option<u64>,
+    /// Every nth reading of a document is answered twice.
+    pub doubled: Option<u64>,
+    /// The answer to every nth reading of a document comes in pieces, over this time.
+    pub dribbled: Option<(u64, Duration)>,
+    /// It keeps no log, so that it can be asked for long.
+    pub forgetful: bool,
 }
 
 #[derive(Default)]
@@ -61,9 +69,11 @@ pub struct FakeServer {
 }
 
 #[derive(Default)]
-struct Shared {
+pub struct Shared {
     state: Mutex<State>,
     syncs: AtomicU64,
+    readings: AtomicU64,
+    served: Mutex<Vec<Served>>,
     /// No request is answered before this.
     stalled_until: Mutex<Option<Instant>>,
 }
@@ -85,11 +95,7 @@ impl FakeServer {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 let shared = Arc::clone(&served);
-                tokio::spawn(async move {
-                    let service = service_fn(move |request| serve(request, Arc::clone(&shared), faults));
-                    let server = hyper::server::conn::http1::Builder::new();
-                    drop(server.serve_connection(TokioIo::new(stream), service).await);
-                });
+                tokio::spawn(wire::serve(stream, shared, faults));
             }
         });
         Self { address, shared }
@@ -125,34 +131,43 @@ impl FakeServer {
         self.shared.state.lock().deleted.clone()
     }
 
+    /// Readings of documents, as the server has measured them.
+    pub fn served(&self) -> Vec<Served> {
+        self.shared.served.lock().clone()
+    }
+
     /// Requests that were answered, as `GET /path`.
     pub fn log(&self) -> Vec<String> {
         self.shared.state.lock().log.clone()
     }
 }
 
-async fn serve(
-    request: Request<Incoming>,
-    shared: Arc<Shared>,
+/// Status, type and body of the answer, after the time that it takes.
+async fn answer(
+    asked: wire::Asked,
+    shared: &Shared,
     faults: Faults,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (head, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    tokio::time::sleep(faults.delay).await;
+    reading: u64,
+) -> (u16, &'static str, Vec<u8>) {
+    let delay = match faults.read_delays {
+        Some((_, nth, long)) if reading > 0 && reading.is_multiple_of(nth) => long,
+        Some((short, ..)) if reading > 0 => short,
+        _ => faults.delay,
+    };
+    tokio::time::sleep(delay).await;
     let stalled_until = *shared.stalled_until.lock();
     if let Some(until) = stalled_until {
         tokio::time::sleep_until(until.into()).await;
     }
-    if faults.silent_deletes && head.method == Method::DELETE {
+    if faults.silent_deletes && asked.method == Method::DELETE {
         std::future::pending::<()>().await;
     }
-    let authorization = head.headers.get("authorization").and_then(|value| value.to_str().ok());
-    let user = authorization.and_then(|value| {
+    let user = asked.authorization.and_then(|value| {
         let token = base64::engine::general_purpose::STANDARD.decode(value.strip_prefix("Basic ")?).ok()?;
         String::from_utf8(token).ok()?.split_once(':').map(|(name, word)| (name.to_owned(), word.to_owned()))
     });
-    let path = head.uri.path().to_owned();
-    let query: BTreeMap<String, String> = head
+    let path = asked.uri.path().to_owned();
+    let query: BTreeMap<String, String> = asked
         .uri
         .query()
         .unwrap_or_default()
@@ -161,20 +176,20 @@ async fn serve(
         .map(|(name, value)| (name.to_owned(), decoded(value)))
         .collect();
     if path == "/metrics" {
-        let text =
-            format!("# TYPE x counter\nscrinium_log_syncs_total {}\n", shared.syncs.load(Ordering::Relaxed));
-        return Ok(Response::new(Full::new(Bytes::from(text))));
+        let syncs = shared.syncs.load(Ordering::Relaxed);
+        let text = format!("# TYPE x counter\nscrinium_log_syncs_total {syncs}\n");
+        return (200, "text/plain", text.into_bytes());
     }
-    if matches!(head.method, Method::PUT | Method::POST | Method::DELETE) {
+    if matches!(asked.method, Method::PUT | Method::POST | Method::DELETE) {
         shared.syncs.fetch_add(1, Ordering::Relaxed);
     }
     let mut state = shared.state.lock();
-    state.log.push(format!("{} {path}", head.method));
-    let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    let (status, answer) = state.answer(&head.method, &path, &query, body, user.as_ref(), &faults);
-    let answer = Bytes::from(serde_json::to_vec(&answer).unwrap());
-    let response = Response::builder().status(status).header("content-type", "application/json");
-    Ok(response.body(Full::new(answer)).unwrap())
+    if !faults.forgetful {
+        state.log.push(format!("{} {path}", asked.method));
+    }
+    let body: Value = serde_json::from_slice(&asked.body).unwrap_or(Value::Null);
+    let (status, answer) = state.answer(&asked.method, &path, &query, body, user.as_ref(), &faults);
+    (status, "application/json", wire::bytes(&answer))
 }
 
 fn decoded(text: &str) -> String {

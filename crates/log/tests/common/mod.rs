@@ -58,6 +58,8 @@ struct Inode {
     current: Vec<u8>,
     durable: Vec<u8>,
     dirty: BTreeSet<usize>,
+    /// Sectors that the device does not read any more.
+    unreadable: BTreeSet<usize>,
 }
 
 struct State {
@@ -158,11 +160,18 @@ impl Disk {
     /// Replaces a file, durably.
     pub(crate) fn write(&self, name: &str, content: Vec<u8>) {
         let mut state = self.state();
-        let inode = Inode { current: content.clone(), durable: content, dirty: BTreeSet::new() };
+        let inode = Inode { current: content.clone(), durable: content, ..Inode::default() };
         state.inodes.push(inode);
         let number = state.inodes.len() - 1;
         state.names.insert(Path::new(DIR).join(name), number);
         state.durable_names = state.names.clone();
+    }
+
+    /// From now on the device does not read the sector of a file that holds this byte.
+    pub(crate) fn lose_sector(&self, name: &str, offset: usize) {
+        let mut state = self.state();
+        let number = state.names[&Path::new(DIR).join(name)];
+        state.inodes[number].unreadable.insert(offset / SECTOR);
     }
 
     pub(crate) fn delete(&self, name: &str) {
@@ -212,7 +221,7 @@ impl Inode {
             }
             self.copy_sector(sector, &mut durable);
         }
-        Self { current: durable.clone(), durable, dirty: BTreeSet::new() }
+        Self { current: durable.clone(), durable, ..Self::default() }
     }
 
     fn copy_sector(&self, sector: usize, target: &mut Vec<u8>) {
@@ -342,6 +351,10 @@ impl System for Disk {
         1_700_000_000_000
     }
 
+    fn leads_to(&self, _path: &Path, _file: &dyn FileHandle) -> io::Result<bool> {
+        Ok(true)
+    }
+
     fn spawn(&self, _name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<Option<JoinHandle<()>>> {
         if self.state().threads { Ok(Some(std::thread::spawn(work))) } else { Ok(None) }
     }
@@ -361,13 +374,22 @@ struct DiskFile {
 }
 
 impl FileHandle for DiskFile {
+    fn identity(&self) -> io::Result<Option<(u64, u64)>> {
+        Ok(None)
+    }
+
     fn len_bytes(&self) -> io::Result<u64> {
         Ok(self.disk.state().inodes[self.inode].current.len() as u64)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.disk.state();
-        let rest = state.inodes[self.inode].current.get(offset as usize..).unwrap_or_default();
+        let inode = &state.inodes[self.inode];
+        let sectors = offset as usize / SECTOR..(offset as usize + buffer.len()).div_ceil(SECTOR);
+        if inode.unreadable.range(sectors).next().is_some() {
+            return Err(device_error());
+        }
+        let rest = inode.current.get(offset as usize..).unwrap_or_default();
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
         Ok(length)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use scrinium_backup::{
-    Order, Progress, Repository, Target, Verified, prune, prune_archive, restore, verify, verify_archive,
-    verify_objects,
+    Manifest, Order, Progress, Repository, Target, Verified, prune, prune_archive, restore, verify,
+    verify_archive, verify_objects,
 };
 use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
@@ -51,10 +51,8 @@ pub(crate) fn backup(
         (Some(BackupCommand::List { repository }), _) => list(repository, terminal),
         (Some(BackupCommand::Verify(arguments)), _) => check(configuration, arguments, terminal),
         (Some(BackupCommand::Prune { repository, keep, archive }), _) => {
-            let archive = archive
-                .then(|| configuration.settings().in_data_dir(&configuration.settings().log.archive_dir));
             let keep = usize::try_from(*keep).unwrap_or(usize::MAX);
-            let_go(repository, keep, archive.as_deref(), terminal)
+            let_go(configuration, repository, (keep, *archive), terminal)
         }
         (None, Some(repository)) => make(configuration, repository, arguments.rate, terminal),
         (None, None) => Err(Failure::Use("name the folder of the backups: scrinium backup DIR".to_owned())),
@@ -120,6 +118,13 @@ fn check(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let repository = Repository::open(&arguments.repository).map_err(Failure::work)?;
+    let archive = if arguments.archive {
+        let manifest = repository.backup(arguments.backup.as_deref()).map_err(Failure::work)?;
+        let dir = archive_of(configuration, &manifest)?;
+        Some((manifest, dir))
+    } else {
+        None
+    };
     let bar = Bar(bar(terminal));
     let verified = verify(&repository, arguments.backup.as_deref(), arguments.rate, &bar);
     let mut verified = verified.map_err(Failure::work)?;
@@ -128,10 +133,7 @@ fn check(
     let found = found.map_err(Failure::work)?;
     verified.whole.extend(found.whole);
     verified.damaged.extend(found.damaged);
-    if arguments.archive {
-        let settings = configuration.settings();
-        let dir = settings.in_data_dir(&settings.log.archive_dir);
-        let manifest = repository.backup(arguments.backup.as_deref()).map_err(Failure::work)?;
+    if let Some((manifest, dir)) = archive {
         let archive = verify_archive(&manifest, &dir, &bar).map_err(Failure::work)?;
         verified.whole.extend(archive.whole);
         verified.damaged.extend(archive.damaged);
@@ -145,6 +147,25 @@ fn check(
 /// What looks for attachments in stores of objects, wherever the server keeps its own.
 fn objects(settings: &Settings) -> Objects {
     Objects::new(&settings.in_data_dir(&settings.attachment.cache_dir).join("verify"), Arc::new(open_bucket))
+}
+
+/// Where the log of a backup is archived: as the configuration says, or else as the backup does.
+fn archive_of(configuration: &Configuration, manifest: &Manifest) -> Result<PathBuf, Failure> {
+    let named = || manifest.archive_dir.as_ref().map(PathBuf::from);
+    let dir = archive_dir(&configuration.settings()).or_else(named).ok_or_else(|| {
+        Failure::Work(
+            "the log was not archived: neither the configuration (log.style) nor the backup names an archive; leave out \
+             --archive"
+                .to_owned(),
+        )
+    })?;
+    if dir.is_dir() {
+        return Ok(dir);
+    }
+    Err(Failure::Work(format!(
+        "the archive of the log, {}, is not there; bring its device back, or say by --config where it is",
+        dir.display()
+    )))
 }
 
 fn tell_verified(verified: &Verified, terminal: &Terminal) -> Result<(), Failure> {
@@ -165,14 +186,19 @@ fn tell_verified(verified: &Verified, terminal: &Terminal) -> Result<(), Failure
 }
 
 fn let_go(
+    configuration: &Configuration,
     repository: &Path,
-    keep: usize,
-    archive: Option<&Path>,
+    (keep, with_archive): (usize, bool),
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let repository = Repository::open(repository).map_err(Failure::work)?;
+    let archive = if with_archive {
+        Some(archive_of(configuration, &repository.backup(None).map_err(Failure::work)?)?)
+    } else {
+        None
+    };
     let pruned = prune(&repository, keep).map_err(Failure::work)?;
-    let segments = archive.map_or(Ok(0), |dir| prune_archive(&repository, dir)).map_err(Failure::work)?;
+    let segments = archive.map_or(Ok(0), |dir| prune_archive(&repository, &dir)).map_err(Failure::work)?;
     let text = format!(
         "{} backups stay, {} went, with {} files of {}; {segments} segments of the log's archive went.\n",
         pruned.kept.len(),
@@ -270,8 +296,12 @@ fn restore_one(
     terminal.data(&format!("{}: {}", order.name, result_text(&result)), &result)
 }
 
-/// The server may run in another folder than the command.
+/// As the server, which may run in another folder than the command, is told it.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    if path.to_str().is_none_or(|text| text.contains('"')) {
+        let problem = "a name that is not UTF-8, or has a quotation mark in it, cannot be told to the server";
+        return Err(Failure::Use(format!("{}: {problem}", path.display())));
+    }
     if Repository::is_remote(path) {
         return Ok(path.to_owned());
     }

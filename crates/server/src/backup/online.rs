@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Failure, Terminal};
 use crate::client::{ClientError, ConsoleClient};
@@ -44,11 +45,12 @@ async fn follow(client: &ConsoleClient, line: &str, bar: &ProgressBar) -> Result
     let task = begun.data.get("task").and_then(Value::as_u64);
     let task = task.ok_or_else(|| Failure::Work(format!("the server did not begin it: {}", begun.text)))?;
     let mut silent = 0;
+    // One that comes while the server is asked waits here until it is looked for.
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(Failure::work)?;
     loop {
         tokio::select! {
             () = tokio::time::sleep(ASK_EVERY) => {}
-            interrupted = tokio::signal::ctrl_c() => {
-                interrupted.map_err(Failure::work)?;
+            _ = interrupts.recv() => {
                 // It says how the task ended, below.
                 client.send(&format!("tell {task} quit")).await.map_err(Failure::work)?;
             }

@@ -14,7 +14,11 @@ pub(super) fn transaction_log(statistics: &Snapshot) -> (Vec<(&'static str, Stri
     }
     let gauge = |name: &str| statistics.gauges.get(name).copied().unwrap_or_default();
     let counter = |name: &str| statistics.counters.get(name).copied().unwrap_or_default();
-    let style = if gauge("Database.RM.Sys.Log.Type") > 0.0 { "circular" } else { "off" };
+    let style = match gauge("Database.RM.Sys.Log.Type") {
+        kind if kind >= 2.0 => "archive",
+        kind if kind >= 1.0 => "circular",
+        _ => "off",
+    };
     let megabytes = |name: &str| format!("{} MB", tenths(gauge(name) / MEGABYTE));
     let seconds = |name: &str| format!("{} s", hundredths(gauge(name)));
     let lines = vec![

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use super::table::{Align, grouped, number, spoken, table};
 use super::{ConsoleError, Reply};
 
-/// Ended tasks that are shown.
+/// Ended tasks that people are shown. Programs have all that are known: one may look for a task that it has begun.
 const ENDED_SHOWN: usize = 10;
 
 pub(super) fn show_tasks(tasks: &Tasks) -> Reply {
-    let (running, mut ended) = (tasks.running(), tasks.ended());
-    ended.truncate(ENDED_SHOWN);
+    let (running, ended) = (tasks.running(), tasks.ended());
     let mut text = String::new();
     if running.is_empty() {
         text.push_str("No task is running.\n");
@@ -20,7 +19,7 @@ pub(super) fn show_tasks(tasks: &Tasks) -> Reply {
     }
     if !ended.is_empty() {
         text.push_str("\nEnded lately:\n");
-        text.push_str(&lines(&[], &ended));
+        text.push_str(&lines(&[], ended.get(..ENDED_SHOWN).unwrap_or(&ended)));
     }
     let data = |tasks: &[TaskStatus]| tasks.iter().map(task_data).collect::<Value>();
     Reply { text, data: json!({"running": data(&running), "ended": data(&ended)}) }

@@ -4,7 +4,6 @@
 
 pub(crate) mod writers;
 
-use std::fs;
 use std::path::Path;
 
 use scrinium_statistics::Registry;
@@ -27,49 +26,6 @@ pub(crate) fn open_small(dir: &Path) -> Store {
 /// A folder in memory where there is one, for tests that ask what is written and not whether it is synced.
 pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-/// Copies the folder of a store that nobody writes to: what a crash at this moment would leave.
-pub(crate) fn crash_image(from: &Path, to: &Path) {
-    // A compaction may remove files under way, so what was copied counts only if nothing changed.
-    for _ in 0..100 {
-        let before = listing(from);
-        let _ = fs::remove_dir_all(to);
-        if copy_folder(from, to).is_ok() && listing(from) == before {
-            return;
-        }
-    }
-    panic!("{} does not come to rest", from.display());
-}
-
-fn listing(dir: &Path) -> Vec<(std::path::PathBuf, u64)> {
-    let mut found = Vec::new();
-    let mut folders = vec![dir.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().flatten() {
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
-                Ok(metadata) => found.push((entry.path(), metadata.len())),
-                Err(_) => {}
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// All that a cursor still gives.

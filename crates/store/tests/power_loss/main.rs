@@ -109,7 +109,7 @@ fn check_twice(cut: &Cut) {
     if cut.number % 16 == 1 {
         let scratch = quick_folder();
         let (dir, journal) = (scratch.path().join("store"), scratch.path().join("journal"));
-        common::crash_image(&cut.folder, &dir);
+        scrinium_fault::crash_image(&cut.folder, &dir);
         record(&dir, &journal, "good", (cut.number, 2), &slow(cut.number));
         let journal = Journal::read(&journal).unwrap();
         let cuts = Cuts {

@@ -4,6 +4,7 @@
 //! are sorted in memory; where there are more than it may hold, sorted runs are spilled to files and merged. Then
 //! each index is written as sorted files, and the documents' lists as well.
 
+mod claim;
 mod run;
 mod segment;
 mod shown;
@@ -11,6 +12,7 @@ mod shown;
 mod tests;
 mod workplace;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scrinium_formula::Environment;
@@ -47,13 +49,23 @@ pub(super) fn build(
     environment: &Environment,
     last: u64,
 ) -> Result<()> {
-    let total = database.info().ok().map(|info| info.document_count);
-    let task = task(database, views, total);
+    let documents = database.info().ok().map(|info| info.document_count + info.deleted_count);
+    // They are read, and then as much is written.
+    let task = task(database, views, documents.map(|documents| 2 * documents));
     let _known = task.as_ref().map(|task| Known::new(views, task));
     let memory = &database.store().reserve(Purpose::ViewBuilds, 0);
     let limit_bytes = limit_bytes(database.store());
-    let evaluation =
-        Evaluation { database, views, snapshot, environment, task: task.as_ref(), limit_bytes, memory };
+    let (task_of_it, documents) = (task.as_ref(), documents.unwrap_or_default());
+    let evaluation = Evaluation {
+        database,
+        views,
+        snapshot,
+        environment,
+        task: task_of_it,
+        documents,
+        limit_bytes,
+        memory,
+    };
     let mut workplace = Workplace::open(database, views, last, limit_bytes);
     let mut built = build_once(&mut workplace, &evaluation);
     if let Err(error) = &built
@@ -143,7 +155,46 @@ fn make<'a>(workplace: &mut Workplace, evaluation: &Evaluation<'a>) -> Result<Ma
         }
         workplace.spill(segment, &totals)?;
     };
+    if evaluation.views.iter().any(|view| view.definition.keys.is_unique) {
+        workplace.make()?;
+    }
     write(workplace, evaluation, rest, &totals)
+}
+
+/// How much of the entries and lists is in sorted files, which is the second half of the work.
+struct Written<'a> {
+    evaluation: &'a Evaluation<'a>,
+    /// Entries and, about, lists.
+    total: u64,
+    done: AtomicU64,
+}
+
+impl<'a> Written<'a> {
+    /// Says how far it is after so many.
+    const TOLD_EVERY: u64 = 1024;
+
+    fn new(evaluation: &'a Evaluation<'a>, entries: u64) -> Self {
+        let this = Self { evaluation, total: entries + evaluation.documents, done: AtomicU64::new(0) };
+        this.tell(0);
+        this
+    }
+
+    fn tell(&self, done: u64) {
+        let documents = self.evaluation.documents;
+        let share = u128::from(documents) * u128::from(done.min(self.total)) / u128::from(self.total.max(1));
+        if let Some(task) = self.evaluation.task {
+            task.progress(documents + u64::try_from(share).unwrap_or(documents));
+        }
+    }
+
+    fn one_more(&self) -> Result<()> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(Self::TOLD_EVERY) {
+            self.tell(done);
+            self.evaluation.check_wanted()?;
+        }
+        Ok(())
+    }
 }
 
 /// One part of the writing, which does not depend on the others.
@@ -166,17 +217,19 @@ fn write<'a>(
     rest: Segment,
     totals: &[usize],
 ) -> Result<Made<'a>> {
+    let entries = workplace.entries() + rest.entries();
     let mut jobs: Vec<Job> =
         rest.runs.into_iter().enumerate().map(|(view, runs)| Job::View(view, runs)).collect();
     // The last is taken first, and the lists are the largest part.
     jobs.push(Job::Lists(rest.lists));
     let (jobs, made) = (Mutex::new(jobs), Mutex::new(Made::default()));
+    let written = &Written::new(evaluation, entries);
     let writers = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(job) = job else { return Ok(()) };
-            let done = carry_out(job, workplace, evaluation, totals, &made);
+            let done = carry_out(job, workplace, (evaluation, written), totals, &made);
             if done.is_err() {
                 jobs.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 return done;
@@ -195,22 +248,25 @@ fn write<'a>(
 fn carry_out<'a>(
     job: Job,
     workplace: &Workplace,
-    evaluation: &Evaluation<'a>,
+    (evaluation, written): (&Evaluation<'a>, &Written<'_>),
     totals: &[usize],
     made: &Mutex<Made<'a>>,
 ) -> Result<()> {
     match job {
         Job::Lists(lists) => {
-            let lists = sorted_lists(workplace, evaluation, lists)?;
+            let lists = sorted_lists(workplace, (evaluation, written), lists)?;
             made.lock().unwrap_or_else(PoisonError::into_inner).lists.push(lists);
         }
         Job::View(number, runs) => {
             let Some(view) = evaluation.views.get(number) else { return Ok(()) };
             let merged = workplace.merged(number, runs, totals.get(number).copied().unwrap_or(0))?;
-            let parts = |entry: Result<Entry>| entry.map(|Entry { key, value, totals }| (key, value, totals));
+            let parts = |entry: Result<Entry>| {
+                written.one_more()?;
+                entry.map(|Entry { key, value, totals }| (key, value, totals))
+            };
             let index = &view.index.index;
             let rebuild = if view.definition.keys.is_unique {
-                let path = workplace.aside(number)?;
+                let path = workplace.aside(number);
                 index.prepare_rebuild(Shown::new(merged, &path, evaluation.limit_bytes).map(parts))?
             } else {
                 index.prepare_rebuild(merged.map(parts))?
@@ -223,12 +279,13 @@ fn carry_out<'a>(
 
 fn sorted_lists(
     workplace: &Workplace,
-    evaluation: &Evaluation<'_>,
+    (evaluation, written): (&Evaluation<'_>, &Written<'_>),
     lists: Vec<Vec<u8>>,
 ) -> Result<SortedFiles> {
     // The views that are built together have one home, which a build that goes on may have anew.
     let home = evaluation.views.first().map_or(0, |view| view.index.home());
     let keyed = |(id, list): (Vec<u8>, Vec<u8>)| {
+        written.one_more()?;
         let id = std::str::from_utf8(&id).map_err(|_| DatabaseError::damaged("id", "a list of entries"))?;
         Ok((list_key(home, id), list))
     };

@@ -10,7 +10,9 @@ use crate::error::{DatabaseError, Result};
 use crate::view::View;
 use crate::view::entries::{Entry, decode_list, encode_list};
 use crate::view::evaluate::Evaluated;
+use crate::view::gone;
 use crate::view::lists::{Lists, list_key};
+use crate::view::registry::numbers_of;
 use crate::view::unique::UniqueChanges;
 
 /// A document that changed.
@@ -49,8 +51,10 @@ pub(super) fn write(
         homes.entry(view.index.home()).or_default().push(place);
     }
     for (home, places) in homes {
-        let keys: Vec<Vec<u8>> = changed.iter().map(|document| list_key(home, &document.id)).collect();
-        let stored = database.store().multi_get(Family::DerivedPoint, &keys)?;
+        let mut keys: Vec<Vec<u8>> = changed.iter().map(|document| list_key(home, &document.id)).collect();
+        keys.push(gone::key(database.number(), numbers_of(home).1));
+        let mut stored = database.store().multi_get(Family::DerivedPoint, &keys)?;
+        let gone = gone::decode(stored.pop().flatten().as_deref());
         for ((key, stored), document) in keys.iter().zip(stored).zip(&mut changed) {
             let stored = stored.as_deref().unwrap_or_default();
             let damaged = || DatabaseError::damaged("list of entries", &document.id);
@@ -66,7 +70,7 @@ pub(super) fn write(
                 let new = document.entries.get_mut(*place).map(std::mem::take).unwrap_or_default();
                 new_lists.push((index, update.replace(&document.id, known.of(index), new)?));
             }
-            match known.with(&new_lists) {
+            match known.with(&new_lists, &gone) {
                 Some(record) if record == stored => {}
                 Some(record) => lists.put(Family::DerivedPoint, key, &record),
                 None if stored.is_empty() => {}

@@ -72,6 +72,11 @@ impl Run {
         self.places.is_empty()
     }
 
+    /// How many entries it has.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// The memory that it holds.
     pub(super) fn held_bytes(&self) -> usize {
         self.pieces.iter().map(Vec::capacity).sum::<usize>() + self.places.capacity() * size_of::<Place>()
@@ -300,8 +305,12 @@ impl Iterator for Merge {
 }
 
 pub(super) fn file_error(what: &str, path: &Path, error: &std::io::Error) -> DatabaseError {
-    DatabaseError::Internal {
-        reason: format!("cannot {what} {} while a view is built: {error}", path.display()),
+    let reason = format!("cannot {what} {} while a view is built: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => DatabaseError::Full {
+            reason: format!("{reason}; make room there, or set view.rebuild_dir to another folder"),
+        },
+        _ => DatabaseError::Internal { reason },
     }
 }
 

@@ -43,6 +43,13 @@ pub(super) struct Segment {
     pub(super) last_id: Option<String>,
 }
 
+impl Segment {
+    /// How many entries it has in all views.
+    pub(super) fn entries(&self) -> u64 {
+        self.runs.iter().flatten().map(|run| run.len() as u64).sum()
+    }
+}
+
 /// What one evaluator has made.
 struct Evaluated {
     runs: Vec<Run>,
@@ -56,6 +63,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) environment: &'a Environment,
     pub(super) task: Option<&'a Task>,
+    /// How many documents there are, about.
+    pub(super) documents: u64,
     /// A segment holds about so much memory.
     pub(super) limit_bytes: usize,
     /// What it holds is taken from here.
@@ -107,6 +116,15 @@ impl Evaluation<'_> {
         self.task.is_some_and(Task::is_cancelled) || self.database.check_there().is_err()
     }
 
+    /// An error if somebody has cancelled it.
+    pub(super) fn check_wanted(&self) -> Result<()> {
+        if !self.is_cancelled() {
+            return Ok(());
+        }
+        let reason = "The building of the views was cancelled; the next reader begins it again.".to_owned();
+        Err(DatabaseError::Unavailable { reason })
+    }
+
     /// Hands documents over until there are no more or the memory is full; then the last one's id.
     fn read(
         &self,
@@ -139,12 +157,7 @@ impl Evaluation<'_> {
             if sender.send(Load { number, documents }).is_err() {
                 break;
             }
-            if self.is_cancelled() {
-                return Err(DatabaseError::Unavailable {
-                    reason: "The building of the views was cancelled; the next reader begins it again."
-                        .to_owned(),
-                });
-            }
+            self.check_wanted()?;
             if held_bytes.load(Ordering::Relaxed) > self.limit_bytes {
                 break;
             }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::super::environment;
 use super::segment::Evaluation;
 use super::workplace::Workplace;
-use super::{View, build_once};
+use super::{View, Written, build_once};
 use crate::database::Database;
 use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 
@@ -88,6 +88,7 @@ fn with_evaluation<T>(database: &Arc<Database>, work: impl FnOnce(&Evaluation<'_
         snapshot: &snapshot,
         environment: &environment,
         task: None,
+        documents: DOCUMENTS,
         limit_bytes: LIMIT_BYTES,
         memory: &database.store().reserve(Purpose::ViewBuilds, 0),
     };
@@ -157,4 +158,83 @@ fn damaged_files_of_a_build_are_thrown_away() {
         std::fs::write(path, bytes).unwrap();
     });
     assert_eq!(contents(&database), expected(|_| {}));
+}
+
+fn spill_some(database: &Arc<Database>) -> Workplace {
+    with_evaluation(database, |evaluation, mut workplace| {
+        let segment = evaluation.segment(workplace.after()).unwrap();
+        workplace.spill(segment, &[1, 1, 1]).unwrap();
+        workplace
+    })
+}
+
+/// Servers may share the folder of builds, also one and a restored copy of it.
+#[test]
+fn what_a_killed_server_has_left_of_builds_goes_and_what_another_one_works_on_stays() {
+    let (dir, other_dir, rebuild) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (databases, database) = filled(dir.path());
+    let (others, other) = filled(other_dir.path());
+    databases.set_rebuild_dir(rebuild.path().into());
+    others.set_rebuild_dir(rebuild.path().into());
+    let living = spill_some(&other);
+    // What will be gone on with stays.
+    let left = spill_some(&database).path().to_owned();
+    databases.remove_left_builds();
+    assert!(left.exists() && living.path().exists());
+    with_evaluation(&database, |_, workplace| assert!(workplace.is_resumed()));
+    // While another one works in it, it is not gone on with, and not removed.
+    let working = spill_some(&database);
+    with_evaluation(&database, |_, mut workplace| {
+        assert!(!workplace.is_resumed() && workplace.path() != left);
+        workplace.remove();
+    });
+    databases.remove_left_builds();
+    assert!(left.exists());
+    // One that another history of the same store has left tells of other documents.
+    drop(working);
+    let owner = std::fs::read_to_string(left.join("owner")).unwrap();
+    std::fs::write(left.join("owner"), format!("{}-0123456789abcdef", &owner[..32])).unwrap();
+    with_evaluation(&database, |_, workplace| assert!(!workplace.is_resumed()));
+    assert!(!left.exists());
+    // Of views that are built meanwhile nothing is of use.
+    let left = spill_some(&database).path().to_owned();
+    let kept = rebuild.path().join("kept");
+    std::fs::rename(&left, &kept).unwrap();
+    assert_eq!(contents(&database), expected(|_| {}));
+    std::fs::rename(&kept, &left).unwrap();
+    databases.remove_left_builds();
+    assert!(!left.exists() && living.path().exists());
+    let path = living.path().to_owned();
+    drop(living);
+    databases.remove_left_builds();
+    assert!(path.exists(), "it is the other one's to go on with");
+}
+
+/// Writing the files is half of the work, and is counted.
+#[test]
+fn a_build_tells_how_far_the_writing_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_databases, database) = filled(dir.path());
+    let tasks = scrinium_statistics::Tasks::new();
+    let task = tasks.start("indexer", None, Some(2 * DOCUMENTS));
+    with_evaluation(&database, |evaluation, mut workplace| {
+        let evaluation = Evaluation {
+            database: evaluation.database,
+            views: evaluation.views,
+            snapshot: evaluation.snapshot,
+            environment: evaluation.environment,
+            task: Some(&task),
+            documents: DOCUMENTS,
+            limit_bytes: LIMIT_BYTES,
+            memory: evaluation.memory,
+        };
+        let written = Written::new(&evaluation, 3 * DOCUMENTS);
+        assert_eq!(tasks.running()[0].percent(), Some(50));
+        (0..2 * DOCUMENTS).for_each(|_| written.one_more().unwrap());
+        assert!((74..=75).contains(&tasks.running()[0].percent().unwrap()));
+        build_once(&mut workplace, &evaluation).unwrap();
+        workplace.remove();
+    });
+    assert!(tasks.running()[0].percent().unwrap() >= 98, "{:?}", tasks.running());
 }

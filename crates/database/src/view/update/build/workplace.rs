@@ -11,15 +11,18 @@ use std::path::{Path, PathBuf};
 use scrinium_store::Store;
 use serde::{Deserialize, Serialize};
 
+use super::claim::{Claim, is_of, remove_left};
 use super::run::{Merge, Run, Spill, file_error, read_bytes, spill, spilled};
 use super::segment::Segment;
+use crate::Databases;
 use crate::content::hex;
 use crate::database::Database;
 use crate::error::Result;
 use crate::view::View;
+use crate::view::registry::awaits_build;
 
 const MANIFEST: &str = "manifest.json";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which each
 /// takes so much while it is read.
@@ -32,6 +35,8 @@ const FILE_BYTES: usize = 512 << 10;
 struct Manifest {
     version: u32,
     database: String,
+    /// The database's name.
+    name: String,
     /// The views' identities, in the order of their files.
     views: Vec<String>,
     /// The last change that the first segment knew.
@@ -42,12 +47,17 @@ struct Manifest {
     runs: Vec<Vec<String>>,
     /// Files of lists, in order.
     lists: Vec<String>,
+    /// Entries in the files.
+    entries: u64,
     next_file: u64,
 }
 
 /// A folder that is made when the first segment is spilled.
 pub(super) struct Workplace {
     path: PathBuf,
+    history: String,
+    /// From when there is a folder.
+    claim: Option<Claim>,
     manifest: Manifest,
     resumed: bool,
     files_max: usize,
@@ -63,29 +73,58 @@ impl Workplace {
             hasher.update(identity.as_bytes());
         }
         let name: String = hasher.finalize().to_hex().chars().take(16).collect();
+        let history = database.common.history.clone();
         let path = database.common.rebuild_dir().join(format!("{uuid}-{name}"));
         let manifest = Manifest {
             version: VERSION,
             database: uuid,
+            name: database.name().to_owned(),
             runs: views.iter().map(|_| Vec::new()).collect(),
             views: identities,
             reached,
             ..Manifest::default()
         };
-        let stored = fs::read(path.join(MANIFEST))
-            .ok()
-            .and_then(|json| serde_json::from_slice::<Manifest>(&json).ok());
         let files_max = (limit_bytes / FILE_BYTES).clamp(FILES_MIN, FILES_MAX);
-        let mut this = Self { path, manifest, resumed: false, files_max };
-        match stored {
-            Some(stored) if stored.is_of(&this.manifest) && stored.reached <= reached => {
-                tracing::info!(path = %this.path.display(), after = ?stored.after, "going on with a build of views");
-                this.manifest = stored;
-                this.resumed = true;
-            }
-            _ => this.remove(),
+        let mut this = Self { path, history, claim: None, manifest, resumed: false, files_max };
+        if this.path.exists()
+            && let Err(error) = this.take_over(reached)
+        {
+            tracing::warn!(path = %this.path.display(), %error, "what an earlier build has left cannot be used");
         }
         this
+    }
+
+    /// Goes on with what lies there, or removes it if that is no use. What another server works on stays its.
+    fn take_over(&mut self, reached: u64) -> Result<()> {
+        self.claim()?;
+        let is_new = self.claim.as_ref().is_none_or(Claim::is_new);
+        match Manifest::read(&self.path).filter(|_| !is_new) {
+            Some(stored) if stored.is_of(&self.manifest) && stored.reached <= reached => {
+                tracing::info!(path = %self.path.display(), after = ?stored.after, "going on with a build of views");
+                self.manifest = stored;
+                self.resumed = true;
+            }
+            _ => self.remove(),
+        }
+        Ok(())
+    }
+
+    /// Has the folder, or if another server works in it one beside it, for this build alone.
+    fn claim(&mut self) -> Result<()> {
+        if self.claim.is_some() {
+            return Ok(());
+        }
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error: std::io::Error| file_error("make", &path, &error)
+        };
+        self.claim = Claim::take(&self.path, &self.history).map_err(failed(&self.path))?;
+        if self.claim.is_none() {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.path.set_file_name(format!("{name}-{:08x}", rand::random::<u32>()));
+            self.claim = Claim::take(&self.path, &self.history).map_err(failed(&self.path))?;
+        }
+        Ok(())
     }
 
     pub(super) const fn is_resumed(&self) -> bool {
@@ -112,7 +151,14 @@ impl Workplace {
         &self.path
     }
 
-    pub(super) fn remove(&self) {
+    /// Entries in files.
+    pub(super) const fn entries(&self) -> u64 {
+        self.manifest.entries
+    }
+
+    pub(super) fn remove(&mut self) {
+        // What another one works on is not to be removed.
+        let Some(_claim) = self.claim.take() else { return };
         if let Err(error) = fs::remove_dir_all(&self.path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -122,8 +168,9 @@ impl Workplace {
 
     /// Writes a segment into files. They count once the manifest names them.
     pub(super) fn spill(&mut self, segment: Segment, totals: &[usize]) -> Result<()> {
-        fs::create_dir_all(&self.path).map_err(|error| file_error("make", &self.path, &error))?;
+        self.claim()?;
         let mut next = self.manifest.clone();
+        next.entries += segment.entries();
         for ((runs, files), totals) in segment.runs.into_iter().zip(&mut next.runs).zip(totals) {
             let name = format!("{}.run", next.next_file);
             next.next_file += 1;
@@ -187,10 +234,14 @@ impl Workplace {
         Merge::of(runs, paths, totals)
     }
 
+    /// Before files are written in it by others: makes sure that there is a folder.
+    pub(super) fn make(&mut self) -> Result<()> {
+        self.claim()
+    }
+
     /// Where a view's entries are put for a while that come last; nothing of a build that is gone on with.
-    pub(super) fn aside(&self, view: usize) -> Result<PathBuf> {
-        fs::create_dir_all(&self.path).map_err(|error| file_error("make", &self.path, &error))?;
-        Ok(self.path.join(format!("{view}.aside")))
+    pub(super) fn aside(&self, view: usize) -> PathBuf {
+        self.path.join(format!("{view}.aside"))
     }
 
     /// The ids and lists of all documents in order: those in files, opened one after the other, and those still in memory.
@@ -215,6 +266,21 @@ impl Workplace {
 }
 
 impl Manifest {
+    /// `None`: there is none that can be read.
+    fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()
+    }
+
+    /// Whether it tells of a build that is still to be done: of views that there are, and that are not built.
+    fn is_wanted(&self, databases: &Databases) -> bool {
+        let Ok(database) = databases.get(&self.name) else { return false };
+        let awaits = |identity: &String| {
+            let identity = unhex(identity);
+            identity.is_some_and(|identity| awaits_build(&database, &identity).unwrap_or(true))
+        };
+        self.version == VERSION && hex(&database.uuid()) == self.database && self.views.iter().all(awaits)
+    }
+
     /// Whether it tells of a build of the same views.
     fn is_of(&self, other: &Self) -> bool {
         self.version == other.version
@@ -232,11 +298,30 @@ pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error("read", &dir, &error)),
     };
-    let uuid = hex(&database.uuid());
-    let ours = folders.flatten().filter(|folder| folder.file_name().to_string_lossy().starts_with(&uuid));
-    let manifests = ours.filter_map(|folder| fs::read(folder.path().join(MANIFEST)).ok());
-    let reached = manifests.filter_map(|json| serde_json::from_slice::<Manifest>(&json).ok());
+    let (uuid, history) = (hex(&database.uuid()), &database.common.history);
+    let paths = folders.flatten().map(|folder| folder.path());
+    let is_ours = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&uuid)) && is_of(path, history)
+    };
+    let reached = paths.filter(is_ours).filter_map(|path| Manifest::read(&path));
     Ok(reached.map(|manifest| manifest.reached).min())
+}
+
+impl Databases {
+    /// Removes from the folder of builds what a killed server has left of builds that will not be gone on with. Whatever
+    /// another server works on stays, as does what is not this store's. Looks at each folder there.
+    pub fn remove_left_builds(&self) {
+        let common = self.common();
+        let dir = common.rebuild_dir();
+        let is_wanted = |path: &Path| Manifest::read(path).is_some_and(|manifest| manifest.is_wanted(self));
+        if let Err(error) = remove_left(&dir, &common.history, is_wanted) {
+            tracing::warn!(dir = %dir.display(), %error, "what builds of views have left there was not removed");
+        }
+    }
+}
+
+fn unhex(digits: &str) -> Option<[u8; 16]> {
+    u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
 }
 
 fn memory_error(error: &std::io::Error) -> crate::error::DatabaseError {

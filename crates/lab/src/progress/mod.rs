@@ -1,0 +1,150 @@
+//! How far a run is: some lines that change on a terminal, a line now and then elsewhere. All of it on standard
+//! error.
+
+mod view;
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
+
+use crate::load::Plan;
+pub(crate) use view::Live;
+use view::View;
+
+/// Without a terminal a line is written no more often than this.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// Shows one phase after the other.
+pub struct Progress {
+    state: Mutex<State>,
+    terminal: bool,
+    quiet: bool,
+}
+
+struct State {
+    bar: ProgressBar,
+    phase: String,
+    last_line: Instant,
+    view: View,
+    runs_after: u32,
+}
+
+impl Progress {
+    /// Talks to people on standard error.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::of(std::io::stderr().is_terminal(), false)
+    }
+
+    /// Says nothing.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self::of(false, true)
+    }
+
+    fn of(terminal: bool, quiet: bool) -> Self {
+        let state = State {
+            bar: ProgressBar::hidden(),
+            phase: String::new(),
+            last_line: Instant::now(),
+            view: View::default(),
+            runs_after: 0,
+        };
+        Self { state: Mutex::new(state), terminal, quiet }
+    }
+
+    /// A line that stays.
+    pub fn say(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        let state = self.state.lock();
+        state.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    /// A phase of so many steps begins.
+    pub fn begin(&self, phase: &str, steps: u64) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.bar.finish_and_clear();
+        phase.clone_into(&mut state.phase);
+        if self.terminal {
+            let style = "{prefix:>9} {bar:28.cyan/dim} {pos}/{len} \u{b7} {eta} left";
+            let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template(style) {
+                bar.set_style(style);
+            }
+            bar.set_prefix(phase.to_owned());
+            state.bar = bar;
+        } else {
+            state.bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+            eprintln!("{phase}: {steps} steps");
+            state.last_line = Instant::now();
+        }
+    }
+
+    /// One step of the phase is done.
+    pub fn step(&self) {
+        let mut state = self.state.lock();
+        state.bar.inc(1);
+        if !self.terminal && !self.quiet && state.last_line.elapsed() >= BETWEEN_LINES {
+            eprintln!("{}: {} of {}", state.phase, state.bar.position(), state.bar.length().unwrap_or(0));
+            state.last_line = Instant::now();
+        }
+    }
+
+    /// So many runs come after the next one.
+    pub(crate) fn after_this(&self, runs: u32) {
+        self.state.lock().runs_after = runs;
+    }
+
+    /// A run begins; [`Self::live`] shows how it goes.
+    pub(crate) fn begin_run(&self, plan: &Plan) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.bar.finish_and_clear();
+        state.view = View::of(plan, state.runs_after);
+        if self.terminal {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            state.bar = bar;
+        }
+        // The first line comes at once.
+        state.last_line = Instant::now().checked_sub(BETWEEN_LINES).unwrap_or_else(Instant::now);
+    }
+
+    /// What a second of the run was like.
+    pub(crate) fn live(&self, live: &Live) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.view.add(live);
+        if self.terminal {
+            let coloured = std::env::var_os("NO_COLOR").is_none();
+            state.bar.set_message(state.view.lines(live, coloured));
+        } else if state.last_line.elapsed() >= BETWEEN_LINES {
+            eprintln!("{}", state.view.line(live));
+            state.last_line = Instant::now();
+        }
+    }
+
+    /// The phase is over.
+    pub fn end(&self) {
+        self.state.lock().bar.finish_and_clear();
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,73 @@
+//! What controller and driver tell each other.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::LoadArguments;
+use crate::load::{CrewSecond, Outcome, Share};
+use crate::monitor::Machine;
+
+/// The driver's first words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Greeting {
+    pub(super) version: String,
+    pub(super) challenge: String,
+}
+
+/// The controller's first words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Login {
+    pub(super) version: String,
+    pub(super) challenge: String,
+    pub(super) proof: String,
+}
+
+/// What the driver answers to them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Welcome { proof: String, machine: Box<Machine>, machine_identity: String },
+    Refused(String),
+}
+
+/// What is to be done: the workload with its text, since another machine may not have its file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) arguments: LoadArguments,
+    pub(crate) origin: String,
+    pub(crate) text: String,
+}
+
+/// One driver's part of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Assignment {
+    pub(super) job: Job,
+    pub(super) share: Share,
+    /// Users that all drivers on the same machine simulate.
+    pub(super) together: usize,
+}
+
+/// From the controller.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    Ping(u32),
+    Assign(Box<Assignment>),
+    Begin { at_us: u64, spread: Duration },
+    Hold { from_us: u64, to_us: u64 },
+    EndHold { at_us: u64 },
+    Stop { from_us: u64, spread: Duration },
+    Granted,
+    Finish,
+}
+
+/// From a driver.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Word {
+    Pong { number: u32, clock_us: u64 },
+    Ready,
+    Refused(String),
+    Second(Box<CrewSecond>),
+    Enter,
+    Leave,
+    Done(Box<Outcome>),
+}
