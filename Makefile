@@ -2,10 +2,10 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup ready build demo test lint deny bench torture
+.PHONY: help setup ready build demo test lint deny bench torture lab-quick
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## Bring what building needs; says what it installs, asks for root only if a system package is missing
 	@rm -f target/.setup
@@ -31,6 +31,9 @@ deny: ready ## Licences, bans and sources of dependencies alone
 
 bench: ready ## The benchmarks: all, or one by NAME=view-build; writes BENCHMARKS.md
 	@scripts/bench $(NAME)
+
+lab-quick: build ## Every experiment of the laboratory in its quick form, and one page of all reports
+	@scripts/lab-quick
 
 torture: ready ## Crash, property and fuzz tests for long
 	@scripts/torture

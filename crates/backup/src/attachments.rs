@@ -1,6 +1,6 @@
 //! Attachments that lie in a store of objects: a backup does not copy them, it says which it needs.
 //!
-//! The list is a file of the backup, one object a line, in the order of the digests:
+//! The list is a file of the backup, one object a line, those of each store in the order of the digests:
 //!
 //! ```text
 //! HOME DIGEST UPLOAD LENGTH BYTES ADDRESS        numbers of the name in hexadecimal, lengths in decimal digits
@@ -33,16 +33,25 @@ const LINE_MAX_BYTES: usize = 8 << 10;
 
 type Give<'a> = &'a mut dyn FnMut(&Needed) -> Result<(), String>;
 
-type List = dyn Fn(SystemTime, Give<'_>) -> Result<(), String> + Send + Sync;
+type List = dyn Fn(Moment<'_>, Give<'_>) -> Result<(), String> + Send + Sync;
 
-/// Gives the objects that documents referred to at a time.
+/// When one of the stores was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The name of the volume; `None` is the first store.
+    pub volume: Option<&'a str>,
+    /// When.
+    pub taken: SystemTime,
+}
+
+/// Gives the objects that documents of a store referred to when it was taken.
 #[derive(Clone)]
 pub struct ObjectLister(Arc<List>);
 
 impl ObjectLister {
-    /// `list` calls what it is given for each object, in the order of the digests.
+    /// `list` calls what it is given for each object of one store, in the order of the digests.
     #[must_use]
-    pub fn new(list: impl Fn(SystemTime, Give<'_>) -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn new(list: impl Fn(Moment<'_>, Give<'_>) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(list))
     }
 }
@@ -66,18 +75,26 @@ impl Drop for Listed {
     }
 }
 
-/// Writes the list of what a checkpoint needs; `None` if that is nothing.
-pub(crate) fn list(lister: &ObjectLister, point: &BackupPoint) -> Result<Option<Listed>, BackupError> {
+/// Writes the list of what checkpoints need, that of the first store and those of the volumes; `None` if that is nothing.
+pub(crate) fn list(
+    lister: &ObjectLister,
+    point: &BackupPoint,
+    volumes: &[(String, BackupPoint)],
+) -> Result<Option<Listed>, BackupError> {
     let path = point.dir().with_extension("objects");
     let failed = BackupError::io("write", &path);
     let mut file = BufWriter::new(File::create(&path).map_err(&failed)?);
     let mut listed = Listed { path: path.clone(), objects: 0, bytes: 0 };
-    (lister.0)(point.taken(), &mut |needed| {
-        listed.objects += 1;
-        listed.bytes += needed.stored.stored_bytes;
-        file.write_all(line(needed).as_bytes()).map_err(|error| error.to_string())
-    })
-    .map_err(BackupError::OutOfReach)?;
+    let first = Moment { volume: None, taken: point.taken() };
+    let others = volumes.iter().map(|(name, point)| Moment { volume: Some(name), taken: point.taken() });
+    for moment in std::iter::once(first).chain(others) {
+        (lister.0)(moment, &mut |needed| {
+            listed.objects += 1;
+            listed.bytes += needed.stored.stored_bytes;
+            file.write_all(line(needed).as_bytes()).map_err(|error| error.to_string())
+        })
+        .map_err(BackupError::OutOfReach)?;
+    }
     file.flush().map_err(&failed)?;
     Ok(Some(listed).filter(|listed| listed.objects > 0))
 }

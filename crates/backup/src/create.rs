@@ -5,19 +5,51 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use scrinium_store::{BackupPoint, Store};
+use scrinium_store::{BackupPoint, IoLimits, Store};
 
 use crate::attachments::{Listed, ObjectLister, list};
 use crate::local::FileReader;
 use crate::manifest::ObjectsEntry;
 use crate::pace::Pace;
 use crate::place::Pieces;
-use crate::plan::{Planned, plan, plan_file};
+use crate::plan::{Planned, plan, plan_file, plan_store};
 use crate::repository::file_name;
 use crate::stream::pass;
-use crate::{BackupError, FileEntry, Manifest, Progress, Repository};
+use crate::{BackupError, FileEntry, Manifest, Progress, Repository, VolumeEntry};
 
-/// What a backup is made of.
+/// Calls what it is given while no database is made, dropped or moved between stores.
+pub type WhileStill<'a> = &'a dyn Fn(&mut dyn FnMut());
+
+/// The stores that a backup is made of.
+pub struct Stores<'a> {
+    /// The one in the data folder.
+    pub first: &'a Store,
+    /// The volumes, by name.
+    pub volumes: Vec<(String, Store)>,
+    /// Volumes that are not there.
+    pub missing: Vec<String>,
+    /// Keeps the stores such as belong together.
+    pub while_still: WhileStill<'a>,
+    /// What all backups of the server keep to.
+    pub limits: IoLimits,
+}
+
+impl<'a> Stores<'a> {
+    /// One store alone.
+    #[must_use]
+    pub fn one(store: &'a Store) -> Self {
+        let while_still: WhileStill<'a> = &|work| work();
+        Self {
+            first: store,
+            volumes: Vec::new(),
+            missing: Vec::new(),
+            while_still,
+            limits: IoLimits::default(),
+        }
+    }
+}
+
+/// What else a backup is made of.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The server's name, for people.
@@ -45,14 +77,14 @@ pub struct Created {
     pub new_files: usize,
 }
 
-/// Makes a backup of an open store into `repository`, at no more than `bytes_per_second`. It is valid when this
+/// Makes a backup of open stores into `repository`, at no more than `bytes_per_second`. It is valid when this
 /// returns; if it fails, or the process ends before, there is none.
 ///
 /// # Errors
 /// [`BackupError`]; the repository's other backups are as they were.
 pub fn create(
     repository: &Repository,
-    store: &Store,
+    stores: &Stores<'_>,
     source: &Source,
     bytes_per_second: Option<u64>,
     progress: &dyn Progress,
@@ -73,17 +105,20 @@ pub fn create(
     leave_out.extend(source.archive_dir.clone());
     progress.step("checkpoint");
     repository.place.settle()?;
-    let point = store.backup_point()?;
+    let Points { first: point, volumes } = Points::take(stores)?;
     progress.step("plan");
     let mut planned = plan(&point, &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
-    let listed = source.objects.as_ref().map(|lister| list(lister, &point)).transpose()?.flatten();
+    for ((name, store), (_, point)) in stores.volumes.iter().zip(&volumes) {
+        planned.extend(plan_store(point, store.dir(), &format!("volumes/{name}"))?);
+    }
+    let listed = source.objects.as_ref().map(|lister| list(lister, &point, &volumes)).transpose()?.flatten();
     planned.extend(listed.as_ref().map(Listed::plan).transpose()?);
     let configuration = source.configuration.as_ref();
     let configuration =
         configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned())).transpose()?;
     planned.extend(configuration);
     progress.step("copy");
-    let pace = Pace::new(progress, bytes_per_second);
+    let pace = Pace::new(progress, bytes_per_second).within(stores.limits.clone());
     let (mut files, new_bytes, new_files) = copy(repository, &planned, pace)?;
     let configuration = if source.configuration.is_some() { files.pop() } else { None };
     let objects = listed.as_ref().and_then(|listed| {
@@ -91,11 +126,46 @@ pub fn create(
     });
     let bytes = planned.iter().map(|file| file.bytes).sum();
     let id = new_id(repository, started)?;
-    let manifest = describe(source, &point, (id, started), (bytes, new_bytes), configuration, files);
-    let manifest = Manifest { objects, ..manifest };
+    // Whatever any of the stores holds was written before this.
+    let taken = volumes.last().map_or_else(|| point.taken(), |(_, last)| last.taken());
+    let mut manifest =
+        describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
+    manifest.volumes = volumes.iter().map(|(name, point)| entry_of(name, point)).collect();
+    manifest.missing_volumes.clone_from(&stores.missing);
+    manifest.objects = objects;
     progress.step("finish");
     repository.add(&manifest)?;
     Ok(Created { manifest, new_files })
+}
+
+/// The moments of the stores. That of the first one is the earliest: a memo that a volume has and a mailbox has no more
+/// is then never in neither of them.
+struct Points {
+    first: BackupPoint,
+    volumes: Vec<(String, BackupPoint)>,
+}
+
+impl Points {
+    fn take(stores: &Stores<'_>) -> Result<Self, BackupError> {
+        let mut taken = Err(BackupError::Cancelled);
+        (stores.while_still)(&mut || taken = Self::take_now(stores));
+        taken
+    }
+
+    fn take_now(stores: &Stores<'_>) -> Result<Self, BackupError> {
+        let first = stores.first.backup_point()?;
+        let volumes = stores.volumes.iter().map(|(name, store)| Ok((name.clone(), store.backup_point()?)));
+        Ok(Self { first, volumes: volumes.collect::<Result<_, BackupError>>()? })
+    }
+}
+
+fn entry_of(name: &str, point: &BackupPoint) -> VolumeEntry {
+    VolumeEntry {
+        name: name.to_owned(),
+        store: point.identity().to_owned(),
+        log_key: format!("{:016x}", point.log_key()),
+        sequence: point.sequence(),
+    }
 }
 
 /// Copies what no other backup has. Returns all files, and how many bytes and files were copied.
@@ -159,15 +229,15 @@ fn new_id(repository: &Repository, started: Timestamp) -> Result<String, BackupE
 
 fn describe(
     source: &Source,
-    point: &BackupPoint,
+    (point, latest): (&BackupPoint, SystemTime),
     (id, started): (String, Timestamp),
     (bytes, new_bytes): (u64, u64),
     configuration: Option<FileEntry>,
     files: Vec<FileEntry>,
 ) -> Manifest {
-    let taken = point.taken().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let taken = latest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let taken_ms = u64::try_from(taken.as_millis()).unwrap_or(u64::MAX);
-    let taken = Timestamp::try_from(point.taken()).unwrap_or(started);
+    let taken = Timestamp::try_from(latest).unwrap_or(started);
     Manifest {
         id,
         server: source.server.clone(),
@@ -179,6 +249,8 @@ fn describe(
         store: point.identity().to_owned(),
         log_key: format!("{:016x}", point.log_key()),
         sequence: point.sequence(),
+        volumes: Vec::new(),
+        missing_volumes: Vec::new(),
         archive_dir: source.archive_dir.as_ref().map(|dir| dir.display().to_string()),
         bytes,
         new_bytes,

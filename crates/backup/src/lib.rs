@@ -30,13 +30,14 @@ mod stream;
 mod target;
 mod verify;
 
-pub use attachments::{ObjectLister, verify_objects};
-pub use create::{Created, Source, create};
+pub use attachments::{Moment, ObjectLister, verify_objects};
+pub use create::{Created, Source, Stores, WhileStill, create};
 pub use error::BackupError;
-pub use manifest::{FileEntry, Manifest, ObjectsEntry};
+pub use manifest::{FileEntry, Manifest, ObjectsEntry, VolumeEntry};
 pub use pace::{Progress, Quiet};
 pub use prune::{Pruned, prune, prune_archive};
 pub use repository::{Listed, Repository};
 pub use restore::{Order, RESTORING, Restored, restore};
+pub use scrinium_store::RESTORED_VOLUME;
 pub use target::Target;
 pub use verify::{Verified, verify, verify_archive};

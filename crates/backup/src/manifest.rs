@@ -38,6 +38,12 @@ pub struct Manifest {
     pub log_key: String,
     /// The last record of the log whose effect it holds.
     pub sequence: u64,
+    /// The volumes, further stores.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<VolumeEntry>,
+    /// Volumes that were not there when it was made: what lies on them is not in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_volumes: Vec<String>,
     /// Where the log was archived.
     pub archive_dir: Option<String>,
     /// All its bytes, and those that were not in the repository before.
@@ -62,6 +68,19 @@ pub struct ObjectsEntry {
     pub bytes: u64,
     /// The list of them.
     pub list: FileEntry,
+}
+
+/// A volume in a backup. Its files begin with `volumes/NAME/`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeEntry {
+    /// Its name.
+    pub name: String,
+    /// The store that it is, 32 hexadecimal digits.
+    pub store: String,
+    /// The log that goes on after it, 16 hexadecimal digits.
+    pub log_key: String,
+    /// The last record of the log whose effect it holds.
+    pub sequence: u64,
 }
 
 /// A file of a backup.

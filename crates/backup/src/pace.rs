@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use scrinium_store::{IoClass, IoLimits};
+
 use crate::BackupError;
 
 /// A longer sleep would make stopping slow.
@@ -37,13 +39,22 @@ impl Progress for Quiet {
 pub(crate) struct Pace<'a> {
     progress: &'a dyn Progress,
     bytes_per_second: Option<u64>,
+    limits: IoLimits,
     started: Instant,
+    /// When the last piece was done.
+    last: Instant,
     done: u64,
 }
 
 impl<'a> Pace<'a> {
     pub(crate) fn new(progress: &'a dyn Progress, bytes_per_second: Option<u64>) -> Self {
-        Self { progress, bytes_per_second, started: Instant::now(), done: 0 }
+        let (limits, started) = (IoLimits::default(), Instant::now());
+        Self { progress, bytes_per_second, limits, started, last: started, done: 0 }
+    }
+
+    /// Keeps to what all backups of a server share, too, and gives way to its requests.
+    pub(crate) fn within(self, limits: IoLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// So many bytes are to be gone through.
@@ -59,9 +70,13 @@ impl<'a> Pace<'a> {
             if self.progress.is_cancelled() {
                 return Err(BackupError::Cancelled);
             }
-            let Some(left) = self.ahead() else { return Ok(()) };
+            let Some(left) = self.ahead() else { break };
             thread::sleep(left.min(LONGEST_SLEEP));
         }
+        let took = self.last.elapsed();
+        let goes_on = self.limits.pace(IoClass::Backup, bytes, took, || !self.progress.is_cancelled());
+        self.last = Instant::now();
+        if goes_on { Ok(()) } else { Err(BackupError::Cancelled) }
     }
 
     /// How much too early it is.

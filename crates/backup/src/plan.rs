@@ -40,12 +40,7 @@ pub(crate) fn plan(
     data_dir: &Path,
     leave_out: &[PathBuf],
 ) -> Result<Vec<Planned>, BackupError> {
-    let mut planned = Vec::new();
-    for from in files_below(point.dir(), &HashSet::new())? {
-        let name = relative(&from, point.dir())?;
-        planned.push(plan_tree_file(from, format!("store/tree/{name}"), point.log_key())?);
-    }
-    planned.push(plan_file(store_dir.join("store.format"), "store/store.format".to_owned())?);
+    let mut planned = plan_store(point, store_dir, "store")?;
     let leave_out: HashSet<PathBuf> = leave_out
         .iter()
         .map(PathBuf::as_path)
@@ -60,6 +55,21 @@ pub(crate) fn plan(
         }
         planned.push(plan_file(from, path)?);
     }
+    Ok(planned)
+}
+
+/// The files of a store as the checkpoint has them, which belong into the folder `place`.
+pub(crate) fn plan_store(
+    point: &BackupPoint,
+    store_dir: &Path,
+    place: &str,
+) -> Result<Vec<Planned>, BackupError> {
+    let mut planned = Vec::new();
+    for from in files_below(point.dir(), &HashSet::new())? {
+        let name = relative(&from, point.dir())?;
+        planned.push(plan_tree_file(from, format!("{place}/tree/{name}"), point.log_key())?);
+    }
+    planned.push(plan_file(store_dir.join("store.format"), format!("{place}/store.format"))?);
     Ok(planned)
 }
 

@@ -8,7 +8,7 @@ use scrinium_store::ArchivedLog;
 
 use crate::local::sync_folder;
 use crate::repository::{FILES, file_name};
-use crate::target::log_key;
+use crate::target::logs;
 use crate::{BackupError, Manifest, Repository};
 
 /// What was let go of.
@@ -65,8 +65,10 @@ fn readable(repository: &Repository) -> Result<Vec<Manifest>, BackupError> {
 pub fn prune_archive(repository: &Repository, archive_dir: &Path) -> Result<usize, BackupError> {
     let mut oldest: HashMap<u64, u64> = HashMap::new();
     for manifest in readable(repository)? {
-        let sequence = oldest.entry(log_key(&manifest)?).or_insert(manifest.sequence);
-        *sequence = manifest.sequence.min(*sequence);
+        for (key, reached) in logs(&manifest)? {
+            let sequence = oldest.entry(key).or_insert(reached);
+            *sequence = reached.min(*sequence);
+        }
     }
     let mut removed = 0;
     for (key, sequence) in oldest {

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use scrinium_store::{ArchivedGroup, ArchivedLog, LogError, Reached, Sequence, StoreOptions, roll_forward};
+use scrinium_store::{
+    ArchivedGroup, ArchivedLog, LogError, RESTORED_VOLUME, Reached, Sequence, StoreOptions, roll_forward,
+};
 
 use crate::local::{FileWriter, free_bytes, make_folder, sync_folder};
 use crate::pace::Pace;
@@ -13,7 +15,7 @@ use crate::repository::file_name;
 use crate::stream::pass;
 use crate::target::{log_key, spoken};
 use crate::verify::same;
-use crate::{BackupError, FileEntry, Manifest, Progress, Repository, Target};
+use crate::{BackupError, FileEntry, Manifest, Progress, Repository, Target, VolumeEntry};
 
 /// The folder within the data folder that everything is made in. Where it is, the data folder is not whole, and no
 /// server may be started on it.
@@ -166,7 +168,54 @@ fn make(
     for folder in [Some(part.clone()), Some(part.join("store")), log_dir].into_iter().flatten() {
         sync_folder(&folder)?;
     }
+    for volume in &manifest.volumes {
+        progress.step(&format!("apply {}", volume.name));
+        bring_volume(volume, manifest, archived, order, &reached, progress)?;
+    }
     Ok(Restored { manifest: manifest.clone(), reached, warning })
+}
+
+fn is_of_volume(file: &FileEntry) -> bool {
+    file.path.starts_with("volumes/")
+}
+
+/// Brings a volume forward to the moment that the first store has come to, and marks it as restored: a server takes it
+/// for the volume of a server that was restored too, and the one that was there before for no part of it.
+fn bring_volume(
+    volume: &VolumeEntry,
+    manifest: &Manifest,
+    archived: Option<&(PathBuf, ArchivedLog)>,
+    order: &Order,
+    first: &Reached,
+    progress: &dyn Progress,
+) -> Result<(), BackupError> {
+    let dir = order.into.join(RESTORING).join("volumes").join(&volume.name);
+    check_path(&volume.name)?;
+    let mut options = order.options.clone();
+    options.dir.clone_from(&dir);
+    options.log_dir = None;
+    let mut of_volume = manifest.clone();
+    of_volume.log_key.clone_from(&volume.log_key);
+    of_volume.sequence = volume.sequence;
+    // A record is one of the first store's log: in the others its time counts.
+    let target = match (order.target, first.time_ms) {
+        (Target::Sequence(_), Some(time_ms)) => Target::Time(time_ms),
+        (Target::Sequence(_), None) => Target::Backup,
+        (target, _) => target,
+    };
+    let archived = match (archived, target) {
+        (None, _) | (_, Target::Backup) => None,
+        (Some((dir, _)), _) => Some((dir.clone(), ArchivedLog::open(dir, log_key(&of_volume)?)?)),
+    };
+    apply(options, &of_volume, archived.as_ref(), target, progress)?;
+    drop(fs::remove_dir_all(dir.join("ingest")));
+    let mark = dir.join(RESTORED_VOLUME);
+    fs::write(&mark, format!("{}\n", manifest.id)).map_err(BackupError::io("write", &mark))?;
+    fs::File::open(&mark).and_then(|file| file.sync_all()).map_err(BackupError::io("sync", &mark))?;
+    for folder in [dir.join("log"), dir.clone(), dir.join("..")] {
+        sync_folder(&folder)?;
+    }
+    Ok(())
 }
 
 fn copy(
@@ -177,7 +226,8 @@ fn copy(
     progress: &dyn Progress,
 ) -> Result<(), BackupError> {
     let wanted: Vec<(PathBuf, &FileEntry)> = if order.store_only {
-        let files = manifest.files.iter().filter(|file| file.path.starts_with("store/"));
+        let files =
+            manifest.files.iter().filter(|file| file.path.starts_with("store/") || is_of_volume(file));
         files.map(|file| (part.join(&file.path), file)).collect()
     } else {
         let files = manifest.files.iter().map(|file| (part.join(&file.path), file));

@@ -75,8 +75,20 @@ pub(crate) fn spoken(time_ms: u64) -> String {
     time.map_or_else(|| format!("{time_ms} ms"), |time| time.to_string())
 }
 
+/// The logs that go on after a backup, of the first store and of the volumes, each with the last record that it holds.
+pub(crate) fn logs(manifest: &Manifest) -> Result<Vec<(u64, u64)>, BackupError> {
+    let mut logs = vec![(log_key(manifest)?, manifest.sequence)];
+    for volume in &manifest.volumes {
+        logs.push((key_of(&volume.log_key, manifest)?, volume.sequence));
+    }
+    Ok(logs)
+}
+
 /// The log that goes on after a backup.
 pub(crate) fn log_key(manifest: &Manifest) -> Result<u64, BackupError> {
-    u64::from_str_radix(&manifest.log_key, 16)
-        .map_err(|_| BackupError::damaged(&manifest.id, "it names no log"))
+    key_of(&manifest.log_key, manifest)
+}
+
+fn key_of(text: &str, manifest: &Manifest) -> Result<u64, BackupError> {
+    u64::from_str_radix(text, 16).map_err(|_| BackupError::damaged(&manifest.id, "it names no log"))
 }

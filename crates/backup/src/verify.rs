@@ -8,6 +8,7 @@ use scrinium_store::{ArchivedLog, Sequence};
 use crate::pace::Pace;
 use crate::repository::file_name;
 use crate::stream::pass;
+use crate::target::logs;
 use crate::{BackupError, FileEntry, Manifest, Progress, Repository};
 
 /// What was found.
@@ -103,8 +104,21 @@ pub fn verify_archive(
     archive_dir: &Path,
     progress: &dyn Progress,
 ) -> Result<Verified, BackupError> {
-    let archived = ArchivedLog::open(archive_dir, crate::target::log_key(manifest)?)?;
     let mut verified = Verified::default();
+    for (key, sequence) in logs(manifest)? {
+        verify_log(archive_dir, (key, sequence), &mut verified, progress)?;
+    }
+    Ok(verified)
+}
+
+/// The part of the archive that a store's log went to, which had come to this record with the backup.
+fn verify_log(
+    archive_dir: &Path,
+    (key, sequence): (u64, u64),
+    verified: &mut Verified,
+    progress: &dyn Progress,
+) -> Result<(), BackupError> {
+    let archived = ArchivedLog::open(archive_dir, key)?;
     let mut next: Option<Sequence> = None;
     for segment in archived.segments() {
         if progress.is_cancelled() {
@@ -123,9 +137,9 @@ pub fn verify_archive(
         }
     }
     let first = archived.segments().first().map(|segment| segment.first);
-    if let Some(first) = first.filter(|first| first.0 > manifest.sequence + 1) {
-        let missing = format!("records {} to {} are missing", manifest.sequence + 1, first.0 - 1);
+    if let Some(first) = first.filter(|first| first.0 > sequence + 1) {
+        let missing = format!("records {} to {} are missing", sequence + 1, first.0 - 1);
         verified.damaged.push((archive_dir.display().to_string(), missing));
     }
-    Ok(verified)
+    Ok(())
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use common::{Model, back_up, folder, open, options, read, read_restored, restore_to};
 use proptest::prelude::*;
 use scrinium_backup::{
-    BackupError, Progress, Quiet, RESTORING, Repository, Target, prune, prune_archive, restore, verify,
-    verify_archive,
+    BackupError, Progress, Quiet, RESTORING, Repository, Stores, Target, prune, prune_archive, restore,
+    verify, verify_archive,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, LogError, LogStyle, Store, StoreError, StoreOptions};
@@ -216,7 +216,8 @@ fn what_would_be_lost_or_overwritten_is_refused() {
     let store = open(dir.path());
     put(&store, b"1", b"");
     let within = Repository::create(&dir.path().join("data/backups")).unwrap();
-    let refused = scrinium_backup::create(&within, &store, &common::source(dir.path()), None, &Quiet);
+    let refused =
+        scrinium_backup::create(&within, &Stores::one(&store), &common::source(dir.path()), None, &Quiet);
     assert!(matches!(refused, Err(BackupError::OutOfReach(_))));
     fs::remove_dir_all(dir.path().join("data/backups")).unwrap();
     assert!(matches!(Repository::create(&dir.path().join("data")), Err(BackupError::NoRepository { .. })));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{folder, open, order, read_restored, source};
-use scrinium_backup::{BackupError, Quiet, Repository, Target, create, prune, restore, verify};
+use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
 use scrinium_objects::{Needed, ObjectError, ObjectName, Objects, Stored, open_bucket, survey};
 use scrinium_store::{Batch, Family};
 
@@ -127,13 +127,13 @@ fn child() {
     }
     let address = Path::new("s3://backups/a server");
     let repository = Repository::create(address).unwrap();
-    let full = create(&repository, &store, &source(dir), None, &Quiet).unwrap();
+    let full = create(&repository, &Stores::one(&store), &source(dir), None, &Quiet).unwrap();
     assert!(full.manifest.new_bytes > 10_000_000);
     let mut batch = Batch::new();
     batch.put(Family::Scan, b"more", b"");
     store.commit(batch).unwrap();
     let model = common::read(&store);
-    let second = create(&repository, &store, &source(dir), None, &Quiet).unwrap();
+    let second = create(&repository, &Stores::one(&store), &source(dir), None, &Quiet).unwrap();
     assert!(second.manifest.new_bytes < 1_000_000, "{}", second.manifest.new_bytes);
     drop(store);
     assert_eq!(verify(&repository, None, None, &Quiet).unwrap().whole.len(), 2);

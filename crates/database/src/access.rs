@@ -263,6 +263,10 @@ impl Database {
     /// # Errors
     /// The database is gone, and what the store reports.
     pub fn set_access_list(&self, list: Option<AccessList>) -> Result<()> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_access_list(list),
+        };
         self.check_there()?;
         let mut kept = self.access_list.write();
         let key = keys::access_list(self.number());

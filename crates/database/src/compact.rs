@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_statistics::Task;
+use scrinium_store::Store;
 
 use crate::database::Database;
 use crate::databases::{Databases, NameRange, now_ms};
@@ -67,8 +68,6 @@ pub struct CompactOrder {
 /// What holds for all compactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompactOptions {
-    /// At most so many bytes of files are merged a second; 0: as fast as the disk and the other users let it.
-    pub rate_bytes: u64,
     /// Tombstones are purged after this time; zero: never.
     pub purge_after: Duration,
 }
@@ -98,8 +97,6 @@ pub(crate) struct Compactions {
     turn: Mutex<()>,
     /// Databases that are being compacted or wait for it.
     under_way: Mutex<HashSet<u32>>,
-    /// What a byte of records takes on disk, of all databases, and when that was found.
-    share: Mutex<Option<(Instant, f64)>>,
     counts: Counts,
 }
 
@@ -188,7 +185,7 @@ impl Databases {
             task.detail("design_document", design.as_str());
         }
         let mut compacted = Compacted { before, after: before, ..Compacted::default() };
-        let mut work = Work::new(self, &task, order);
+        let mut work = Work::new(self, database.store(), &task, order);
         let done = match &order.design {
             Some(design) => work.compact_indexes(database, design),
             None => work.compact(database, &mut compacted),
@@ -209,17 +206,26 @@ impl Databases {
     }
 
     /// Writes files of contents anew until hardly any garbage is left in them, after the databases that wait already; the
-    /// task `contents_compaction` shows how far it is. Of the order, `bypass_file_cache` and `until` count. Whether it
-    /// came to its end, and was not stopped.
+    /// task `contents_compaction` shows how far it is, one for each volume. Of the order, `bypass_file_cache` and `until`
+    /// count. Whether it came to its end, and was not stopped.
     ///
     /// # Errors
     /// As [`Databases::compact`].
     pub fn compact_contents(&self, order: &CompactOrder) -> Result<bool> {
+        for common in self.commons() {
+            if !self.compact_contents_of(&common.store, order)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn compact_contents_of(&self, store: &Store, order: &CompactOrder) -> Result<bool> {
         let _turn = self.compactions().turn.lock();
         let tasks = self.common().tasks().cloned().unwrap_or_default();
         let task = tasks.start("contents_compaction", None, None);
         task.allow_pause();
-        let done = match Work::new(self, &task, order).compact_all_contents() {
+        let done = match Work::new(self, store, &task, order).compact_all_contents() {
             Err(Halt::Failed(error)) => Err(error),
             Err(Halt::Stopped) => Ok(false),
             Ok(()) => Ok(true),
@@ -231,11 +237,14 @@ impl Databases {
     /// How much of the files of contents is garbage, in percent; 0 where it is too little to be worth the work.
     #[must_use]
     pub fn contents_garbage_percent(&self) -> u64 {
-        let contents = self.store().blob_figures();
-        if contents.garbage_bytes < LEAST_GARBAGE_BYTES {
+        let contents = self.commons().into_iter().map(|common| common.store.blob_figures());
+        let (garbage_bytes, file_bytes) = contents.fold((0, 0), |(garbage, file), contents| {
+            (garbage + contents.garbage_bytes, file + contents.file_bytes)
+        });
+        if garbage_bytes < LEAST_GARBAGE_BYTES {
             return 0;
         }
-        contents.garbage_bytes.saturating_mul(100).checked_div(contents.file_bytes).unwrap_or(0)
+        garbage_bytes.saturating_mul(100).checked_div(file_bytes).unwrap_or(0)
     }
 
     /// Whether a database is being compacted, or waits for it.
@@ -254,7 +263,8 @@ impl Databases {
         for name in self.names(&NameRange::default())? {
             let sizes = match self.get(&name).and_then(|database| database.sizes()) {
                 Ok(sizes) => sizes,
-                Err(DatabaseError::NotFound { .. }) => continue,
+                // It is gone, or damaged, or on a volume that is.
+                Err(DatabaseError::NotFound { .. } | DatabaseError::Unavailable { .. }) => continue,
                 Err(error) => return Err(error),
             };
             garbage_bytes += sizes.garbage_bytes();
@@ -270,6 +280,21 @@ impl Databases {
         Ok(found.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// Purges the tombstones of a database that are older than `after`, whatever is set for others
+    /// ([`CompactOptions::purge_after`]), as far as all replicas that are known and all indexes have seen them. Does not
+    /// wait for a compaction that is under way: then nothing is purged, and [`Purged::held_by`] says so.
+    ///
+    /// # Errors
+    /// As [`Databases::purge_tombstones`].
+    pub fn purge_tombstones_after(&self, name: &str, after: Duration) -> Result<Purged> {
+        let database = self.get(name)?;
+        let Some(_turn) = self.compactions().turn.try_lock() else {
+            let held_by = Some("a compaction that is under way".to_owned());
+            return Ok(Purged { held_by, ..Purged::default() });
+        };
+        purged_or_stopped(database.purge_tombstones(after, &mut || Ok(())))
+    }
+
     /// Purges the tombstones of a database that are old enough, as its compaction would; costs what has become old since
     /// it was done last.
     ///
@@ -279,12 +304,16 @@ impl Databases {
         let database = self.get(name)?;
         let compactions = self.compactions();
         let _turn = compactions.turn.lock();
-        let purged = database.purge_tombstones(compactions.options.read().purge_after, &mut || Ok(()));
-        match purged {
-            Ok(purged) => Ok(purged),
-            Err(Halt::Failed(error)) => Err(error),
-            Err(Halt::Stopped) => Ok(Purged::default()),
-        }
+        let after = compactions.options.read().purge_after;
+        purged_or_stopped(database.purge_tombstones(after, &mut || Ok(())))
+    }
+}
+
+fn purged_or_stopped(purged: std::result::Result<Purged, Halt>) -> Result<Purged> {
+    match purged {
+        Ok(purged) => Ok(purged),
+        Err(Halt::Failed(error)) => Err(error),
+        Err(Halt::Stopped) => Ok(Purged::default()),
     }
 }
 

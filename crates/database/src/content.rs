@@ -62,6 +62,16 @@ pub(crate) struct Inner {
     written: AtomicBool,
 }
 
+/// What became of bringing a content of another store.
+pub(crate) enum Brought {
+    /// It is here.
+    Here(Content),
+    /// It is not there either.
+    Missing,
+    /// It is an object that is missing or damaged, with why.
+    Lost(String),
+}
+
 /// Keeps the collector away from a content, and from the note that it may be collected.
 pub(crate) struct Pin {
     contents: Contents,
@@ -164,6 +174,61 @@ impl Contents {
         ContentReader::new(self, digest, record)
     }
 
+    /// Has a content of another volume's store stored here as well; contents are shared within one store.
+    pub(crate) fn own(&self, content: &mut Content) -> Result<()> {
+        let inner = &content.inner;
+        let theirs = &inner.pin.contents;
+        if Arc::ptr_eq(&self.shared, &theirs.shared) {
+            return Ok(());
+        }
+        let held = match self.hold(&inner.digest)? {
+            Some(held) => held,
+            None => self.copy(&match &inner.record {
+                Some(record) => ContentReader::new(theirs, &inner.digest, record.clone())?,
+                None => theirs.reader(&inner.digest)?,
+            })?,
+        };
+        *content = held;
+        Ok(())
+    }
+
+    /// A content of another store, kept here as long as the answer is held. Where it is an object there, it is one of this
+    /// store's own here, or none: what the other store removes is then nothing that this one needs.
+    pub(crate) fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Brought> {
+        if let Some(content) = self.hold(digest)? {
+            return Ok(Brought::Here(content));
+        }
+        // Kept there while it is read.
+        let Some(_kept) = theirs.hold(digest)? else { return Ok(Brought::Missing) };
+        let reader = theirs.reader(digest)?;
+        match self.copy(&reader) {
+            Err(DatabaseError::Internal { reason }) if reader.is_object() => Ok(Brought::Lost(reason)),
+            copied => copied.map(Brought::Here),
+        }
+    }
+
+    /// Whether bringing a content may take as long as a store of objects does.
+    pub(crate) fn asks_objects(&self, theirs: &Self, digest: &Digest) -> Result<bool> {
+        if self.store.contains(Family::Blob, &keys::content(digest))? {
+            return Ok(false);
+        }
+        let goes =
+            |record: Record| record.object().is_some() || self.places().place_for(record.length).is_some();
+        Ok(theirs.record(digest)?.is_some_and(goes))
+    }
+
+    fn copy(&self, reader: &ContentReader) -> Result<Content> {
+        // Compressed is what can be, as it was.
+        let mut upload = upload::Upload::new(self, "text/plain", u64::MAX);
+        reader.each(|piece| upload.write(piece).map(|()| true))?;
+        let content = upload.finish()?;
+        if content.name() != reader.digest() {
+            // Under its own name nobody would find it, and under this one it must not lie.
+            return Err(DatabaseError::damaged("content", &hex(reader.digest())));
+        }
+        Ok(content)
+    }
+
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
     pub(crate) fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
         let pin = self.pin(digest);
@@ -223,6 +288,11 @@ impl Content {
     #[must_use]
     pub fn digest(&self) -> String {
         md5_text(&self.inner.md5)
+    }
+
+    /// Whether storing it takes anything.
+    pub(crate) fn is_new(&self) -> bool {
+        self.inner.record.is_some()
     }
 
     /// What it is named by.

@@ -3,8 +3,9 @@
 
 use scrinium_store::{Family, Store};
 
-use crate::databases::{Databases, NameRange};
+use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
+use crate::volumes::Entry;
 
 /// Which databases have keys in damaged files.
 #[derive(Default)]
@@ -42,24 +43,26 @@ impl Damage {
 }
 
 impl Databases {
-    /// The databases that are refused, because they have records in damaged files of the store.
+    /// The databases that are refused, because they have records in damaged files of a store, or lie on a volume that is
+    /// not there.
     ///
     /// # Errors
     /// What the store reports.
     pub fn refused(&self) -> Result<Vec<String>> {
-        let damage = &self.common().damage;
-        if damage.files.is_empty() {
-            return Ok(Vec::new());
-        }
-        let names = self.names(&NameRange::default())?;
-        let is_refused =
-            |name: &String| self.number_of_name(name).is_ok_and(|number| damage.check(number, name).is_err());
-        Ok(names.into_iter().filter(is_refused).collect())
+        let commons = self.commons();
+        let mut refused = Vec::new();
+        self.each_entry(|name, Entry { number, volume }| {
+            let common = commons.iter().find(|common| common.volume == volume);
+            if common.is_none_or(|common| common.damage.check(number, name).is_err()) {
+                refused.push(name.to_owned());
+            }
+        })?;
+        Ok(refused)
     }
 
     /// # Errors
     /// [`DatabaseError::NotFound`] if there is no database of this name.
     pub fn check_name(&self, name: &str) -> Result<()> {
-        self.number_of_name(name).map(drop)
+        self.entry(name).map(drop)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
@@ -38,6 +38,10 @@ pub struct Database {
     pub(crate) logged: AtomicBool,
     /// Set when the database is dropped, so that those who still hold it stop.
     dropped: AtomicBool,
+    /// Set under the writer's lock when it is moved: nothing that is written here counts any more.
+    pub(crate) left: AtomicBool,
+    /// Where it is now, once it was moved to another volume. Held shared by whoever changes something.
+    pub(crate) moved: RwLock<Option<Arc<Self>>>,
 }
 
 /// What is known of a database as a whole.
@@ -84,6 +88,8 @@ impl Database {
             views: Views::default(),
             logged: AtomicBool::new(properties.logged),
             dropped: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            moved: RwLock::new(None),
         })
     }
 
@@ -109,6 +115,32 @@ impl Database {
 
     pub(crate) fn check_there(&self) -> Result<()> {
         if self.dropped.load(Ordering::Acquire) { Err(DatabaseError::no_database()) } else { Ok(()) }
+    }
+
+    /// Keeps the database where it is until the answer is dropped; or the same database on the volume that it was moved to.
+    pub(crate) fn stay(&self) -> std::result::Result<RwLockReadGuard<'_, Option<Arc<Self>>>, Arc<Self>> {
+        let moved = self.moved.read();
+        match moved.as_ref() {
+            None => Ok(moved),
+            Some(there) => Err(Arc::clone(there)),
+        }
+    }
+
+    /// The same database on the volume that it was moved to since this was opened. What is read here stays as it was
+    /// then; changes find their way by themselves.
+    #[must_use]
+    pub fn moved(&self) -> Option<Arc<Self>> {
+        self.moved.read().clone()
+    }
+
+    /// Has whoever waits for changes look again.
+    pub(crate) fn wake(&self) {
+        self.visible.send_modify(|_| {});
+    }
+
+    /// The writer's lock, whatever is on its way.
+    pub(crate) fn hold_writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock()
     }
 
     /// What is known of the database as a whole.
@@ -173,6 +205,14 @@ impl Database {
     pub(crate) fn lock_writer(&self, others: usize) -> Result<MutexGuard<'_, Writer>> {
         let mut writer = self.writer.lock();
         self.check_there()?;
+        if self.left.load(Ordering::Acquire) {
+            let reason = format!(
+                "The database `{}` was moved to another volume, or its place could not be noted; try again, and start \
+                 the server anew if it stays so.",
+                self.name
+            );
+            return Err(DatabaseError::Unavailable { reason });
+        }
         let failures = self.store().failures();
         if writer.failures != failures {
             *writer = Writer::new(read_header(self.store(), self.number)?, failures);
@@ -229,7 +269,7 @@ impl Database {
         self.dropped.store(true, Ordering::Release);
         drop(writer);
         // Whoever waits for changes looks again, and finds the database gone.
-        self.visible.send_modify(|_| {});
+        self.wake();
         Ok(())
     }
 
@@ -259,6 +299,10 @@ impl Database {
     /// # Errors
     /// A value that is no object, and what the store reports.
     pub fn set_security(&self, security: &serde_json::Value) -> Result<()> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_security(security),
+        };
         self.check_there()?;
         if !security.is_object() {
             return Err(DatabaseError::bad_request("Request body must be a JSON object"));
@@ -279,6 +323,10 @@ impl Database {
         if limit == 0 {
             return Err(DatabaseError::bad_request("`rev_limit` must be a positive integer"));
         }
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_revision_limit(limit),
+        };
         let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
         let before = std::mem::replace(&mut writer.header.revision_limit, limit);
         let mut batch = Batch::new();

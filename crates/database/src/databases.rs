@@ -1,34 +1,30 @@
 //! All databases of a server, by name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use quick_cache::sync::Cache;
-use scrinium_objects::Objects;
 use scrinium_statistics::Tasks;
-use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
 use serde_json::{Map, Value};
 
 use crate::collation::Collation;
 use crate::compact::Compactions;
 use crate::content::Contents;
-use crate::content::collector::Collected;
-use crate::content::places::AttachmentOptions;
-use crate::content::removal::RemovedObjects;
 use crate::damage::Damage;
 use crate::database::Database;
+use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::view::{Announced, Engines};
+use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
 
 /// Databases kept ready though nobody uses them; some KB each.
 const IDLE_DATABASES: usize = 4096;
-
-/// Keys removed by one batch when a dropped database or folder is cleared away.
-pub(crate) const PURGE_AT_ONCE: usize = 1000;
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
@@ -62,41 +58,51 @@ pub struct Databases {
     shared: Arc<Shared>,
 }
 
-/// What every database of a server uses.
+/// What the databases of one store use.
 pub(crate) struct Common {
+    /// The name of the volume that the store is.
+    pub(crate) volume: String,
     pub(crate) store: Store,
     pub(crate) contents: Contents,
+    pub(crate) damage: Damage,
+    /// What a byte of records takes on disk, of all databases of the store, and when that was found.
+    pub(crate) share: Mutex<Option<(Instant, f64)>>,
+    /// What tells the store from every other one, also from copies of it.
+    pub(crate) history: String,
+    pub(crate) collation: Collation,
+    pub(crate) wide: Arc<Wide>,
+}
+
+/// What all databases of a server use.
+pub(crate) struct Wide {
     options: RwLock<DatabaseOptions>,
     guard: OnceLock<Arc<dyn Guard>>,
     tasks: OnceLock<Tasks>,
     rebuild_dir: RwLock<PathBuf>,
-    /// What tells the store from every other one, also from copies of it.
-    pub(crate) history: String,
     pub(crate) engines: Engines,
-    pub(crate) collation: Collation,
     pub(crate) announced: Announced,
     pub(crate) compactions: Compactions,
-    pub(crate) damage: Damage,
+    pub(crate) io: IoLimits,
 }
 
 impl Common {
     pub(crate) fn options(&self) -> DatabaseOptions {
-        *self.options.read()
+        *self.wide.options.read()
     }
 
     /// Where long work shows its progress, if anywhere.
     pub(crate) fn tasks(&self) -> Option<&Tasks> {
-        self.tasks.get()
+        self.wide.tasks.get()
     }
 
     /// Where builds of views put what does not fit into memory.
     pub(crate) fn rebuild_dir(&self) -> PathBuf {
-        self.rebuild_dir.read().clone()
+        self.wide.rebuild_dir.read().clone()
     }
 
     /// What checks the edits of a database, if anything does.
     pub(crate) fn guard(&self, database: &str) -> Option<&Arc<dyn Guard>> {
-        self.guard.get().filter(|guard| guard.guards(database))
+        self.wide.guard.get().filter(|guard| guard.guards(database))
     }
 }
 
@@ -114,17 +120,23 @@ pub trait Guard: Send + Sync + 'static {
 }
 
 /// Which databases of a server are open.
-struct Shared {
-    /// Apart from the rest, so that a database that is kept ready does not keep its keeper.
+pub(crate) struct Shared {
+    /// Of the first store. Apart from the rest, so that a database that is kept ready does not keep its keeper.
     common: Arc<Common>,
+    pub(crate) volumes: RwLock<BTreeMap<String, Volume>>,
+    pub(crate) placement: OnceLock<Arc<dyn Placement>>,
+    /// Databases that were moved away, as long as somebody may read what is left of them.
+    pub(crate) left: Mutex<HashMap<u32, Weak<Database>>>,
+    /// Databases that are being moved.
+    pub(crate) moving: Mutex<HashSet<String>>,
     server_uuid: String,
     /// Everything in use, so that two parts of the server never hold two of one database.
     open: Mutex<HashMap<String, Weak<Database>>>,
     idle: Cache<String, Arc<Database>>,
-    /// Held while a database is made or dropped.
-    catalog: Mutex<()>,
+    /// Held while a database is made, dropped or moved.
+    pub(crate) catalog: Mutex<()>,
     /// Numbers of databases that are brought in: on disk they look like ones that were dropped.
-    adopting: Arc<Mutex<HashSet<u32>>>,
+    pub(crate) adopting: Arc<Mutex<HashSet<u32>>>,
 }
 
 /// Keeps what is brought in from being cleared away.
@@ -170,19 +182,28 @@ impl Databases {
     pub fn open(store: &Store, options: DatabaseOptions) -> Result<Self> {
         let shared = Shared {
             common: Arc::new(Common {
+                volume: FIRST_VOLUME.to_owned(),
                 store: store.clone(),
                 contents: Contents::open(store.clone())?,
-                options: RwLock::new(options),
-                guard: OnceLock::new(),
-                tasks: OnceLock::new(),
-                engines: Engines::default(),
-                collation: options.collation,
-                announced: Announced::default(),
-                compactions: Compactions::default(),
                 damage: Damage::of(store),
-                rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
+                share: Mutex::default(),
                 history: store.history()?,
+                collation: options.collation,
+                wide: Arc::new(Wide {
+                    options: RwLock::new(options),
+                    guard: OnceLock::new(),
+                    tasks: OnceLock::new(),
+                    rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
+                    engines: Engines::default(),
+                    announced: Announced::default(),
+                    compactions: Compactions::default(),
+                    io: IoLimits::default(),
+                }),
             }),
+            volumes: RwLock::default(),
+            placement: OnceLock::new(),
+            left: Mutex::default(),
+            moving: Mutex::default(),
             server_uuid: server_uuid(store)?,
             open: Mutex::default(),
             idle: Cache::new(IDLE_DATABASES),
@@ -200,16 +221,32 @@ impl Databases {
         &self.shared.common
     }
 
-    /// The number of the database called `name`.
-    pub(crate) fn number_of_name(&self, name: &str) -> Result<u32> {
-        let number = self.shared.common.store.get(Family::Meta, &keys::database_by_name(name))?;
-        let number = number.ok_or_else(DatabaseError::no_database)?;
-        number_of(&number).ok_or_else(|| DatabaseError::damaged("number", name))
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// What finds them as long as they are open.
+    pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || Some(Self { shared: shared.upgrade()? })
+    }
+
+    /// The limits of background work, which all of it shares.
+    #[must_use]
+    pub fn io_limits(&self) -> &IoLimits {
+        &self.shared.common.wide.io
     }
 
     /// As [`Databases::get`], also for databases that are refused because of damaged files.
     pub(crate) fn for_fixup(&self, name: &str) -> Result<Arc<Database>> {
         self.get_any(name)
+    }
+
+    /// Has whoever opens a database from now on get this one.
+    pub(crate) fn replace_opened(&self, name: &str, database: &Arc<Database>) {
+        let mut open = self.shared.open.lock();
+        open.insert(name.to_owned(), Arc::downgrade(database));
+        self.shared.idle.insert(name.to_owned(), Arc::clone(database));
     }
 
     pub(crate) fn opened(&self) -> MutexGuard<'_, HashMap<String, Weak<Database>>> {
@@ -221,19 +258,19 @@ impl Databases {
     }
 
     pub(crate) fn announced(&self) -> &Announced {
-        &self.shared.common.announced
+        &self.shared.common.wide.announced
     }
 
     /// Has the documents of certain databases checked from now on. Only the first call counts.
     pub fn set_guard(&self, guard: Arc<dyn Guard>) {
-        if self.shared.common.guard.set(guard).is_err() {
+        if self.shared.common.wide.guard.set(guard).is_err() {
             tracing::warn!("the databases have a guard already");
         }
     }
 
     /// Shows the progress of long work in `tasks`, where it can be cancelled too. Only the first call counts.
     pub fn set_tasks(&self, tasks: &Tasks) {
-        if self.shared.common.tasks.set(tasks.clone()).is_err() {
+        if self.shared.common.wide.tasks.set(tasks.clone()).is_err() {
             tracing::warn!("the databases show their tasks already");
         }
     }
@@ -241,31 +278,59 @@ impl Databases {
     /// Sets the folder where builds of views put sorted files that do not fit into memory (the seeds'
     /// View_Rebuild_Dir); the next build uses it. By default it is `rebuild` in the store's folder.
     pub fn set_rebuild_dir(&self, dir: PathBuf) {
-        *self.shared.common.rebuild_dir.write() = dir;
+        *self.shared.common.wide.rebuild_dir.write() = dir;
     }
 
     /// Sets other limits for what is written from now on.
     pub fn set_options(&self, options: DatabaseOptions) {
-        *self.shared.common.options.write() = options;
+        *self.shared.common.wide.options.write() = options;
     }
 
-    /// Makes a database; it is durable when this returns.
+    /// Makes a database where the configuration wants it; it is durable when this returns.
     ///
     /// # Errors
     /// [`DatabaseError::Exists`], a name that is not allowed, and what the store reports.
     pub fn create(&self, name: &str) -> Result<Arc<Database>> {
+        self.create_on(name, None)
+    }
+
+    /// As [`Databases::create`], on a volume.
+    ///
+    /// # Errors
+    /// As [`Databases::create`], and [`DatabaseError::BadRequest`] or [`DatabaseError::Unavailable`] if there is no such
+    /// volume, or it is not there now.
+    pub fn create_on(&self, name: &str, volume: Option<&str>) -> Result<Arc<Database>> {
         names::validate(name)?;
+        let common = self.volume_for_new(name, volume)?;
         let _catalog = self.shared.catalog.lock();
-        let store = &self.shared.common.store;
         self.check_free(name)?;
         let number = self.next_number()?;
         let header = Header::new(name, rand::random(), now_ms());
         let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
-        batch.put(Family::Meta, &keys::header(number), &header.encode());
         batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
-        store.commit(batch)?;
+        if common.volume == FIRST_VOLUME {
+            batch.put(Family::Meta, &keys::header(number), &header.encode());
+            self.enter(&mut batch, name, number, &common);
+            self.store().commit(batch)?;
+        } else {
+            self.store().commit(batch)?;
+            let mut beside = Batch::new();
+            beside.put(Family::Meta, &keys::header(number), &header.encode());
+            beside.put(Family::Meta, &keys::dropped(number), &[]);
+            common.store.commit(beside)?;
+            let mut batch = Batch::new();
+            self.enter(&mut batch, name, number, &common);
+            self.store().commit(batch)?;
+            unmark(&common, number);
+        }
         self.get(name)
+    }
+
+    /// Adds to a batch of the first store that the database called `name` lies there.
+    #[allow(clippy::unused_self, reason = "the catalogue is this server's")]
+    pub(crate) fn enter(&self, batch: &mut Batch, name: &str, number: u32, common: &Common) {
+        let entry = Entry { number, volume: common.volume.clone() };
+        batch.put(Family::Meta, &keys::database_by_name(name), &entry.encode());
     }
 
     pub(crate) fn check_free(&self, name: &str) -> Result<()> {
@@ -286,34 +351,33 @@ impl Databases {
         }
     }
 
-    /// Takes a number for a database that is brought in. It has a header, so that contents are kept for it, and no
-    /// name; what is written under it is cleared away after a crash, or once the answer's second part is dropped.
-    pub(crate) fn reserve_number(&self, header: &Header) -> Result<(u32, Adopting)> {
+    /// Takes a number for a database that is brought into a store. It has a header, so that contents are kept for it, and
+    /// no place in the catalogue; what is written under it is cleared away after a crash, or once the answer's second
+    /// part is dropped.
+    pub(crate) fn reserve_number(&self, common: &Common, header: &Header) -> Result<(u32, Adopting)> {
         let _catalog = self.shared.catalog.lock();
         let number = self.next_number()?;
         self.shared.adopting.lock().insert(number);
         let adopting = Adopting { number, adopting: Arc::clone(&self.shared.adopting) };
         let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::header(number), &header.encode());
-        batch.put(Family::Meta, &keys::dropped(number), &[]);
         batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
         self.store().commit(batch)?;
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::header(number), &header.encode());
+        batch.put(Family::Meta, &keys::dropped(number), &[]);
+        common.store.commit(batch)?;
         Ok((number, adopting))
     }
 
     /// Makes a database that was brought in one of this server.
-    pub(crate) fn give_name(&self, number: u32, name: &str) -> Result<Arc<Database>> {
+    pub(crate) fn give_name(&self, common: &Common, number: u32, name: &str) -> Result<Arc<Database>> {
         let _catalog = self.shared.catalog.lock();
         self.check_free(name)?;
         let mut batch = Batch::new();
-        batch.put(Family::Meta, &keys::database_by_name(name), &number.to_be_bytes());
-        batch.delete(Family::Meta, &keys::dropped(number));
+        self.enter(&mut batch, name, number, common);
         self.store().commit(batch)?;
+        unmark(common, number);
         self.get(name)
-    }
-
-    pub(crate) fn contents(&self) -> &Contents {
-        &self.shared.common.contents
     }
 
     /// The database called `name`.
@@ -322,7 +386,7 @@ impl Databases {
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn get(&self, name: &str) -> Result<Arc<Database>> {
         let database = self.get_any(name)?;
-        self.shared.common.damage.check(database.number(), name)?;
+        database.common.damage.check(database.number(), name)?;
         Ok(database)
     }
 
@@ -349,8 +413,8 @@ impl Databases {
     }
 
     fn load(&self, name: &str) -> Result<Database> {
-        let number = self.number_of_name(name)?;
-        Database::load(&self.shared.common, number)
+        let (number, common) = self.place_of(name)?;
+        Database::load(&common, number)
     }
 
     /// Drops a database: it is gone, durably, when this returns. What it held is removed by
@@ -362,7 +426,17 @@ impl Databases {
         let _catalog = self.shared.catalog.lock();
         let database = self.get(name)?;
         let mut batch = Batch::new();
-        batch.delete(Family::Meta, &keys::database_by_name(name));
+        let entry = keys::database_by_name(name);
+        if database.volume() == FIRST_VOLUME {
+            batch.delete(Family::Meta, &entry);
+        } else {
+            let mut mark = Batch::new();
+            mark.put(Family::Meta, &keys::dropped(database.number()), &[]);
+            database.store().commit(mark)?;
+            let mut dropped = Batch::new();
+            dropped.delete(Family::Meta, &entry);
+            self.commit_place(dropped, &database)?;
+        }
         batch.delete(Family::Meta, &keys::header(database.number()));
         batch.delete(Family::Meta, &keys::security(database.number()));
         batch.delete(Family::Meta, &keys::compaction(database.number()));
@@ -419,105 +493,6 @@ impl Databases {
     #[must_use]
     pub fn server_uuid(&self) -> &str {
         &self.shared.server_uuid
-    }
-
-    /// Removes contents that no document refers to any more; at most a thousand a call.
-    ///
-    /// # Errors
-    /// What the store reports.
-    pub fn collect_contents(&self) -> Result<Collected> {
-        self.shared.common.contents.collect()
-    }
-
-    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call, and none
-    /// any more once `go_on` answers false.
-    ///
-    /// # Errors
-    /// What the store reports. That a store of objects does not answer is no error: it is tried by the next call.
-    pub fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
-        self.shared.common.contents.remove_objects(go_on)
-    }
-
-    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written.
-    pub fn set_objects(&self, objects: Objects) {
-        self.shared.common.contents.places().set_objects(objects);
-    }
-
-    /// What stores of objects are used by.
-    #[must_use]
-    pub fn objects(&self) -> Objects {
-        self.shared.common.contents.places().objects()
-    }
-
-    /// Says where large contents are put from now on. Those that are there stay where they are.
-    ///
-    /// # Errors
-    /// [`DatabaseError::BadRequest`] if the address is none, and what the store reports. That a store of objects
-    /// answers is not looked at.
-    pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
-        self.shared.common.contents.places().set_options(options)
-    }
-
-    /// Clears away what dropped databases and dropped folders held. Returns how many databases were cleared.
-    ///
-    /// # Errors
-    /// What the store reports; the rest is done by the next call.
-    pub fn purge_dropped(&self) -> Result<usize> {
-        let (from, to) = keys::DROPPED_RANGE;
-        let snapshot = self.shared.common.store.snapshot();
-        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
-        let mut numbers = Vec::new();
-        while let Some((key, _)) = cursor.next()? {
-            numbers.extend(key.get(1..).and_then(number_of));
-        }
-        let mut purged = 0;
-        for number in numbers {
-            // First the one, then the other: what was brought in meanwhile is not dropped any more.
-            if self.shared.adopting.lock().contains(&number)
-                || !self.store().contains(Family::Meta, &keys::dropped(number))?
-            {
-                continue;
-            }
-            self.purge(number)?;
-            purged += 1;
-        }
-        crate::folder::purge::purge_dropped(&self.shared.common.store)?;
-        Ok(purged)
-    }
-
-    /// Notes the contents of a dropped database as collectable, then removes its ranges.
-    fn purge(&self, number: u32) -> Result<()> {
-        let store = &self.shared.common.store;
-        let snapshot = store.snapshot();
-        let (from, to) = keys::head_range(number);
-        let mut cursor =
-            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
-        let mut batch = Batch::new();
-        let mut noted = 0;
-        while let Some((key, value)) = cursor.next()? {
-            let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else {
-                continue;
-            };
-            for digest in &head.contents {
-                batch.delete(Family::Point, &keys::reference(digest, number, id));
-                batch.put(Family::Point, &keys::collectable(digest), &[]);
-                noted += 1;
-            }
-            if noted >= PURGE_AT_ONCE {
-                store.commit(std::mem::take(&mut batch))?;
-                noted = 0;
-            }
-        }
-        let (from, to) = keys::database_range(number);
-        for family in [Family::Point, Family::Scan, Family::Churn] {
-            batch.delete_range(family, &from, &to);
-        }
-        // One that was brought in only in part has these as well.
-        for key in [keys::header, keys::security, keys::access_list, keys::dropped] {
-            batch.delete(Family::Meta, &key(number));
-        }
-        store.commit(batch)?;
-        crate::view::drop_all(store, number)
     }
 }
 

@@ -115,6 +115,9 @@ pub(crate) enum PreparedAttachment {
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
     pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+        for attachment in &mut self.attachments {
+            database.common.contents.own(&mut attachment.content)?;
+        }
         if let Some(person) = &self.read_by {
             check_person(person)?;
         }

@@ -26,13 +26,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_document::Fields;
-use scrinium_store::{Batch, Family, Snapshot};
+use scrinium_store::{Batch, Family, Snapshot, Store};
 
 use crate::Databases;
 use crate::access::list::AccessList;
 use crate::content::hex;
 use crate::database::{Database, header_at};
-use crate::databases::NameRange;
+use crate::databases::{Common, NameRange};
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
@@ -72,8 +72,9 @@ impl Default for FixupOptions {
     }
 }
 
-/// All databases at one moment.
+/// All databases of one store at one moment.
 struct Moment {
+    volume: String,
     snapshot: Snapshot,
     references: References,
     taken: Instant,
@@ -143,6 +144,10 @@ impl Fixup<'_> {
             match self.database(name) {
                 // It was dropped meanwhile.
                 Err(DatabaseError::NotFound { .. }) if all => {}
+                // Nothing of it can be looked at.
+                Err(error @ DatabaseError::Unavailable { .. }) if all && self.is_away(name) => {
+                    tracing::warn!(database = name, %error, "the database was not checked");
+                }
                 done => done?,
             }
         }
@@ -152,25 +157,30 @@ impl Fixup<'_> {
     /// Says how many records there will be, about, so that the time left can be told.
     fn set_total(&self, names: &[String]) {
         let Some(task) = &self.watch.task else { return };
-        let snapshot = self.databases.store().snapshot();
         let of = |name: &String| {
-            let number = self.databases.number_of_name(name).ok()?;
-            let header = header_at(&snapshot, number).ok()?;
+            let (number, common) = self.databases.place_of(name).ok()?;
+            let header = crate::database::read_header(&common.store, number).ok()?;
             let documents = header.document_count + header.deleted_count;
             Some(3 * documents + 3 * header.membership_count + 2 * header.mark_count)
         };
         task.set_total(names.iter().filter_map(of).sum());
     }
 
-    /// A moment that is young enough; another one than before if `anew`.
-    fn moment(&mut self, anew: bool) -> Result<Moment> {
-        let kept = self.moment.take().filter(|moment| !anew && moment.taken.elapsed() < MOMENT_HOLDS);
+    /// A moment of a store that is young enough; another one than before if `anew`.
+    fn moment(&mut self, common: &Common, anew: bool) -> Result<Moment> {
+        let holds = |moment: &Moment| moment.volume == common.volume && moment.taken.elapsed() < MOMENT_HOLDS;
+        let kept = self.moment.take().filter(|moment| !anew && holds(moment));
         if let Some(moment) = kept {
             return Ok(moment);
         }
-        let snapshot = self.databases.store().snapshot();
+        let snapshot = common.store.snapshot();
         let references = contents::tally(&snapshot, &mut self.watch)?;
-        Ok(Moment { snapshot, references, taken: Instant::now() })
+        Ok(Moment { volume: common.volume.clone(), snapshot, references, taken: Instant::now() })
+    }
+
+    /// Whether a database lies on a volume that is not there.
+    fn is_away(&self, name: &str) -> bool {
+        self.databases.place_of(name).is_err()
     }
 
     fn database(&mut self, name: &str) -> Result<()> {
@@ -186,11 +196,11 @@ impl Fixup<'_> {
         let mut known: HashSet<(FindingKind, String)> = HashSet::new();
         let mut has_lost = false;
         for round in 0..ROUNDS {
-            let moment = self.moment(round > 0)?;
+            let moment = self.moment(&database.common, round > 0)?;
             let header = match header_at(&moment.snapshot, database.number()) {
                 Err(DatabaseError::NotFound { .. }) if round == 0 => {
                     // It is younger than the moment.
-                    let moment = self.moment(true)?;
+                    let moment = self.moment(&database.common, true)?;
                     let header = header_at(&moment.snapshot, database.number());
                     self.moment = Some(moment);
                     header.map(drop)?;
@@ -302,7 +312,11 @@ impl Fixup<'_> {
 
     /// Has the collector look at contents that it does not know it should.
     fn unused_contents(&mut self) -> Result<()> {
-        let snapshot = self.databases.store().snapshot();
+        self.databases.commons().iter().try_for_each(|common| self.unused_contents_in(&common.store))
+    }
+
+    fn unused_contents_in(&mut self, store: &Store) -> Result<()> {
+        let snapshot = store.snapshot();
         let unused = contents::unused(&snapshot, &mut self.watch)?;
         let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
         for digest in &unused {
@@ -314,7 +328,7 @@ impl Fixup<'_> {
             for some in unused.chunks(UNUSED_AT_ONCE) {
                 let mut batch = Batch::new();
                 some.iter().for_each(|digest| batch.put(Family::Point, &keys::collectable(digest), &[]));
-                self.databases.store().commit(batch)?;
+                store.commit(batch)?;
             }
         }
         Ok(())

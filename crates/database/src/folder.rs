@@ -166,6 +166,10 @@ impl Database {
     /// # Errors
     /// `illegal_folder_name`, `compilation_error`, and what the store reports.
     pub fn define_folder(self: &Arc<Self>, name: &str, columns: Option<&Value>) -> Result<bool> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.define_folder(name, columns),
+        };
         let foreseen = Foreseen::read(self, std::iter::empty())?;
         self.one(self.transact(foreseen, 0, |transaction| vec![transaction.define_folder(name, columns)])?)
     }
@@ -176,6 +180,10 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`], [`DatabaseError::Exists`], `illegal_folder_name`, and what the store reports.
     pub fn rename_folder(self: &Arc<Self>, from: &str, to: &str) -> Result<()> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.rename_folder(from, to),
+        };
         let foreseen = Foreseen::read(self, std::iter::empty())?;
         self.one(self.transact(foreseen, 0, |transaction| vec![transaction.rename_folder(from, to)])?)
     }
@@ -185,6 +193,10 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn drop_folder(self: &Arc<Self>, name: &str) -> Result<()> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.drop_folder(name),
+        };
         let foreseen = Foreseen::read(self, std::iter::empty())?;
         self.one(self.transact(foreseen, 0, |transaction| vec![transaction.drop_folder(name)])?)
     }
@@ -208,6 +220,10 @@ impl Database {
         access: &Access,
     ) -> Result<Update<Placed>> {
         const RECORDS_BYTES: usize = 256;
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.change_folders(changes, access),
+        };
         self.check_there()?;
         check_number(changes.len())?;
         let foreseen = Foreseen::read(self, changes.iter().map(|(id, _)| id.as_str()))?;

@@ -12,6 +12,7 @@ use crate::head::{ChangeRecord, Head};
 use crate::header::Header;
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::volumes::Entry;
 
 /// So many records are shown of one kind.
 const SHOWN_MAX: usize = 1000;
@@ -74,9 +75,9 @@ impl<'a> Inspection<'a> {
         let to = keys::successor(&from);
         let mut numbers = Vec::new();
         inspection.range("database", Family::Meta, &from, &to, |key, value| {
-            let number = number_of(value)?;
+            let Entry { number, volume } = Entry::decode(value)?;
             numbers.push(number);
-            Some(json!({"name": keys::name_of(key)?, "number": number}))
+            Some(json!({"name": keys::name_of(key)?, "number": number, "volume": volume}))
         });
         for number in numbers {
             inspection.one("header", Family::Meta, keys::header(number), header);
@@ -150,8 +151,24 @@ impl<'a> Inspection<'a> {
 
     fn number(&mut self, name: &str) -> Option<u32> {
         let key = keys::database_by_name(name);
-        self.one("database", Family::Meta, key.clone(), |value| Some(json!({"number": number_of(value)?})));
-        self.raw.get(Family::Meta, &key).ok().flatten().as_deref().and_then(number_of)
+        self.one("database", Family::Meta, key.clone(), |value| {
+            let Entry { number, volume } = Entry::decode(value)?;
+            Some(json!({"number": number, "volume": volume}))
+        });
+        let entry = self.raw.get(Family::Meta, &key).ok().flatten();
+        entry.and_then(|entry| Entry::decode(&entry)).map(|entry| entry.number).or_else(|| self.called(name))
+    }
+
+    /// The number of the database of this name in the store of a volume, which has no catalogue.
+    fn called(&self, name: &str) -> Option<u32> {
+        let (from, to) = (keys::header(0), keys::NEXT_NUMBER);
+        let mut found = None;
+        let read = self.raw.each(Family::Meta, &from, to, |key, value| {
+            let number = key.get(1..).and_then(number_of);
+            found = number.filter(|_| Header::decode(value).is_some_and(|header| header.name == name));
+            found.is_none()
+        });
+        read.ok().and(found)
     }
 
     fn one(

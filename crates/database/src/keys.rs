@@ -5,7 +5,7 @@
 //!
 //! | family | key | value |
 //! |---|---|---|
-//! | Meta | `10` name | number of the database |
+//! | Meta | `10` name | number of the database, and the name of its volume; in the first store |
 //! | Meta | `11` number | [`crate::header::Header`] |
 //! | Meta | `12` | next number |
 //! | Meta | `13` number | a dropped database whose content is still being removed |
@@ -15,6 +15,10 @@
 //! | Meta | `18` number | [`crate::access::list::AccessList`], as JSON |
 //! | Meta | `19` number | [`crate::compact::record::CompactionRecord`] |
 //! | Meta | `1a` number | [`crate::properties::Properties`], as JSON; absent where nothing was set |
+//! | Meta | `1b` number | nothing, ever: deleting it is a commit that changes nothing |
+//! | Meta | `1c` name | identity of the store that is the volume of this name; in the first store |
+//! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
+//! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
@@ -122,6 +126,19 @@ pub(crate) fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
 pub(crate) fn properties(number: u32) -> Vec<u8> {
     meta(0x1a, &number.to_be_bytes())
 }
+
+/// A key that is never there.
+pub(crate) fn nothing(number: u32) -> Vec<u8> {
+    meta(0x1b, &number.to_be_bytes())
+}
+
+pub(crate) fn volume(name: &str) -> Vec<u8> {
+    meta(0x1c, name.as_bytes())
+}
+
+pub(crate) const OWN_VOLUME: &[u8] = &[0x1d];
+
+pub(crate) const PAIRED: &[u8] = &[0x1e];
 
 /// All keys that begin with the number of a database, in any family but Meta.
 pub(crate) fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {

@@ -69,6 +69,10 @@ impl Database {
         if !is_local(id) {
             return Err(DatabaseError::bad_request("The id of a local document begins with `_local/`."));
         }
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.write_local(id, json, delete, revision),
+        };
         // A local revision ("0-1") is of no generation that documents have, so it is taken out first.
         let (named, fields) = if delete { (None, FieldsBuf::default()) } else { self.parse_local(json)? };
         let named = revision.map(str::to_owned).or(named);

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Weak};
 
-use scrinium_store::{Direction, Family, KeyRange, Purpose, Usage};
+use scrinium_store::{Family, Purpose, Usage};
 
 use crate::database::Database;
-use crate::databases::{Databases, number_of};
+use crate::databases::{Common, Databases};
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
+use crate::volumes::Entry;
 
 /// The trees of all indexes together may hold this part of the budget, before those that were not read for longest go.
 const TREES_PART: u64 = 4;
@@ -20,7 +21,9 @@ pub struct DatabaseActivity {
     pub name: String,
     /// The number that its keys begin with.
     pub number: u32,
-    /// What was read and written.
+    /// The volume that it lies on.
+    pub volume: String,
+    /// What was read and written; nothing while the volume is not there.
     pub usage: Usage,
 }
 
@@ -43,21 +46,13 @@ impl Databases {
     /// # Errors
     /// What the store reports.
     pub fn activity(&self) -> Result<Vec<DatabaseActivity>> {
-        let from = keys::database_by_name("");
-        let to = keys::successor(&from);
-        let snapshot = self.store().snapshot();
-        let mut cursor =
-            snapshot.cursor(Family::Meta, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
         let mut all = Vec::new();
-        while let Some((key, value)) = cursor.next()? {
-            if let (Some(name), Some(number)) = (keys::name_of(key), number_of(value)) {
-                all.push(DatabaseActivity {
-                    name: name.to_owned(),
-                    number,
-                    usage: self.store().usage(number),
-                });
-            }
-        }
+        let commons = self.commons();
+        self.each_entry(|name, Entry { number, volume }| {
+            let common = commons.iter().find(|common| common.volume == volume);
+            let usage = common.map(|common| common.store.usage(number)).unwrap_or_default();
+            all.push(DatabaseActivity { name: name.to_owned(), number, volume, usage });
+        })?;
         Ok(all)
     }
 
@@ -66,7 +61,8 @@ impl Databases {
     /// # Errors
     /// [`DatabaseError::NotFound`] if it is gone, and what the store reports.
     pub fn space_of(&self, database: &DatabaseActivity) -> Result<DatabaseSpace> {
-        let store = self.store();
+        let common = self.common_of(&database.volume)?;
+        let store = &common.store;
         let header = store.get(Family::Meta, &keys::header(database.number))?;
         let header = header.ok_or_else(DatabaseError::no_database)?;
         let header =
@@ -86,25 +82,30 @@ impl Databases {
     /// Whether [`Self::release_view_trees`] has something to do.
     #[must_use]
     pub fn holds_too_many_trees(&self) -> bool {
-        self.store().reserved(Purpose::ViewTrees) > self.store().budget() / TREES_PART
+        self.commons().iter().any(|common| trees_over(common, 1, 1))
     }
 
     /// Closes databases that nobody uses just now and whose indexes were not read for longest, until the trees of all
-    /// indexes hold three quarters of what they may. They are opened again when they are needed. Returns how many there
-    /// were.
+    /// indexes of a volume hold three quarters of what they may. They are opened again when they are needed. Returns how
+    /// many there were.
     pub fn release_view_trees(&self) -> usize {
-        let may_hold = self.store().budget() / TREES_PART;
-        let mut idle: Vec<(i64, String)> = self
+        let mut idle: Vec<(i64, String, Arc<Common>)> = self
             .idle()
             .iter()
             .filter(|(_, database)| database.view_tree_bytes() > 0)
-            .map(|(name, database)| (database.views.last_read_s(), name))
+            .map(|(name, database)| (database.views.last_read_s(), name, Arc::clone(&database.common)))
             .collect();
-        idle.sort_unstable();
+        idle.sort_unstable_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+        let full: Vec<String> = self
+            .commons()
+            .iter()
+            .filter(|common| trees_over(common, 1, 1))
+            .map(|common| common.volume.clone())
+            .collect();
         let mut released = 0;
-        for (_, name) in idle {
-            if self.store().reserved(Purpose::ViewTrees) <= may_hold / 4 * 3 {
-                break;
+        for (_, name, common) in idle {
+            if !full.contains(&common.volume) || !trees_over(&common, 3, 4) {
+                continue;
             }
             // Whoever has it open goes on with it, and with its trees.
             released +=
@@ -112,6 +113,11 @@ impl Databases {
         }
         released
     }
+}
+
+/// Whether the trees of a store's indexes hold more than so many parts of what they may.
+fn trees_over(common: &Common, parts: u64, of: u64) -> bool {
+    common.store.reserved(Purpose::ViewTrees) > common.store.budget() / TREES_PART / of * parts
 }
 
 /// Whether nobody else holds it.

@@ -73,6 +73,10 @@ impl Database {
     /// # Errors
     /// What the store reports; nothing was changed then.
     pub fn set_properties(self: &Arc<Self>, properties: Properties) -> Result<()> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.set_properties(properties),
+        };
         let writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
         if properties == self.properties() {
             return Ok(());

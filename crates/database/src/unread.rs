@@ -86,6 +86,10 @@ impl Database {
     /// As [`Database::mark`].
     pub fn mark_each(self: &Arc<Self>, person: &str, marks: Vec<(String, bool)>) -> Result<Update<Marked>> {
         const RECORDS_BYTES: usize = 128;
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.mark_each(person, marks),
+        };
         self.check_there()?;
         check_person(person)?;
         check_number(marks.len())?;

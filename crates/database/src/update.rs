@@ -116,6 +116,10 @@ impl Database {
     /// # Errors
     /// The database is gone, the store takes no writes, or there are more than [`MAX_EDITS`] edits.
     pub fn update(self: &Arc<Self>, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.update(edits, mode),
+        };
         self.check_there()?;
         check_number(edits.len())?;
         let prepared: Vec<Result<Prepared>> =

@@ -17,6 +17,7 @@ use scrinium_database::{
     Edit, EditMode, FolderChange, Freshness, OpenRevisions, ReadOptions, RowQuery, Since,
 };
 use scrinium_statistics::{Registry, Tasks};
+use scrinium_store::IoClass;
 use serde_json::{Value, json};
 
 const STYLES: [CompactStyle; 3] = [CompactStyle::Reclaim, CompactStyle::Shrink, CompactStyle::Copy];
@@ -201,9 +202,7 @@ proptest! {
         steps in prop::collection::vec((0..20_u8, 0..8_u8), 1..120),
     ) {
         let server = Server::quick();
-        server.databases.set_compact_options(CompactOptions {
-            purge_after: Duration::from_millis(1), ..CompactOptions::default()
-        });
+        server.databases.set_compact_options(CompactOptions { purge_after: Duration::from_millis(1) });
         let database = prepare(&server.databases, "a");
         let mut replicas = [Replica::default(), Replica::default()];
         let mut known = BTreeMap::new();
@@ -283,7 +282,7 @@ fn delete(database: &Arc<Database>, id: &str) {
 
 fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
     let purge_after = Duration::from_millis(1);
-    server.databases.set_compact_options(CompactOptions { purge_after, ..CompactOptions::default() });
+    server.databases.set_compact_options(CompactOptions { purge_after });
     |name| {
         std::thread::sleep(Duration::from_millis(3));
         server.databases.compact(name, &CompactOrder::default()).unwrap().purged
@@ -446,8 +445,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     assert_eq!(server.databases.with_garbage(100).unwrap(), Vec::<String>::new());
 
     // Told to wait before it begins, then to go on; another one is stopped instead.
-    let slow = CompactOptions { rate_bytes: 1 << 20, ..CompactOptions::default() };
-    server.databases.set_compact_options(slow);
+    server.databases.io_limits().set_rate(IoClass::Compact, 1 << 20);
     std::thread::scope(|scope| {
         let databases = &server.databases;
         let compacting = scope.spawn(move || databases.compact("a", &CompactOrder::default()).unwrap());
@@ -467,7 +465,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
         assert!(tasks.cancel(status.id));
         assert!(compacting.join().unwrap().stopped);
     });
-    server.databases.set_compact_options(CompactOptions::default());
+    server.databases.io_limits().set_rate(IoClass::Compact, 0);
     let compacted = server.databases.compact("a", &CompactOrder::default()).unwrap();
     let after = compacted.after;
     let away = after.file_bytes.abs_diff(before.active_bytes) as f64 / after.file_bytes as f64;

@@ -42,7 +42,7 @@ fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, Arc<Database>) 
     let store = Store::open(options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let purge_after = Duration::from_millis(100);
-    databases.set_compact_options(CompactOptions { purge_after, ..CompactOptions::default() });
+    databases.set_compact_options(CompactOptions { purge_after });
     let database = databases.get("crash").or_else(|_| databases.create("crash")).unwrap();
     (store, databases, database)
 }

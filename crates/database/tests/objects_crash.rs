@@ -17,8 +17,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FixupOptions,
-    NewAttachment, ReadOptions, Relocation,
+    Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
+    FixupOptions, NewAttachment, ReadOptions, Relocation,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -161,7 +161,7 @@ fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u6
     while databases.remove_objects(&|| true).unwrap().examined > 0 {}
     check(&database, known);
     let mut needed = BTreeSet::new();
-    let listed = databases.each_object(|object| {
+    let listed = databases.each_object(FIRST_VOLUME, |object| {
         needed.insert(object.needed.stored.name.to_string());
         Ok(true)
     });

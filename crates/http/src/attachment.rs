@@ -48,7 +48,7 @@ struct Part {
 
 /// `GET /{db}/{id}/{name}`, in part where `Range` says so.
 pub(crate) async fn get(context: &Context, database: &str, id: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_object.start();
+    let _timer = context.state.operations.read_object.start(context, database);
     let (id, name) = (id.to_owned(), name.to_owned());
     let revision = context.query.get("rev").map(str::to_owned);
     let asked = Asked {
@@ -144,7 +144,7 @@ pub(crate) async fn put(
     name: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.write_object.start();
+    let _timer = context.state.operations.write_object.start(context, database);
     // Stored as what it is, so that everybody can read it, however it came.
     let encoding = Encoding::of(&context.headers)?;
     validate_name(name)?;
@@ -181,7 +181,7 @@ pub(crate) async fn delete(
     id: &str,
     name: &str,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let revision = context.revision()?;
     let (id, name) = (id.to_owned(), name.to_owned());
     let need = write::need_for(&id);

@@ -56,6 +56,11 @@ impl RequestBody {
         Self { incoming, port, state, declared, received: 0, started: Instant::now() }
     }
 
+    /// Bytes that have come so far.
+    pub(crate) const fn received_bytes(&self) -> u64 {
+        self.received
+    }
+
     /// The next piece, or `None` at the end; it may be of any length that the network gave.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ pub(crate) async fn documents(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let collected = body.collect(&context.headers).await?;
     let (documents, mode) = parse_documents(&collected.bytes)?;
     let databases = context.state.databases.clone();
@@ -198,7 +198,7 @@ struct Wanted {
 /// `POST /{db}/_bulk_get`.
 pub(crate) async fn get(context: &Context, database: &str, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.open_note.start();
+    let _timer = context.state.operations.open_note.start(context, database);
     let mut members = body.object(&context.headers).await?;
     let wanted = match members.remove("docs") {
         Some(Value::Array(documents)) => documents.into_iter().map(parse_wanted).collect::<Result<_>>()?,

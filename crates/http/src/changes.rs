@@ -43,7 +43,7 @@ pub(crate) async fn changes(
     database: &str,
     body: Option<&mut RequestBody>,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_entries.start();
+    let _timer = context.state.operations.read_entries.start(context, database);
     let members = match body {
         Some(body) => {
             context.require_json()?;

@@ -1,6 +1,8 @@
 //! One request: who asks, what was asked, and the ways to the databases.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderName, Method};
@@ -25,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) identity: Identity,
     /// By which means the sender was known: `cookie` or `default` (Basic).
     pub(crate) authenticated_by: Option<&'static str>,
+    /// How long it has waited for places in the worker pool, in microseconds.
+    pub(crate) waited_us: AtomicU64,
 }
 
 impl Context {
@@ -38,7 +42,17 @@ impl Context {
         let databases = self.state.databases.clone();
         let identity = self.identity.clone();
         let name = name.to_owned();
-        self.state.run(move || work(access::open(&databases, &name, &identity, need)?)).await
+        let asked = Instant::now();
+        let work = move || Ok((asked.elapsed(), work(access::open(&databases, &name, &identity, need)?)?));
+        let (waited, done) = self.state.run(work).await?;
+        self.note_wait(waited);
+        Ok(done)
+    }
+
+    /// Counts a wait for a place in the worker pool.
+    pub(crate) fn note_wait(&self, waited: Duration) {
+        let microseconds = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.waited_us.fetch_add(microseconds, Ordering::Relaxed);
     }
 
     /// A header as text; absent or not text is `None`.

@@ -19,7 +19,7 @@ const DESTINATION: HeaderName = HeaderName::from_static("destination");
 
 /// `COPY /{db}/{id}` with the header `Destination: other?rev=…`.
 pub(crate) async fn copy(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let (target, target_revision) = destination(context)?;
     let source = id.to_owned();
     let source_revision = context.query.get("rev").map(str::to_owned);

@@ -25,18 +25,18 @@ const MOST_INFOS: usize = 100;
 
 /// `GET /{db}`.
 pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_database.start();
+    let _timer = context.state.operations.open_database.start(context, name);
     let databases = context.state.databases.clone();
     let described = context
         .with_database(name, Level::Reader, move |database| {
-            Ok(describe(&database.info()?, databases.is_compacting(database.number())))
+            Ok(describe(&database.info()?, databases.is_compacting(database.number()), database.volume()))
         })
         .await?;
     Ok(response::json_value(StatusCode::OK, &described))
 }
 
 /// What CouchDB says of a database.
-fn describe(info: &DatabaseInfo, compacting: bool) -> Value {
+fn describe(info: &DatabaseInfo, compacting: bool, volume: &str) -> Value {
     let sizes = &info.sizes;
     json!({
         "instance_start_time": info.instance_start_time_us.to_string(),
@@ -50,17 +50,19 @@ fn describe(info: &DatabaseInfo, compacting: bool) -> Value {
         "doc_count": info.document_count,
         "disk_format_version": 8,
         "compact_running": compacting,
+        "volume": volume,
         "cluster": {"q": 1, "n": 1, "w": 1, "r": 1},
     })
 }
 
-/// `PUT /{db}`.
+/// `PUT /{db}`, with `?volume=NAME` on a volume.
 pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Body>> {
     context.require_administrator()?;
-    let _timer = context.state.operations.create_database.start();
+    let _timer = context.state.operations.create_database.start(context, name);
     let databases = context.state.databases.clone();
     let owned = name.to_owned();
-    context.state.run(move || Ok(databases.create(&owned).map(drop)?)).await?;
+    let volume = context.query.get("volume").map(str::to_owned);
+    context.state.run(move || Ok(databases.create_on(&owned, volume.as_deref()).map(drop)?)).await?;
     let mut response = response::ok(StatusCode::CREATED);
     context.locate(&mut response, &[name]);
     Ok(response)
@@ -74,7 +76,7 @@ pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Bod
             "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?",
         ));
     }
-    let _timer = context.state.operations.delete_database.start();
+    let _timer = context.state.operations.delete_database.start(context, name);
     let databases = context.state.databases.clone();
     let name = name.to_owned();
     context.state.run(move || Ok(databases.delete(&name)?)).await?;
@@ -212,7 +214,7 @@ impl Source for Infos {
             let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
                 let compacting = self.databases.is_compacting(database.number());
-                Ok(describe(&database.info()?, compacting))
+                Ok(describe(&database.info()?, compacting, database.volume()))
             });
             let row = match described {
                 Ok(info) => json!({"key": name, "info": info}),

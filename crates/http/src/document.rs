@@ -10,7 +10,7 @@ use crate::{open_revisions, query, related};
 
 /// `GET /{db}/{id}` in all its forms.
 pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_note.start();
+    let _timer = context.state.operations.open_note.start(context, database);
     if context.query.get("open_revs").is_some() {
         return Box::pin(open_revisions::get(context, database, id)).await;
     }

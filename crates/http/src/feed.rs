@@ -201,6 +201,7 @@ impl Feed {
 
     /// Opens a reader for what came meanwhile; false if the database is gone, or may not be read any more.
     async fn reopen(&mut self) -> Result<bool> {
+        self.follow_move();
         // Seen before it is read, so that a change in between wakes the next wait.
         self.visible.borrow_and_update();
         let (database, query) = (Arc::clone(&self.database), self.query.clone());
@@ -224,7 +225,18 @@ impl Feed {
         }
     }
 
+    /// Goes on with the database where it was moved to; its sequences are the same there.
+    fn follow_move(&mut self) -> bool {
+        let Some(moved) = self.database.moved() else { return false };
+        self.visible = moved.watch();
+        self.database = moved;
+        true
+    }
+
     async fn wait(&mut self) -> Woken {
+        if self.follow_move() {
+            return Woken::Changed;
+        }
         let until = match self.waiting.heartbeat {
             Some(interval) => Instant::now() + interval,
             None => self.wait_until,

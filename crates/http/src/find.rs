@@ -4,12 +4,12 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Find, Level};
 use scrinium_mango::Query;
-use scrinium_statistics::Operation;
 use serde_json::json;
 
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
+use crate::observer::NamedOperation;
 use crate::response::{self, Body, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
@@ -29,7 +29,7 @@ pub(crate) async fn find(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let query = query(context, body).await?;
-    let _timer = operation(context, &query).start();
+    let _timer = operation(context, &query).start(context, database);
     let begun = context
         .with_database(database, Level::Reader, move |database| {
             let with_statistics = query.execution_stats;
@@ -64,7 +64,7 @@ async fn query(context: &Context, body: &mut RequestBody) -> Result<Query> {
 }
 
 /// Under which operation the first piece is timed: as a view opened at its top, or as some page of one.
-fn operation(context: &Context, query: &Query) -> Operation {
+fn operation(context: &Context, query: &Query) -> NamedOperation {
     let operations = &context.state.operations;
     match query.bookmark.is_none() && query.skip == 0 {
         true => operations.open_collection.clone(),

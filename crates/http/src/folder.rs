@@ -2,13 +2,13 @@
 
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Level, Placed};
-use scrinium_statistics::Operation;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::observer::NamedOperation;
 use crate::query::Given;
 use crate::response::{self, Body, push_error_members, push_string};
 use crate::write;
@@ -18,7 +18,7 @@ const USUAL_LIMIT: u64 = 1000;
 
 /// `GET /{db}/_folder`.
 pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_collection.start();
+    let _timer = context.state.operations.open_collection.start(context, database);
     let person = context.identity.shared_name();
     let described = context
         .with_database(database, Level::Reader, move |database| {
@@ -51,7 +51,7 @@ pub(crate) async fn define(
     name: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_define.start();
+    let _timer = context.state.operations.folder_define.start(context, database);
     let mut members = body.object_or_nothing(&context.headers).await?;
     let columns = members.remove("columns").filter(|columns| !columns.is_null());
     if columns.as_ref().is_some_and(|columns| !columns.is_array()) {
@@ -81,7 +81,7 @@ pub(crate) async fn define(
 
 /// `DELETE /{db}/_folder/{name}`: the documents stay.
 pub(crate) async fn remove(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_delete.start();
+    let _timer = context.state.operations.folder_delete.start(context, database);
     let wanted = name.to_owned();
     context
         .with_database(database, Level::Editor, move |database| Ok(database.drop_folder(&wanted)?))
@@ -107,7 +107,7 @@ struct Move {
 
 impl Changes {
     /// Under which operation the request is timed: by what most of it is.
-    fn operation(&self, context: &Context) -> Operation {
+    fn operation(&self, context: &Context) -> NamedOperation {
         let operations = &context.state.operations;
         let moved = self.r#move.as_ref().map_or(0, |moved| moved.ids.len());
         if self.add.len() >= self.remove.len().max(moved) {
@@ -139,7 +139,7 @@ pub(crate) async fn change(
     context.require_json()?;
     let members = body.object(&context.headers).await?;
     let changes: Changes = parse(members)?;
-    let _timer = changes.operation(context).start();
+    let _timer = changes.operation(context).start(context, database);
     let other = changes.r#move.as_ref().map(|moved| moved.to.clone());
     let named: Vec<String> = std::iter::once(name.to_owned()).chain(other).collect();
     let changes = changes.into_changes(name);
@@ -219,7 +219,7 @@ pub(crate) fn since(context: &Context) -> String {
 
 /// `GET /{db}/_folder/{name}/_members?since_uid=&limit=`.
 pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_entries.start();
+    let _timer = context.state.operations.read_entries.start(context, database);
     let since_uid = count(context, "since_uid")?.unwrap_or(0);
     let (limit, person) = (limit(context)?, context.identity.shared_name());
     let wanted = name.to_owned();
@@ -251,7 +251,7 @@ pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Re
 
 /// `GET /{db}/_folder/{name}/_changes?since=&limit=`: what came in and left, each uid once.
 pub(crate) async fn changes(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_changes.start();
+    let _timer = context.state.operations.folder_changes.start(context, database);
     let (since, limit, wanted) = (since(context), limit(context)?, name.to_owned());
     let found = context
         .with_database(database, Level::Reader, move |database| {

@@ -40,7 +40,7 @@ pub(crate) async fn create(
 ) -> Result<Response<Body>> {
     context.require_json()?;
     let definition = IndexDefinition::parse(&body.deep_value(&context.headers).await?)?;
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let answer = context
         .with_database(database, Level::Designer, move |database| {
             let result = if database.create_index(&definition)? { "created" } else { "exists" };
@@ -58,7 +58,7 @@ pub(crate) async fn delete(
     kind: &str,
     name: &str,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let (is_json, name) = (kind == JSON_INDEX, name.to_owned());
     context
         .with_database(database, Level::Designer, move |database| {
@@ -79,7 +79,7 @@ pub(crate) async fn delete_several(
 ) -> Result<Response<Body>> {
     context.require_json()?;
     let designs = design_ids(body.object(&context.headers).await?.get("docids"))?;
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let answer = context
         .with_database(database, Level::Designer, move |database| {
             let (mut success, mut fail) = (Vec::new(), Vec::new());

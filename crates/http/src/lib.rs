@@ -39,6 +39,7 @@ mod folder;
 mod gzip;
 mod indexes;
 mod multipart;
+mod observer;
 mod open_revisions;
 mod patience;
 mod port;
@@ -61,6 +62,7 @@ mod write;
 
 pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
 pub use error::HttpError;
+pub use observer::{Observer, Operated, Used};
 pub use port::{PortOptions, Server};
 pub use response::Body;
 pub use state::{HttpOptions, HttpState, Parts};

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use serde::Serialize;
 
 use crate::error::HttpError;
+use crate::observer::Usage;
 use crate::patience::InFlight;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -24,6 +25,7 @@ pub struct Body {
     kind: Kind,
     /// Dropped with the body, which tells the connection that the request is answered.
     guard: Option<InFlight>,
+    usage: Option<Box<Usage>>,
 }
 
 enum Kind {
@@ -33,12 +35,18 @@ enum Kind {
 
 impl Body {
     fn of(kind: Kind) -> Self {
-        Self { kind, guard: None }
+        Self { kind, guard: None, usage: None }
     }
 
     /// The same, with something that is dropped when all of it is on its way.
     pub(crate) fn with_guard(mut self, guard: InFlight) -> Self {
         self.guard = Some(guard);
+        self
+    }
+
+    /// The same, with what counts the bytes that are sent.
+    pub(crate) fn with_usage(mut self, usage: Option<Box<Usage>>) -> Self {
+        self.usage = usage;
         self
     }
 
@@ -91,13 +99,15 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        match &mut self.kind {
+        let piece = match &mut self.kind {
             Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Kind::Pieces { pieces, .. } => {
-                pieces.as_mut().poll_next(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
-            }
+            Kind::Whole(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
+            Kind::Pieces { pieces, .. } => pieces.as_mut().poll_next(context),
+        };
+        if let (Poll::Ready(Some(Ok(bytes))), Some(usage)) = (&piece, &mut self.usage) {
+            usage.sent_bytes += bytes.len() as u64;
         }
+        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

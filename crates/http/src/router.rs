@@ -114,6 +114,27 @@ pub(crate) enum Special {
     Explain,
 }
 
+impl Target<'_> {
+    /// The database that it is in, if it is in one.
+    pub(crate) fn database(&self) -> Option<&str> {
+        match self {
+            Self::Root | Self::Server(_) | Self::DesignFunction(_) | Self::UnknownSpecial(_) => None,
+            Self::Database(database)
+            | Self::Special(database, _)
+            | Self::Document { database, .. }
+            | Self::Attachment { database, .. }
+            | Self::Local { database, .. }
+            | Self::View { database, .. }
+            | Self::MangoIndex { database, .. }
+            | Self::CompactIndexes { database, .. }
+            | Self::DesignInfo { database, .. }
+            | Self::Folders(database)
+            | Self::Folder { database, .. }
+            | Self::Unread { database, .. } => Some(database),
+        }
+    }
+}
+
 /// Takes a path apart. Empty segments do not count, as in CouchDB.
 ///
 /// # Errors

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE,
@@ -14,6 +15,7 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::dispatch;
 use crate::error::{HttpError, Result};
+use crate::observer::Usage;
 use crate::patience::InFlight;
 use crate::port::PortOptions;
 use crate::query::Query;
@@ -46,12 +48,15 @@ pub(crate) async fn answer(
     let mut response = match cors::preflight(&port, &method, &parts.headers) {
         Some(preflight) => preflight,
         None => {
-            let answered = answer_parts(&state, Arc::clone(&port), method, parts, &mut body).await;
+            let mut usage = None;
+            let answered =
+                answer_parts(&state, Arc::clone(&port), method, parts, (&mut body, &mut usage)).await;
+            let usage = counted(usage, &answered, &body);
             let mut response = finish(&state, &port, &wanted, answered).await;
             if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            response
+            response.map(|body| body.with_usage(usage))
         }
     };
     let headers = response.headers_mut();
@@ -59,6 +64,19 @@ pub(crate) async fn answer(
     headers.insert(REQUEST_ID, request_id);
     headers.insert(BODY_TIME, HeaderValue::from_static("0"));
     Ok(response.map(|body| body.with_guard(in_flight)))
+}
+
+/// What a request used, if it was answered as it was meant: what was refused used nothing worth telling, and may
+/// name a database that is not there.
+fn counted(
+    usage: Option<Box<Usage>>,
+    answered: &Result<Response<Body>>,
+    body: &RequestBody,
+) -> Option<Box<Usage>> {
+    let mut usage = usage?;
+    usage.counts = answered.is_ok();
+    usage.received_bytes = body.received_bytes();
+    Some(usage)
 }
 
 /// What the end of an answer needs of the request.
@@ -135,7 +153,7 @@ async fn answer_parts(
     port: Arc<PortOptions>,
     method: Method,
     parts: Parts,
-    body: &mut RequestBody,
+    (body, usage): (&mut RequestBody, &mut Option<Box<Usage>>),
 ) -> Result<Response<Body>> {
     let target = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
@@ -151,7 +169,9 @@ async fn answer_parts(
         query,
         identity: known.identity,
         authenticated_by: known.by,
+        waited_us: AtomicU64::new(0),
     };
+    *usage = Usage::of(&context, &target);
     let mut response = dispatch::dispatch(&context, target, body).await?;
     if let Some(renewed) = known.renewed {
         session::insert_cookie(response.headers_mut(), &context, &renewed);

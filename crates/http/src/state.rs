@@ -1,18 +1,19 @@
 //! What every request of every port shares.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
 use scrinium_database::Databases;
-use scrinium_statistics::{Counter, Operation, Registry};
+use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
 
 use crate::authority::{Administration, Authenticator};
 use crate::error::Result;
+use crate::observer::{NamedOperation, Observer};
 use crate::uuid::UuidSequence;
 
 /// Limits and times that hold for all ports.
@@ -74,28 +75,29 @@ pub struct Shared {
     requests: AtomicU64,
     pub(crate) workers: WorkerPool,
     stopping: watch::Sender<bool>,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 /// Histograms under the names that `show trans` prints.
 pub(crate) struct Operations {
-    pub(crate) open_database: Operation,
-    pub(crate) open_note: Operation,
-    pub(crate) update_note: Operation,
-    pub(crate) delete_note: Operation,
-    pub(crate) open_collection: Operation,
-    pub(crate) read_entries: Operation,
-    pub(crate) read_object: Operation,
-    pub(crate) write_object: Operation,
-    pub(crate) create_database: Operation,
-    pub(crate) delete_database: Operation,
-    pub(crate) folder_define: Operation,
-    pub(crate) folder_delete: Operation,
-    pub(crate) folder_add: Operation,
-    pub(crate) folder_remove: Operation,
-    pub(crate) folder_move: Operation,
-    pub(crate) folder_changes: Operation,
-    pub(crate) unread_table: Operation,
-    pub(crate) receive_unread: Operation,
+    pub(crate) open_database: NamedOperation,
+    pub(crate) open_note: NamedOperation,
+    pub(crate) update_note: NamedOperation,
+    pub(crate) delete_note: NamedOperation,
+    pub(crate) open_collection: NamedOperation,
+    pub(crate) read_entries: NamedOperation,
+    pub(crate) read_object: NamedOperation,
+    pub(crate) write_object: NamedOperation,
+    pub(crate) create_database: NamedOperation,
+    pub(crate) delete_database: NamedOperation,
+    pub(crate) folder_define: NamedOperation,
+    pub(crate) folder_delete: NamedOperation,
+    pub(crate) folder_add: NamedOperation,
+    pub(crate) folder_remove: NamedOperation,
+    pub(crate) folder_move: NamedOperation,
+    pub(crate) folder_changes: NamedOperation,
+    pub(crate) unread_table: NamedOperation,
+    pub(crate) receive_unread: NamedOperation,
 }
 
 pub(crate) struct Counters {
@@ -116,6 +118,13 @@ impl HttpState {
     pub fn body_bytes(&self) -> u64 {
         let free = self.body_budget.available_permits().saturating_mul(1024);
         self.options.body_budget_bytes.saturating_sub(free) as u64
+    }
+
+    /// Tells `observer` of requests from now on. Only the first call counts.
+    pub fn set_observer(&self, observer: Arc<dyn Observer>) {
+        if self.0.observer.set(observer).is_err() {
+            tracing::warn!("requests are observed already");
+        }
     }
 
     /// Registers the statistics of this crate and joins what requests need.
@@ -144,6 +153,7 @@ impl HttpState {
             options: parts.options,
             workers: parts.workers,
             stopping: watch::Sender::new(false),
+            observer: OnceLock::new(),
         }))
     }
 }
@@ -165,6 +175,10 @@ impl Shared {
         self.workers.run(work).await?
     }
 
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.get()
+    }
+
     /// A number for the log and the client, ten hexadecimal digits as CouchDB's, different for every
     /// request of this process.
     pub(crate) fn next_request_id(&self) -> HeaderValue {
@@ -184,25 +198,26 @@ impl Shared {
 
 impl Operations {
     fn register(registry: &Registry) -> Self {
+        let named = |name| NamedOperation::register(registry, name);
         Self {
-            open_database: registry.operation("OPEN_DB"),
-            open_note: registry.operation("OPEN_NOTE"),
-            update_note: registry.operation("UPDATE_NOTE"),
-            delete_note: registry.operation("DELETE_NOTE"),
-            open_collection: registry.operation("OPEN_COLLECTION"),
-            read_entries: registry.operation("READ_ENTRIES"),
-            read_object: registry.operation("READ_OBJECT"),
-            write_object: registry.operation("WRITE_OBJECT"),
-            create_database: registry.operation("CREATE_DB"),
-            delete_database: registry.operation("DELETE_DB"),
-            folder_define: registry.operation("FOLDER_DEFINE"),
-            folder_delete: registry.operation("FOLDER_DELETE"),
-            folder_add: registry.operation("FOLDER_ADD"),
-            folder_remove: registry.operation("FOLDER_REMOVE"),
-            folder_move: registry.operation("FOLDER_MOVE"),
-            folder_changes: registry.operation("GET_ALLFOLDERCHANGES"),
-            unread_table: registry.operation("GET_UNREAD_NOTE_TABLE"),
-            receive_unread: registry.operation("RCV_UNREAD"),
+            open_database: named("OPEN_DB"),
+            open_note: named("OPEN_NOTE"),
+            update_note: named("UPDATE_NOTE"),
+            delete_note: named("DELETE_NOTE"),
+            open_collection: named("OPEN_COLLECTION"),
+            read_entries: named("READ_ENTRIES"),
+            read_object: named("READ_OBJECT"),
+            write_object: named("WRITE_OBJECT"),
+            create_database: named("CREATE_DB"),
+            delete_database: named("DELETE_DB"),
+            folder_define: named("FOLDER_DEFINE"),
+            folder_delete: named("FOLDER_DELETE"),
+            folder_add: named("FOLDER_ADD"),
+            folder_remove: named("FOLDER_REMOVE"),
+            folder_move: named("FOLDER_MOVE"),
+            folder_changes: named("GET_ALLFOLDERCHANGES"),
+            unread_table: named("GET_UNREAD_NOTE_TABLE"),
+            receive_unread: named("RCV_UNREAD"),
         }
     }
 }

@@ -21,7 +21,7 @@ fn person(context: &Context) -> Result<Arc<str>> {
 
 /// `GET /{db}/_unread`.
 pub(crate) async fn counts(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.unread_table.start();
+    let _timer = context.state.operations.unread_table.start(context, database);
     let person = person(context)?;
     let unread =
         context.with_database(database, Level::Reader, move |database| Ok(database.unread(&person)?)).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn mark(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.receive_unread.start();
+    let _timer = context.state.operations.receive_unread.start(context, database);
     let person = person(context)?;
     let members = body.object(&context.headers).await?;
     if members.contains_key("folder") {
@@ -83,7 +83,7 @@ pub(crate) async fn mark(
 
 /// `GET /{db}/_unread/_changes?since=&limit=`: what the marks became, each document once.
 pub(crate) async fn changes(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.unread_table.start();
+    let _timer = context.state.operations.unread_table.start(context, database);
     let (person, since, limit) = (person(context)?, since(context), limit(context)?);
     let found = context
         .with_database(database, Level::Reader, move |database| {

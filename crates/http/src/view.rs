@@ -6,13 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Database, Level, Place, Row, RowQuery, Rows};
-use scrinium_statistics::Operation;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
+use crate::observer::NamedOperation;
 use crate::query;
 use crate::response::{self, Body, push_string};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
@@ -48,7 +48,7 @@ impl Listing {
     }
 
     /// Under which operation the first page of `query` is timed: a view opened at its top, or some page.
-    fn operation(&self, context: &Context, query: &RowQuery) -> Operation {
+    fn operation(&self, context: &Context, query: &RowQuery) -> NamedOperation {
         let at_top = query.start_key.is_none() && query.keys.is_none() && query.skip == 0;
         match self {
             Self::View { .. } | Self::Folder { .. } if at_top => {
@@ -74,7 +74,7 @@ pub(crate) async fn rows(
         None => None,
     };
     let query = query::row_query(&context.query, members.as_ref())?;
-    let _timer = listing.operation(context, &query).start();
+    let _timer = listing.operation(context, &query).start(context, database);
     let begun = context
         .with_database(database, Level::Reader, move |database| {
             let query = RowQuery { access: database.access.clone(), ..query };
@@ -93,7 +93,7 @@ pub(crate) async fn queries(
 ) -> Result<Response<Body>> {
     context.require_json()?;
     let queries = parse_queries(context, &body.object(&context.headers).await?)?;
-    let _timer = context.state.operations.read_entries.start();
+    let _timer = context.state.operations.read_entries.start(context, database);
     let begun = context
         .with_database(database, Level::Reader, move |database| {
             let Opened { database, access } = database;

@@ -1,6 +1,7 @@
 //! Writing one document: PUT, POST, DELETE, and `_local` documents.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -28,7 +29,7 @@ pub(crate) async fn put(
     if declared.starts_with("multipart/related") {
         return Box::pin(related::put(context, database, id, body)).await;
     }
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let revision = context.revision()?;
     let collected = body.collect(&context.headers).await?;
     let edit = Edit { id: Some(id.to_owned()), json: collected.bytes.clone(), revision, ..Edit::default() };
@@ -43,7 +44,7 @@ pub(crate) async fn post(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let collected = body.collect(&context.headers).await?;
     let id = id_of(&collected.bytes)?;
     let need = id.as_deref().map_or(Level::Depositor, need_for);
@@ -58,7 +59,7 @@ pub(crate) async fn post(
 
 /// `DELETE /{db}/{id}?rev=`.
 pub(crate) async fn delete(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.delete_note.start();
+    let _timer = context.state.operations.delete_note.start(context, database);
     let revision = context.revision()?;
     let wanted = id.to_owned();
     let updated = store(context, database, need_for(id), mode(context), move |database| {
@@ -78,7 +79,7 @@ pub(crate) async fn put_local(
     id: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start();
+    let _timer = context.state.operations.update_note.start(context, database);
     let revision = context.revision()?;
     let collected = body.collect(&context.headers).await?;
     let (wanted, json) = (id.to_owned(), collected.bytes.clone());
@@ -91,7 +92,7 @@ pub(crate) async fn put_local(
 
 /// `DELETE /{db}/_local/{id}`.
 pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.delete_note.start();
+    let _timer = context.state.operations.delete_note.start(context, database);
     let revision = context.revision()?;
     let wanted = id.to_owned();
     let updated = submit(context, database, Level::Reader, move |database| {
@@ -154,9 +155,13 @@ pub(crate) async fn submit_all<T: Send + 'static>(
 ) -> Result<Vec<scrinium_database::Result<T>>> {
     let databases = context.state.databases.clone();
     let (identity, name) = (context.identity.clone(), database.to_owned());
+    let asked = Instant::now();
     let admission = context.state.workers.admit().await?;
-    let submitted =
-        admission.run(move || update(&access::open(&databases, &name, &identity, need)?)).await??;
+    let work = move || {
+        Ok::<_, HttpError>((asked.elapsed(), update(&access::open(&databases, &name, &identity, need)?)?))
+    };
+    let (waited, submitted) = admission.run(work).await??;
+    context.note_wait(waited);
     let results = submitted.durable().await?;
     drop(admission);
     Ok(results)

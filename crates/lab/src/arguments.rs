@@ -7,6 +7,9 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Login, ViewLanguage};
+use crate::experiment::{ExperimentArguments, ExperimentsArguments};
+use crate::probe::{ProbeArguments, ProbeBesideArguments};
+use crate::report::compare::CompareArguments;
 
 /// `lab ...`: the performance laboratory.
 #[derive(Debug, Args)]
@@ -30,6 +33,14 @@ pub enum LabCommand {
     Show(ScriptArguments),
     /// List the workloads
     List,
+    /// Run an experiment: cells of settings, users and sizes, each on fresh data
+    Experiment(Box<ExperimentArguments>),
+    /// List the experiments, or make a page of their reports
+    Experiments(ExperimentsArguments),
+    /// Be one end user of a server, and say how it answers
+    Probe(Box<ProbeArguments>),
+    /// Compare the reports of two or more runs, or of experiments
+    Compare(CompareArguments),
 }
 
 /// Where a driver listens for its controller.
@@ -67,9 +78,10 @@ pub struct LoadArguments {
     /// Number of simulated users
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub users: u32,
-    /// Where the server is
+    /// Where the server is; once for each ability: http:// or postgres://, smtp:// or lmtp://, imap://, pop3://,
+    /// caldav:// (an s or +starttls behind the name of a protocol of mail encrypts it)
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:5984")]
-    pub target: String,
+    pub target: Vec<String>,
     /// How long the users work once all have begun, such as 90s, 15m or 6h
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub duration: Duration,
@@ -121,6 +133,25 @@ pub struct LoadArguments {
     /// As whom the users log in: admin is for servers without a directory
     #[arg(long, value_enum, default_value_t = Login::Users)]
     pub login: Login,
+    /// What stands behind the @ of the users' addresses; without it the script's RecipientDomain, or else lab.invalid
+    #[arg(long, value_name = "NAME")]
+    pub mail_domain: Option<String>,
+    /// As what the users log in to mail and calendars; {user} and {domain} are put in
+    #[arg(long, value_name = "NAME", default_value = "{user}")]
+    pub login_name: String,
+    /// Believe the certificates of this file (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Read all mailboxes after the run and see that each message has arrived once, byte for byte
+    /// (the default where a target sends mail and one reads it)
+    #[arg(long, overrides_with = "no_check_deliveries")]
+    pub check_deliveries: bool,
+    /// Do not
+    #[arg(long)]
+    pub no_check_deliveries: bool,
+    /// How long messages may be on their way after the run before they count as missing
+    #[arg(long, default_value = "120s", value_parser = duration)]
+    pub delivery_wait: Duration,
     /// In what the inbox is written where it has to be made
     #[arg(long, value_enum, default_value_t = ViewLanguage::Formula)]
     pub view_language: ViewLanguage,
@@ -134,6 +165,9 @@ pub struct LoadArguments {
     #[arg(long)]
     pub skip_prepare: bool,
 
+    /// A probe beside the users.
+    #[command(flatten)]
+    pub probe: ProbeBesideArguments,
     /// Divide the users among so many processes of this machine
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "driver", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub drivers: u32,
@@ -178,7 +212,7 @@ pub struct LoadArguments {
     pub max_errors: f64,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text} is no time; write 90s, 15m or 6h");
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
@@ -208,7 +242,7 @@ fn token(text: &str) -> Result<String, String> {
     if text.len() < 16 { Err("a token has 16 characters or more".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
     if name.is_empty() {
         Err("the name is missing".to_owned())

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::driver::Person;
+use crate::driver::{MessageNumber, Person};
 use crate::script::{CalendarKind, MessageSize};
 
 /// Length of the text that bodies are cut from.
@@ -143,6 +143,7 @@ pub enum Form {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Message {
     pub id: String,
+    pub number: MessageNumber,
     pub form: Form,
     /// Short name.
     pub from: String,
@@ -164,7 +165,8 @@ pub(crate) struct Writer {
     /// Distinguishes the documents of this run from those of any other.
     run: u32,
     name: String,
-    written: u64,
+    number: u32,
+    written: u32,
 }
 
 impl Writer {
@@ -172,7 +174,13 @@ impl Writer {
     #[must_use]
     pub(crate) fn new(person: &Person, seed: u64, run: u32) -> Self {
         let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(person.number as u64);
-        Self { random: SmallRng::seed_from_u64(seed), run, name: person.name.clone(), written: 0 }
+        Self {
+            random: SmallRng::seed_from_u64(seed),
+            run,
+            name: person.name.clone(),
+            number: u32::try_from(person.number).unwrap_or(u32::MAX),
+            written: 0,
+        }
     }
 
     /// A message of these sizes, posted at `posted` (seconds since 1970).
@@ -187,6 +195,7 @@ impl Writer {
         self.written += 1;
         Message {
             id: format!("lab-{}-{:08x}-{:06}", self.name, self.run, self.written),
+            number: MessageNumber { run: self.run, sender: self.number, sequence: self.written },
             form,
             from: self.name.clone(),
             recipients,
@@ -248,7 +257,7 @@ fn word(random: &mut SmallRng) -> &'static str {
 }
 
 /// Nothing but ASCII, so that it can be cut anywhere.
-fn text() -> &'static str {
+pub(crate) fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
         let mut random = SmallRng::seed_from_u64(1999);
@@ -263,6 +272,12 @@ fn text() -> &'static str {
         }
         text
     })
+}
+
+/// What is attached: bytes that repeat only after 251 of them.
+#[must_use]
+pub(crate) fn attachment(bytes: usize) -> Vec<u8> {
+    (0..=250).cycle().take(bytes).collect()
 }
 
 /// A digest of a body that travels with it: its CRC-32 and its length.

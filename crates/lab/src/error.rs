@@ -49,6 +49,8 @@ pub enum LabError {
     Script { origin: String, errors: ScriptErrors },
     #[error("{origin} cannot be run yet: {commands}")]
     CannotRun { origin: String, commands: String },
+    #[error("{origin} needs a server for {what}: add --target {target}")]
+    NoTarget { origin: String, what: String, target: String },
     #[error("{0}")]
     Usage(String),
     #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
@@ -61,6 +63,8 @@ pub enum LabError {
     Listen { address: String, source: std::io::Error },
     #[error("cannot draw a chart: {0}")]
     Chart(String),
+    #[error(transparent)]
+    Experiment(#[from] crate::experiment::ExperimentError),
     #[error("cannot write the report: {0}")]
     Report(#[from] serde_json::Error),
 }
@@ -70,9 +74,12 @@ impl LabError {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::NoSuchWorkload { .. } | Self::Script { .. } | Self::CannotRun { .. } | Self::Usage(_) => {
-                Outcome::Usage
-            }
+            Self::NoSuchWorkload { .. }
+            | Self::Script { .. }
+            | Self::CannotRun { .. }
+            | Self::NoTarget { .. }
+            | Self::Usage(_) => Outcome::Usage,
+            Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             _ => Outcome::Failed,
         }
     }

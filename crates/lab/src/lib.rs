@@ -8,7 +8,9 @@
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
 //! - [`remote`] lets several processes drive one run;
-//! - [`report`] says what came of it.
+//! - [`report`] says what came of it, and compares;
+//! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
+//! - [`probe`] is one end user beside all others.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
@@ -16,9 +18,11 @@ mod arguments;
 mod content;
 pub mod driver;
 mod error;
+pub mod experiment;
 pub mod load;
 pub mod measure;
 pub mod monitor;
+pub mod probe;
 mod progress;
 pub mod remote;
 pub mod report;

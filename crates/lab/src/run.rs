@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
-use crate::driver::{HttpDriver, HttpOptions};
+use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
-use crate::monitor::{is_this_machine, process_listening};
+use crate::monitor::is_this_machine;
+use crate::probe::{Account, ProbeBeside};
 use crate::progress::Progress;
 use crate::remote::{Job, Team, drive};
 use crate::report::{Report, table};
@@ -30,6 +31,10 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
             list();
             Ok(Outcome::Done)
         }
+        LabCommand::Experiment(arguments) => crate::experiment::experiment(*arguments).await,
+        LabCommand::Experiments(arguments) => crate::experiment::experiments(&arguments),
+        LabCommand::Probe(arguments) => crate::probe::run(*arguments).await,
+        LabCommand::Compare(arguments) => crate::report::compare::run(&arguments),
     }
 }
 
@@ -55,6 +60,13 @@ fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     }
     let outcome = if text.is_empty() {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
+        for needed in workload.script.abilities() {
+            let target = needed.iter().map(|ability| ability.target()).collect::<Vec<_>>().join(" or ");
+            text.push_str(&format!(
+                "needs a server for {}: --target {target}\n",
+                needed.iter().map(|ability| ability.name()).collect::<Vec<_>>().join(" or ")
+            ));
+        }
         Outcome::Done
     } else {
         Outcome::Failed
@@ -155,14 +167,17 @@ async fn run_once(
     let job =
         Job { arguments: arguments.clone(), origin: workload.origin.clone(), text: workload.text.clone() };
     let plan = plan_of(arguments, workload);
-    let driver = driver(arguments)?;
-    let (host, port) = driver.host_and_port();
-    let server_pid = arguments.server_pid.or_else(|| process_listening(host, port));
-    if server_pid.is_none() {
+    let driver = driver(arguments, &plan)?;
+    if arguments.server_pid.is_none() && driver.processes().is_empty() {
         progress.say("No process of this machine was found behind the target: CPU, memory and disk stay empty (--server-pid names one).");
     }
-    refuse_wrong_place(arguments, host)?;
-    let plan = Plan { server_pid, ..plan };
+    for (host, _) in driver.hosts_and_ports() {
+        refuse_wrong_place(arguments, &host)?;
+    }
+    if arguments.check_deliveries && (arguments.drivers > 1 || !arguments.driver.is_empty()) {
+        return Err(LabError::Usage("deliveries are checked when one process drives all users: leave out --check-deliveries, or --drivers and --driver".to_owned()));
+    }
+    let probe = ProbeBeside::start(&arguments.probe, &account(arguments, &plan))?;
     let measured = match team(arguments, job).await? {
         Some(team) => {
             progress.say(&format!("The users are divided among {}", team.names()));
@@ -171,7 +186,31 @@ async fn run_once(
         None => load(driver, &plan, progress).await?,
     };
     let stopped = measured.run.cut == Some(Cut::Operator);
-    Ok((Report::of(&plan, &measured, &command_line()), stopped))
+    let mut report = Report::of(&plan, &measured, &command_line());
+    if let Some(probe) = probe {
+        report.add_probe(probe.end(measured.began, report.hold_s()).await);
+    }
+    Ok((report, stopped))
+}
+
+/// The laboratory as a program: this one, and the words that lead to its commands.
+pub(crate) fn laboratory() -> Result<(PathBuf, Vec<&'static str>), LabError> {
+    let program = std::env::current_exe()
+        .map_err(|error| LabError::Usage(format!("this program cannot be found: {error}")))?;
+    let own = program.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with("scrinium-lab"));
+    Ok((program, if own { Vec::new() } else { vec!["lab"] }))
+}
+
+/// As whom a probe works beside the users.
+fn account<'a>(arguments: &'a LoadArguments, plan: &Plan) -> Account<'a> {
+    let first = plan.people().into_iter().next();
+    Account {
+        target: arguments.target.iter().find(|target| target.starts_with("http")).map_or("", String::as_str),
+        user: arguments.admin.as_deref().unwrap_or_default(),
+        password: &arguments.password,
+        mail_box: &arguments.mail_box,
+        first_mail_database: first.map(|person| person.mail_database).unwrap_or_default(),
+    }
 }
 
 /// The processes that are to drive, if it is not this one.
@@ -194,8 +233,7 @@ fn refuse_wrong_place(arguments: &LoadArguments, host: &str) -> Result<(), LabEr
     });
     elsewhere.map_or(Ok(()), |address| {
         Err(LabError::Usage(format!(
-            "--target {} is, for the driver {address}, its own machine; give the server's name or address in the network",
-            arguments.target
+            "--target with {host} is, for the driver {address}, its own machine; give the server's name or address in the network"
         )))
     })
 }
@@ -223,7 +261,7 @@ pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
         variables: workload.variables,
         users: usize::try_from(arguments.users).unwrap_or(usize::MAX),
         user_prefix: arguments.user_prefix.clone(),
-        target: arguments.target.clone(),
+        target: arguments.target.iter().map(|target| without_password(target)).collect::<Vec<_>>().join(", "),
         duration: arguments.duration,
         ramp_up: arguments.ramp_up,
         ramp_down: arguments.ramp_down,
@@ -232,7 +270,7 @@ pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
         seed: arguments.seed,
         time_out: arguments.time_out,
         prepare: !arguments.skip_prepare,
-        server_pid: None,
+        server_pid: arguments.server_pid,
         stop: StopConditions {
             time_outs: arguments.stop_time_outs,
             errors_percent: arguments.stop_errors,
@@ -246,11 +284,11 @@ pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
     }
 }
 
-/// A driver of users for the server that the command line names.
-pub(crate) fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> {
+/// The servers that the command line names.
+pub(crate) fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
     let admin = arguments.admin.as_ref().map(|name| (name.clone(), arguments.password.clone()));
-    HttpDriver::new(HttpOptions {
-        target: arguments.target.clone(),
+    let http = HttpOptions {
+        target: String::new(),
         admin,
         login: arguments.login,
         user_password: arguments.user_password.clone(),
@@ -258,6 +296,26 @@ pub(crate) fn driver(arguments: &LoadArguments) -> Result<HttpDriver, LabError> 
         directory: arguments.directory.clone(),
         mail_box: arguments.mail_box.clone(),
         time_out: arguments.time_out,
+    };
+    Targets::new(&TargetOptions {
+        targets: arguments.target.clone(),
+        http,
+        domain: arguments
+            .mail_domain
+            .as_deref()
+            .or_else(|| plan.variables.get("RecipientDomain"))
+            .unwrap_or("lab.invalid")
+            .to_owned(),
+        login_name: arguments.login_name.clone(),
+        authority: arguments.ca.clone(),
+        check_deliveries: match (arguments.check_deliveries, arguments.no_check_deliveries) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        },
+        users: plan.users,
+        recipients: plan.script.recipients(),
+        delivery_wait: arguments.delivery_wait,
     })
     .map_err(LabError::Usage)
 }
@@ -267,11 +325,21 @@ fn default_folder(workload: &str) -> PathBuf {
     PathBuf::from("reports").join(format!("{}-{now}", workload.to_lowercase()))
 }
 
+/// An address without the password that may stand in it.
+fn without_password(target: &str) -> String {
+    let Some((before, place)) = target.rsplit_once('@') else { return target.to_owned() };
+    let Some((scheme, account)) = before.split_once("://") else { return target.to_owned() };
+    match account.split_once(':') {
+        Some((name, _)) => format!("{scheme}://{name}:***@{place}"),
+        None => target.to_owned(),
+    }
+}
+
 /// Options whose values nobody is shown.
 const SECRETS: [&str; 3] = ["--password", "--user-password", "--driver-token"];
 
 /// The command line without what follows a password's option.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut secret = false;
     let words: Vec<String> = std::env::args()
         .map(|word| {
@@ -280,7 +348,7 @@ fn command_line() -> String {
                 _ if hidden => "***".to_owned(),
                 Some((name, _)) if SECRETS.contains(&name) => format!("{name}=***"),
                 _ if word.contains(' ') => format!("'{word}'"),
-                _ => word,
+                _ => without_password(&word),
             }
         })
         .collect();

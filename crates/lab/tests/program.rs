@@ -90,7 +90,7 @@ fn scripts_are_checked_and_shown() {
     for (arguments, code) in [
         (vec!["load", "NoSuchWorkload"], 2),
         (vec!["load", "R5Mail", "--users", "0"], 2),
-        (vec!["load", "R5Mail", "--target", "https://localhost"], 2),
+        (vec!["load", "R5Mail", "--target", "ftp://localhost"], 2),
         (vec!["load", "later.script"], 2),
         (vec!["load", "R5Mail", "--target", "http://127.0.0.1:9", "--no-report"], 1),
     ] {

@@ -30,4 +30,4 @@ pub use message::{
     MessageOptions, SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE, imported_id, memo_of_message, shown_address,
 };
 pub use recipients::{Expansion, MOST_PEOPLE, Resolver, Undeliverable, UndeliverableReason};
-pub use router::{Round, Router, RouterHandle, RouterOptions};
+pub use router::{Round, Routed, RoutedState, Router, RouterHandle, RouterOptions};

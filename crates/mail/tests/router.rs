@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Server, fields, put};
 use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, Found, NameLookup};
-use scrinium_mail::{DepositError, MemoError, Round, RouterOptions};
+use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
 use serde_json::{Map, Value, json};
 
 #[test]
@@ -60,6 +60,37 @@ fn check_inbox(server: &Server, name: &str, memo: &Map<String, Value>) {
     let mut rows = database.folder_rows("Inbox", RowQuery::default(), None).unwrap();
     let row: Value = serde_json::from_str(rows.next_rows(10).unwrap()[0].value.as_ref().unwrap()).unwrap();
     assert_eq!((&row["Subject"], &row["Date"]), (&memo["Subject"], &memo["DeliveredDate"]));
+}
+
+#[test]
+fn what_becomes_of_memos_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path(), &["ada", "bob"]);
+    let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let told = Arc::clone(&lines);
+    let mut router = server.router().on_routed(move |routed| {
+        let Routed { from, state, delivered, failed, reason, attempts, .. } = routed;
+        let reason = reason.unwrap_or("-");
+        told.lock()
+            .unwrap()
+            .push(format!("{from} {} {delivered} {failed} {attempts} {reason}", state.word()));
+    });
+    server.deposit(json!({"Form": "Memo", "From": "ada", "SendTo": ["ada", "bob"]}));
+    server.deposit(json!({"Form": "Memo", "From": "bob", "SendTo": ["ada", "nobody"]}));
+    server.deposit(json!({"Form": "Memo", "From": "a stranger", "SendTo": ["nobody"]}));
+    server.route_all(&mut router);
+    let mut lines = lines.lock().unwrap().clone();
+    lines.sort();
+    let starts = [
+        "Mail Router delivered 1 0 0 -",
+        "a stranger dead 0 1 0 nobody",
+        "ada delivered 2 0 0 -",
+        "bob returned 1 1 0 nobody",
+    ];
+    assert_eq!(lines.len(), starts.len(), "{lines:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+    }
 }
 
 #[test]

@@ -138,7 +138,8 @@ impl Due {
                     return Ok(());
                 }
                 match databases.purge_tombstones(&name) {
-                    Ok(_) | Err(DatabaseError::NotFound { .. }) => {}
+                    // It is gone, or on a volume that is.
+                    Ok(_) | Err(DatabaseError::NotFound { .. } | DatabaseError::Unavailable { .. }) => {}
                     Err(error) => return Err(error),
                 }
             }

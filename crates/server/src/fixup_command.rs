@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{Failure, FixupArguments, Terminal};
 use crate::config::Configuration;
-use crate::storage::{Storage, StorageError, store_options};
+use crate::storage::{Storage, StorageError};
+use crate::volumes::options_of;
 
 /// How often it says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
@@ -28,7 +29,11 @@ pub(crate) fn run(
             "there is no store in {dir}; name the data folder with --data-dir"
         )));
     }
-    let rewritten = if arguments.engine { Some(rewrite(&store_options(&settings), terminal)?) } else { None };
+    let rewritten = if arguments.engine {
+        Some(rewrite(&options_of(&settings, arguments.volume.as_deref())?, terminal)?)
+    } else {
+        None
+    };
     let storage = Storage::open(&settings, &Registry::new()).map_err(|error| match error {
         StorageError::InUse(reason) => in_use(&reason),
         unusable @ StorageError::Unusable(_) => unusable.into(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
 use scrinium_database::{CompactOrder, Database, Databases, NameRange, Properties};
-use scrinium_statistics::{Registry, Snapshot, Tasks};
+use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
 use scrinium_worker::{WorkerOptions, WorkerPool};
 use serde_json::{Map, Value};
@@ -19,9 +19,10 @@ use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews};
 use crate::fixup::{Fixups, show_aside};
+use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
-use crate::{Shutdown, attachments, compaction, tls};
+use crate::{Shutdown, attachments, compaction, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -41,6 +42,7 @@ pub struct Ground {
     databases: RwLock<Option<(Store, Databases)>>,
     fixups: Fixups,
     backups: BackupFigures,
+    log_database: LogDatabase,
 }
 
 impl Ground {
@@ -62,12 +64,13 @@ impl Ground {
         let statistics = Registry::new();
         let settings = configuration.settings();
         let color = terminal.has_color();
+        let log_database = LogDatabase::new(&statistics);
+        let told = (&statistics, &log_database);
         let (subscriber, level) =
-            messages::subscriber(&settings.tracing, color, &statistics, std::io::stderr)
-                .map_err(Failure::Use)?;
+            messages::subscriber(&settings.tracing, color, told, std::io::stderr).map_err(Failure::Use)?;
         tracing::subscriber::set_global_default(subscriber).map_err(Failure::work)?;
         let runtime = runtime(settings.server.network_threads).map_err(Failure::work)?;
-        let ground = Arc::new(Self::lay(configuration, statistics, Some(level)));
+        let ground = Arc::new(Self::lay_with(configuration, statistics, Some(level), log_database));
         let lived = runtime.block_on(async {
             ground.shutdown.on_signals().map_err(Failure::work)?;
             let data_dir = settings.server.data_dir.display();
@@ -83,19 +86,34 @@ impl Ground {
     /// Lays the ground alone, which `set config tracing.level` changes the level of, if one is given.
     #[must_use]
     pub fn lay(configuration: Configuration, statistics: Registry, level: Option<MessageLevel>) -> Self {
+        let log_database = LogDatabase::new(&statistics);
+        Self::lay_with(configuration, statistics, level, log_database)
+    }
+
+    fn lay_with(
+        configuration: Configuration,
+        statistics: Registry,
+        level: Option<MessageLevel>,
+        log_database: LogDatabase,
+    ) -> Self {
         let settings = configuration.settings();
         let workers = WorkerPool::new(&worker_options(&settings), &statistics);
         let configuration = RunningConfiguration::new(configuration);
         follow_changes(&configuration, &workers, level);
+        log_database.follow(&configuration, &server_name(&settings));
+        let tasks = Tasks::new();
+        let recorded = log_database.clone();
+        tasks.on_end(move |task| recorded.task_run(task));
         let fixups = Fixups::new(&statistics);
         let running_since = Instant::now();
         register_process(&statistics, running_since);
         let backups = BackupFigures::register(&statistics);
         Self {
             backups,
+            log_database,
             configuration,
             statistics,
-            tasks: Tasks::new(),
+            tasks,
             workers,
             shutdown: Shutdown::default(),
             name: server_name(&settings),
@@ -138,6 +156,12 @@ impl Ground {
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// Where what happens is recorded.
+    #[must_use]
+    pub fn log_database(&self) -> &LogDatabase {
+        &self.log_database
     }
 
     /// The threads for work on databases.
@@ -228,9 +252,11 @@ impl ServerParts for Ground {
         let (_, databases) = self.open_databases()?;
         let names = databases_for(&databases, order)?;
         let (count, order) = (names.len(), order.clone());
+        let of = Some(order.database.as_str()).filter(|name| *name != "*");
+        let task = self.tasks.start("updall", of, Some(count as u64));
         let begun = std::thread::Builder::new()
             .name("updall".to_owned())
-            .spawn(move || update_views_of(&databases, &names, &order));
+            .spawn(move || update_views_of(&databases, &names, &order, task));
         begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
     }
 
@@ -242,6 +268,11 @@ impl ServerParts for Ground {
     fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
         let (_, databases) = self.open_databases()?;
         attachments::begin(databases, &self.tasks, order)
+    }
+
+    fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {
+        let (_, databases) = self.open_databases()?;
+        volumes::begin_move(&databases, database, volume)
     }
 
     fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
@@ -259,8 +290,9 @@ impl ServerParts for Ground {
     }
 
     fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
+        let (_, databases) = self.open_databases()?;
         let told = (self.name.as_str(), self.backups.clone());
-        back_up_as_task(&self.tasks, self.open_databases()?, &self.configuration, told, order)
+        back_up_as_task(&self.tasks, databases, &self.configuration, told, order)
     }
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
@@ -302,8 +334,12 @@ fn databases_for(databases: &Databases, order: &UpdateViews) -> Result<Vec<Strin
     Ok(names)
 }
 
-fn update_views_of(databases: &Databases, names: &[String], order: &UpdateViews) {
+fn update_views_of(databases: &Databases, names: &[String], order: &UpdateViews, task: Task) {
     for name in names {
+        if task.is_cancelled() {
+            return;
+        }
+        task.advance(1);
         // A database may have gone meanwhile.
         let Ok(database) = databases.get(name) else { continue };
         match database.update_all_views(order.view.as_deref(), order.rebuild) {
@@ -311,6 +347,7 @@ fn update_views_of(databases: &Databases, names: &[String], order: &UpdateViews)
             Err(error) => tracing::warn!(database = name, %error, "views were not brought up to date"),
         }
     }
+    task.finish();
 }
 
 fn runtime(network_threads: usize) -> std::io::Result<Runtime> {

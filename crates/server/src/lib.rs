@@ -22,6 +22,7 @@ mod guard;
 mod inspect_command;
 mod lab_command;
 mod log_command;
+mod log_database;
 mod mail_import;
 pub mod messages;
 mod people;
@@ -31,8 +32,10 @@ mod shutdown;
 mod storage;
 pub mod tls;
 mod upkeep;
+mod volumes;
 
 pub use backup::{BackupOrder, RestoreOrder};
 pub use ground::Ground;
+pub use log_database::LogDatabase;
 pub use program::Scrinium;
 pub use shutdown::Shutdown;

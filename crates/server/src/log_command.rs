@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use scrinium_database::FIRST_VOLUME;
 use scrinium_store::{Missing, Plan, StoreError, Surveyed, plan_salvage, salvage, survey_log};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::{Failure, LogCommand, Terminal};
 use crate::config::Configuration;
-use crate::storage::store_options;
+use crate::volumes::{all_options, options_of};
 
 /// Places and ranges that are told to people; JSON has all that are known.
 const TOLD: usize = 20;
@@ -17,14 +18,32 @@ pub(crate) fn run(
     command: &LogCommand,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let options = store_options(&configuration.settings());
+    let settings = configuration.settings();
     match command {
         LogCommand::Verify => {
-            let dir = options.log_dir.clone().unwrap_or_else(|| options.dir.join("log"));
-            let found = survey_log(&dir).map_err(told)?;
-            let whole = found.damaged_places == 0 && found.missing.is_empty();
-            terminal.data(&verified(&found, whole), &survey_json(&found, whole))?;
-            if whole {
+            let (mut text, mut volumes, mut all_whole) = (String::new(), Map::new(), true);
+            let mut first = Value::Null;
+            for (name, options) in all_options(&settings) {
+                let dir = options.log_dir.clone().unwrap_or_else(|| options.dir.join("log"));
+                let found = survey_log(&dir).map_err(told)?;
+                let whole = found.damaged_places == 0 && found.missing.is_empty();
+                all_whole &= whole;
+                let json = survey_json(&found, whole);
+                if name == FIRST_VOLUME {
+                    first = json;
+                } else {
+                    text.push_str(&format!("Volume {name}: "));
+                    volumes.insert(name, json);
+                }
+                text.push_str(&verified(&found, whole));
+            }
+            if let Some(first) = first.as_object_mut()
+                && !volumes.is_empty()
+            {
+                first.insert("volumes".to_owned(), volumes.into());
+            }
+            terminal.data(&text, &first)?;
+            if all_whole {
                 return Ok(());
             }
             Err(Failure::Work(
@@ -33,12 +52,12 @@ pub(crate) fn run(
                     .to_owned(),
             ))
         }
-        LogCommand::Salvage { yes: false } => {
-            let plan = plan_salvage(&options).map_err(told)?;
+        LogCommand::Salvage { yes: false, volume } => {
+            let plan = plan_salvage(&options_of(&settings, volume.as_deref())?).map_err(told)?;
             terminal.data(&planned(&plan), &plan_json(&plan))
         }
-        LogCommand::Salvage { yes: true } => {
-            let plan = salvage(&options).map_err(told)?;
+        LogCommand::Salvage { yes: true, volume } => {
+            let plan = salvage(&options_of(&settings, volume.as_deref())?).map_err(told)?;
             terminal.data(&planned(&plan), &plan_json(&plan))
         }
     }

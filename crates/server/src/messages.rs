@@ -16,6 +16,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, reload};
 
 use crate::config::TracingSettings;
+use crate::log_database::{EventLayer, LogDatabase};
 
 /// Warnings of one place in the program are counted over this time.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -37,14 +38,14 @@ impl MessageLevel {
 }
 
 /// Makes the subscriber that the settings describe, writing to `writer`, in colour where `color` says so
-/// and the format is text. Suppressed warnings are counted as `Server.Tracing.Suppressed`.
+/// and the format is text; what is told from level info upwards is recorded in `log_database` too. Suppressed warnings are counted as `Server.Tracing.Suppressed`.
 ///
 /// # Errors
 /// Says what is wrong with the level.
 pub fn subscriber<W>(
     settings: &TracingSettings,
     color: bool,
-    statistics: &Registry,
+    (statistics, log_database): (&Registry, &LogDatabase),
     writer: W,
 ) -> Result<(impl Subscriber + Send + Sync + use<W>, MessageLevel), String>
 where
@@ -61,7 +62,8 @@ where
         "json" => lines.json().flatten_event(true).boxed(),
         _ => lines.with_ansi(color).boxed(),
     };
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(level.and(repeats)));
+    let subscriber = tracing_subscriber::registry()
+        .with(lines.and_then(EventLayer(log_database.clone())).with_filter(level.and(repeats)));
     let set = move |filter| handle.reload(filter).map_err(|error| error.to_string());
     Ok((subscriber, MessageLevel { set: Arc::new(set) }))
 }

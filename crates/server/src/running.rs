@@ -16,6 +16,7 @@ use crate::config::{Address, Settings};
 use crate::credentials::PASSWORD_VARIABLE;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
+use crate::log_database::LogWriter;
 use crate::people::People;
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
@@ -25,6 +26,7 @@ pub(crate) struct Running {
     storage: Storage,
     router: RouterHandle,
     upkeep: JoinHandle<()>,
+    log_writer: Option<LogWriter>,
     port: JoinHandle<()>,
 }
 
@@ -41,13 +43,16 @@ impl Running {
         prepare_directory(&storage, &directory, terminal)?;
 
         let statistics = ground.statistics();
+        let log = ground.log_database();
+        let log_writer = log.start(&storage.databases, ground.configuration(), statistics);
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
         let lookup: Arc<dyn NameLookup> = directory.clone();
         let resolver = Resolver::new(lookup, &settings.mail.domains);
         let options = RouterOptions::default();
         let router = Router::open(&storage.databases, &mailboxes, resolver, options, statistics);
-        let router = router.map_err(Failure::work)?.start();
+        let recorded = log.clone();
+        let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed)).start();
 
         let people = People::new(&directory, &settings.server.data_dir, settings.session.timeout)?;
         let state = HttpState::new(Parts {
@@ -62,6 +67,7 @@ impl Running {
                 node_name: format!("scrinium@{}", ground.name()),
             },
         });
+        state.set_observer(Arc::new(log.clone()));
         let bodies = Bodies { state: state.clone(), memory: storage.store.reserve(Purpose::Requests, 0) };
         let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
         let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
@@ -71,7 +77,7 @@ impl Running {
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
         let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
-        Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), port })
+        Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), log_writer, port })
     }
 
     /// Waits until the ports have given up their requests, then closes the rest.
@@ -85,8 +91,13 @@ impl Running {
         }
         self.router.stop().await;
         drop(self.upkeep.await);
-        let storage = self.storage;
-        drop(tokio::task::spawn_blocking(move || storage.close()).await);
+        let (log_writer, storage) = (self.log_writer, self.storage);
+        let closed = tokio::task::spawn_blocking(move || {
+            // It stores what waits, so it goes first.
+            drop(log_writer);
+            storage.close();
+        });
+        drop(closed.await);
     }
 }
 

@@ -1,22 +1,27 @@
 //! The store and the databases on it, as the configuration wants them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_backup::RESTORING;
 use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
 use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
-use scrinium_store::{LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes};
+use scrinium_store::{
+    IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes,
+};
 use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings, Share};
+use crate::volumes::{Placed, attach_volumes, first_budget_bytes, set_running};
 
 /// The store and the databases on it.
 pub(crate) struct Storage {
     pub(crate) store: Store,
     pub(crate) databases: Databases,
+    placed: Arc<Placed>,
 }
 
 /// Why there is no storage.
@@ -46,6 +51,11 @@ impl Storage {
         })?;
         let databases = Databases::open(&store, database_options(settings));
         let databases = databases.map_err(|error| unusable(error.to_string()))?;
+        let placed = Arc::new(Placed::default());
+        placed.set(settings);
+        databases.set_placement(Arc::<Placed>::clone(&placed));
+        attach_volumes(&databases, settings, statistics)?;
+        set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.remove_left_builds();
         databases.set_compact_options(compact_options(settings));
@@ -61,40 +71,54 @@ impl Storage {
         for name in databases.refused().unwrap_or_default() {
             tracing::error!(
                 database = name,
-                "the database is not served: it has records in damaged files; docs/fixup.md tells the ways out"
+                "the database is not served: it has records in damaged files, or lies on a volume that is not there; docs/fixup.md \
+                 and docs/volumes.md tell the ways out"
             );
         }
-        Ok(Self { store, databases })
+        Ok(Self { store, databases, placed })
     }
 
     /// Has keys that are set while running take effect.
     pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
-        let (store, workers) = (self.store.clone(), workers.clone());
-        configuration.on_change("memory.budget", move |settings| {
-            workers.set_threads(pool_threads(settings));
-            store.set_budget(budget_bytes(settings)).map_err(|error| error.to_string())
+        self.databases.io_limits().yield_while({
+            let workers = workers.clone();
+            move || workers.is_pressed()
         });
-        let store = self.store.clone();
+        let (databases, placed, pool) = (self.databases.clone(), Arc::clone(&self.placed), workers.clone());
+        configuration.on_change("memory.budget", move |settings| {
+            pool.set_threads(pool_threads(settings));
+            set_running(&databases, &placed, settings)
+        });
+        for key in ["io.read_ahead", "volume.memory_percent", "volume.read_ahead", "volume.databases"] {
+            let (databases, placed) = (self.databases.clone(), Arc::clone(&self.placed));
+            configuration.on_change(key, move |settings| set_running(&databases, &placed, settings));
+        }
+        for key in ["io.limit_view_update", "io.limit_compact", "io.limit_backup", "io.limit_move"] {
+            let databases = self.databases.clone();
+            configuration.on_change(key, move |settings| {
+                set_io_limits(&databases, settings);
+                Ok(())
+            });
+        }
+        let databases = self.databases.clone();
         configuration.on_change("file_cache.sync_report", move |settings| {
-            store.report_syncs_above(settings.file_cache.sync_report);
+            for (_, store) in databases.stores() {
+                store.report_syncs_above(settings.file_cache.sync_report);
+            }
             Ok(())
         });
-        let store = self.store.clone();
+        let databases = self.databases.clone();
         configuration.on_change("log.favor", move |settings| {
-            store.set_log_favor(log_favor(settings)).map_err(|error| error.to_string())
+            let favor = log_favor(settings);
+            let set =
+                |(_, store): (String, Store)| store.set_log_favor(favor).map_err(|error| error.to_string());
+            databases.stores().into_iter().try_for_each(set)
         });
         let databases = self.databases.clone();
         configuration.on_change("view.rebuild_dir", move |settings| {
             databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
-        for key in ["compact.rate", "compact.purge_after"] {
-            let databases = self.databases.clone();
-            configuration.on_change(key, move |settings| {
-                databases.set_compact_options(compact_options(settings));
-                Ok(())
-            });
-        }
         for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"]
         {
             let databases = self.databases.clone();
@@ -106,6 +130,11 @@ impl Storage {
                 databases.set_attachment_options(options).map_err(|error| error.to_string())
             });
         }
+        let databases = self.databases.clone();
+        configuration.on_change("compact.purge_after", move |settings| {
+            databases.set_compact_options(compact_options(settings));
+            Ok(())
+        });
         // These are read whenever it is looked whether to compact.
         for key in ["compact.window", "compact.time_zone", "compact.garbage_percent"] {
             configuration.on_change(key, |_| Ok(()));
@@ -123,10 +152,13 @@ impl Storage {
 
     /// Writes everything to its place, so that the next start has nothing to read again.
     pub(crate) fn close(self) {
-        let Self { store, databases } = self;
-        drop(databases);
-        if let Err(error) = store.close() {
-            tracing::warn!(%error, "the store was not closed in order; the next start reads the log again");
+        let Self { store, databases, .. } = self;
+        let stores = databases.stores();
+        drop((store, databases));
+        for (volume, store) in stores {
+            if let Err(error) = store.close() {
+                tracing::warn!(volume, %error, "the store was not closed in order; the next start reads the log again");
+            }
         }
     }
 }
@@ -167,7 +199,7 @@ pub(crate) fn pool_threads(settings: &Settings) -> usize {
     settings.server.pool_tasks.min(by_memory.max(MIN))
 }
 
-fn budget_bytes(settings: &Settings) -> u64 {
+pub(crate) fn budget_bytes(settings: &Settings) -> u64 {
     match settings.memory.budget {
         Share::Bytes(bytes) => bytes,
         Share::Percent(percent) => available_bytes() / 100 * percent,
@@ -182,11 +214,19 @@ fn log_favor(settings: &Settings) -> LogFavor {
     }
 }
 
-/// How the configuration wants the store to be opened.
+/// How the configuration wants the first store to be opened.
 pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
-    let mut options = StoreOptions::new(settings.server.data_dir.join("store"));
+    let mut options = common_options(settings, &settings.server.data_dir.join("store"));
     options.log_dir = Some(settings.in_data_dir(&settings.log.dir));
-    options.budget_bytes = Some(budget_bytes(settings));
+    options.budget_bytes = Some(first_budget_bytes(settings));
+    options.read_ahead_bytes = settings.io.read_ahead;
+    options.direct_reads = settings.file_cache.mode == "direct";
+    options
+}
+
+/// What holds for every store.
+pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
+    let mut options = StoreOptions::new(dir);
     options.log_style = match settings.log.style.as_str() {
         "off" => LogStyle::Off,
         "archive" => LogStyle::Archive,
@@ -202,7 +242,6 @@ pub(crate) fn store_options(settings: &Settings) -> StoreOptions {
     options.direct_io = settings.log.direct_io;
     options.log_archive =
         archive_dir(settings).map(|dir| LogArchive { dir, every: settings.log.archive_every });
-    options.direct_reads = settings.file_cache.mode == "direct";
     options.direct_reads_above_bytes = settings.file_cache.threshold;
     options.report_syncs_above = settings.file_cache.sync_report;
     options
@@ -218,8 +257,16 @@ fn attachment_options(settings: &Settings) -> AttachmentOptions {
     }
 }
 
+fn set_io_limits(databases: &Databases, settings: &Settings) {
+    let limits = databases.io_limits();
+    limits.set_rate(IoClass::ViewUpdate, settings.io.limit_view_update);
+    limits.set_rate(IoClass::Compact, settings.io.limit_compact);
+    limits.set_rate(IoClass::Backup, settings.io.limit_backup);
+    limits.set_rate(IoClass::Move, settings.io.limit_move);
+}
+
 fn compact_options(settings: &Settings) -> CompactOptions {
-    CompactOptions { rate_bytes: settings.compact.rate, purge_after: settings.compact.purge_after }
+    CompactOptions { purge_after: settings.compact.purge_after }
 }
 
 fn database_options(settings: &Settings) -> DatabaseOptions {

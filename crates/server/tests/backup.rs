@@ -126,6 +126,75 @@ fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
     client.json("PUT", "/mail%2Fada/new", &json!({})).unwrap().expect(201);
 }
 
+/// A volume is restored to the same moment as the first store, and one that was not restored is refused.
+#[test]
+fn volumes_are_backed_up_and_restored_with_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let repository = folder.join("repository").display().to_string();
+    std::fs::create_dir_all(folder.join("archive")).unwrap();
+    let place = |dir: &str| {
+        let mut settings = settings(folder);
+        settings.push(("SCRINIUM_VOLUME__FAST__DIR", dir.to_owned()));
+        settings
+    };
+    let dir = folder.join("fast").display().to_string();
+    let begin = |folder: &Path, dir: &str| {
+        let settings = place(dir);
+        let settings: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Server::start(folder, &settings)
+    };
+    let mut server = begin(folder, &dir);
+    let listen = server.address().to_string();
+    let run =
+        |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).envs(place(&dir)).output().unwrap();
+    let mut client = server.client();
+    fill(&mut client);
+    client.ask("PUT", "/papers?volume=fast", "application/json", &[]).unwrap().expect(201);
+    assert_eq!(client.get("/papers").unwrap().value()["volume"], "fast");
+    client.json("PUT", "/papers/before", &json!({})).unwrap().expect(201);
+    let move_command = json!({"command": "load move mail/ada fast"});
+    client.json("POST", "/_console", &move_command).unwrap().expect(200);
+    let moved = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        client.get("/mail%2Fada").unwrap().value()["volume"] == "fast"
+    });
+    assert!(moved, "{}", client.json("POST", "/_console", &json!({"command": "show tasks"})).unwrap().text());
+    let made = answer(&run(&["backup", &repository]));
+    assert_eq!((&made["volumes"], &made["missing_volumes"]), (&json!(["fast"]), &json!([])));
+    client.json("PUT", "/papers/after", &json!({})).unwrap().expect(201);
+    client.json("PUT", "/mail%2Fada/after", &json!({})).unwrap().expect(201);
+    // A backup has the logs archived up to there.
+    answer(&run(&["backup", &repository]));
+    let first = made["backup"].as_str().unwrap();
+    // One database of a volume, beside the live one.
+    let restore = ["restore", &repository, "--backup", first];
+    answer(&run(&[&restore[..], &["--database", "mail/ada", "--as", "mail/ada-then"]].concat()));
+    assert_eq!(count(&mut client, "mail%2Fada-then"), 501);
+    assert!(client.get("/mail%2Fada-then/file/noise").unwrap().expect(200).body == noise());
+    assert!(server.terminate(Duration::from_secs(60)).success());
+    let verified = answer(&run(&["log", "verify"]));
+    assert_eq!((&verified["whole"], &verified["volumes"]["fast"]["whole"]), (&json!(true), &json!(true)));
+
+    let other = folder.join("other");
+    let into = other.join("data").display().to_string();
+    answer(&run(&[&restore[..], &["--into", &into, "--to", "latest"]].concat()));
+    let server = begin(&other, &dir);
+    let mut client = server.client();
+    let refused = client.get("/papers").unwrap().expect(503).value();
+    assert!(refused["reason"].as_str().unwrap().contains("restore both"), "{refused}");
+    drop(server);
+    // The one that was not restored is as it was, for the server that it belongs to.
+    let mut server = begin(folder, &dir);
+    assert_eq!(count(&mut server.client(), "papers"), 2);
+    assert!(server.terminate(Duration::from_secs(60)).success());
+    let server = begin(&other, "volumes/fast");
+    let mut client = server.client();
+    assert_eq!((count(&mut client, "papers"), count(&mut client, "mail%2Fada")), (2, 502));
+    assert!(client.get("/mail%2Fada/file/noise").unwrap().expect(200).body == noise());
+}
+
 /// `SCRINIUM_KILLS` says how many; the seed that repeats a run is printed.
 #[test]
 fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {

@@ -59,6 +59,52 @@ fn every_kind_is_read_from_the_file() {
 }
 
 #[test]
+fn volumes_have_names_of_their_own_and_the_defaults_of_all() {
+    let text = r#"
+[volume.fast]
+dir = "/fast"
+memory_percent = 30
+databases = ["app/*", "mail/ada"]
+[volume.slow-1]
+dir = "/slow"
+"#;
+    let configuration = parse(text).unwrap();
+    let settings = configuration.settings();
+    let fast = &settings.volumes["fast"];
+    assert_eq!((fast.dir.as_str(), fast.memory_percent, fast.file_cache.as_str()), ("/fast", 30, "system"));
+    assert_eq!(
+        (fast.takes("app/one"), fast.takes("mail/ada"), fast.takes("mail/ad")),
+        (Some(4), Some(usize::MAX), None)
+    );
+    assert_eq!(settings.volumes["slow-1"].memory_percent, 10);
+    // What is dumped reads as what it was dumped of.
+    assert_eq!(parse(&dump_text(&configuration, false)).unwrap().settings(), settings);
+    assert_eq!(dump_json(&configuration, true)["volume.fast.memory_percent"]["value"], 30);
+    let environment = [("SCRINIUM_VOLUME__FAST__DIR", "/other"), ("SCRINIUM_VOLUME__NEW__DIR", "/new")];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let read = Configuration::load(&Sources { environment, ..Sources::default() }).unwrap().settings();
+    assert_eq!((read.volumes["fast"].dir.as_str(), read.volumes["new"].dir.as_str()), ("/other", "/new"));
+
+    for (text, wrong) in [
+        ("[volume]\ndir = \"/a\"", "volumes have names"),
+        ("[volume.fast]", "scrinium.toml:1: volume.fast.dir: name the folder"),
+        ("[volume.fast]\nmemory_percent = 5", "volume.fast.dir: name the folder"),
+        ("[volume.main]\ndir = \"/a\"", "name the volume otherwise"),
+        ("[volume.\"a b\"]\ndir = \"/a\"", "no name of a volume"),
+        ("[volume.a]\ndir = \"/a\"\nsize = 3", "scrinium.toml:3: there is no key volume.a.size"),
+        ("[volume.a]\ndir = \"/a\"\n[volume.b]\ndir = \"/a/b\"", "lies in that of the volume a"),
+        ("[volume.a]\ndir = \"store\"", "the store in the data folder"),
+        (
+            "[volume.a]\ndir = \"/a\"\nmemory_percent = 50\n[volume.b]\ndir = \"/b\"\nmemory_percent = 40",
+            "80 %",
+        ),
+    ] {
+        let problems = problems(text);
+        assert!(problems.contains(wrong), "{text}: {problems}");
+    }
+}
+
+#[test]
 fn other_ways_of_writing_toml_are_read_too() {
     for text in ["server.pool_tasks = 7", "server = { pool_tasks = 7 }", "[server]\n\"pool_tasks\" = 7"] {
         assert_eq!(parse(text).unwrap().settings().server.pool_tasks, 7, "{text}");

@@ -62,6 +62,10 @@ impl ServerParts for Parts {
         if [all, one].contains(order) { Ok(()) } else { Err("attachments are being moved".to_owned()) }
     }
 
+    fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {
+        if volume == "full" { Err(format!("no room for {database}")) } else { Ok(()) }
+    }
+
     fn fixup(&self, order: &FixupOrder) -> Result<(), String> {
         let all = FixupOrder { database: "*".into(), views: false, quick: false, look: false, log: false };
         let one = FixupOrder { database: "mail/ada".into(), views: true, quick: true, look: true, log: true };
@@ -126,6 +130,25 @@ fn backups_and_restores_are_begun() {
     assert!(
         said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore")
     );
+}
+
+#[test]
+fn moves_are_begun() {
+    let (console, ..) = console();
+    let reply = console.execute("load move mail/ada fast").unwrap();
+    assert_eq!(reply.data, json!({"database": "mail/ada", "volume": "fast"}));
+    assert!(reply.text.contains("show tasks"));
+    let refused = console.execute("lo mo mail/ada full").unwrap_err().to_string();
+    assert_eq!(refused, "no room for mail/ada");
+    for wrong in ["load move", "load move mail/ada", "load move mail/ada fast now"] {
+        assert!(
+            matches!(
+                console.execute(wrong),
+                Err(ConsoleError::Usage { .. } | ConsoleError::Incomplete { .. })
+            ),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_value_takes_effect_at_once_and_the_file_keeps_it_and_its_comments() {
         Ok(())
     });
     let changed = configuration.set("SERVER_POOL_TASKS", "200").unwrap();
-    assert_eq!((changed.key, changed.change), ("server.pool_tasks", Change::Running));
+    assert_eq!((changed.key.as_str(), changed.change), ("server.pool_tasks", Change::Running));
     assert_eq!((changed.old.to_string(), changed.new.to_string()), ("50".to_owned(), "200".to_owned()));
     assert_eq!(changed.kept, Kept::File(file.clone()));
     assert_eq!((threads.load(Ordering::Relaxed), configuration.settings().server.pool_tasks), (200, 200));
@@ -110,7 +110,7 @@ fn it_says_when_the_value_will_not_last() {
     let without_file = listening(&Sources::default());
     assert_eq!(without_file.set("server.pool_tasks", "80").unwrap().kept, Kept::Nowhere);
     let not_kept = without_file.set("mail.boxes", "8");
-    assert_eq!(not_kept, Err(SetError::NotKept { key: "mail.boxes" }));
+    assert_eq!(not_kept, Err(SetError::NotKept { key: "mail.boxes".to_owned() }));
 }
 
 #[test]
@@ -119,4 +119,23 @@ fn a_key_that_no_part_uses_while_running_is_not_set() {
     let refused = configuration.set("server.pool_tasks", "7").unwrap_err().to_string();
     assert_eq!(refused, "server.pool_tasks stays as it is: no part of this server uses it while running");
     assert_eq!(configuration.settings().server.pool_tasks, 100);
+}
+
+#[test]
+fn a_key_of_a_volume_is_set_in_its_own_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scrinium.toml");
+    std::fs::write(&file, "[volume.fast]\ndir = \"/fast\" # the NVMe\n").unwrap();
+    let configuration = listening(&Sources { file: Some(file.clone()), ..Sources::default() });
+    configuration.on_change("volume.memory_percent", |_| Ok(()));
+    let changed = configuration.set("volume.fast.memory_percent", "25").unwrap();
+    assert_eq!((changed.key.as_str(), changed.change), ("volume.fast.memory_percent", Change::Running));
+    assert_eq!(configuration.settings().volumes["fast"].memory_percent, 25);
+    assert_eq!(configuration.set("volume.fast.dir", "/faster").unwrap().change, Change::Restart);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(kept, "[volume.fast]\ndir = \"/faster\" # the NVMe\nmemory_percent = 25\n");
+    let refused = |name: &str, value: &str| configuration.set(name, value).unwrap_err().to_string();
+    assert!(refused("volume.none.dir", "/a").contains("under [volume.none]"));
+    assert!(refused("volume.fast.memory_percent", "81").contains("out of bounds"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
 }

@@ -14,6 +14,8 @@ type Gauge = Arc<dyn Fn() -> f64 + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: Arc<RwLock<Entries>>,
+    /// What all names begin with that are registered through this clone.
+    prefix: Arc<str>,
 }
 
 #[derive(Default)]
@@ -30,21 +32,31 @@ impl Registry {
         Self::default()
     }
 
+    /// The same registry for a part that there are several of: every name that it registers begins with `prefix`.
+    #[must_use]
+    pub fn within(&self, prefix: &str) -> Self {
+        Self { entries: Arc::clone(&self.entries), prefix: format!("{}{prefix}", self.prefix).into() }
+    }
+
+    fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
     /// The counter called `name`, made when it is asked for the first time.
     #[must_use]
     pub fn counter(&self, name: &str) -> Counter {
-        self.entries.write().counters.entry(name.to_owned()).or_default().clone()
+        self.entries.write().counters.entry(self.full(name)).or_default().clone()
     }
 
     /// Registers a value that is read when somebody asks; a later one of the same name replaces it.
     pub fn gauge(&self, name: &str, read: impl Fn() -> f64 + Send + Sync + 'static) {
-        self.entries.write().gauges.insert(name.to_owned(), Arc::new(read));
+        self.entries.write().gauges.insert(self.full(name), Arc::new(read));
     }
 
     /// The histogram of the operation called `name`, made when it is asked for the first time.
     #[must_use]
     pub fn operation(&self, name: &str) -> Operation {
-        self.entries.write().operations.entry(name.to_owned()).or_default().clone()
+        self.entries.write().operations.entry(self.full(name)).or_default().clone()
     }
 
     /// Reads everything. Values of different names are not from the same instant.

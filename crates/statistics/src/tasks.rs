@@ -5,8 +5,8 @@
 //! look at the clock and two atomic stores, so it may be called for every document.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
@@ -25,6 +25,9 @@ const UNKNOWN: u64 = u64::MAX;
 /// Time since 1970; given from outside in tests.
 type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
+/// Told of every task that has ended.
+type OnEnd = Box<dyn Fn(&TaskStatus) + Send + Sync>;
+
 /// The table of running and ended tasks. Clones share it.
 #[derive(Clone)]
 pub struct Tasks {
@@ -37,6 +40,7 @@ struct Table {
     /// As long as the handles that their owners hold, so it needs no bound of its own.
     running: RwLock<BTreeMap<u64, Arc<Entry>>>,
     ended: Mutex<VecDeque<TaskStatus>>,
+    on_end: OnceLock<OnEnd>,
 }
 
 struct Entry {
@@ -136,6 +140,7 @@ impl Tasks {
             next: AtomicU64::new(1),
             running: RwLock::default(),
             ended: Mutex::default(),
+            on_end: OnceLock::new(),
         };
         Self { shared: Arc::new(table) }
     }
@@ -176,6 +181,13 @@ impl Tasks {
     #[must_use]
     pub fn ended(&self) -> Vec<TaskStatus> {
         self.shared.ended.lock().iter().rev().cloned().collect()
+    }
+
+    /// Has `told` called with every task that ends from now on, on the thread that ends it, so it must not wait. Only the
+    /// first call counts.
+    pub fn on_end(&self, told: impl Fn(&TaskStatus) + Send + Sync + 'static) {
+        // Nobody else may take the place of the one who is told already.
+        let _first = self.shared.on_end.set(Box::new(told));
     }
 
     /// Asks a running task to stop; it does so when it next looks. False if there is none of this number.
@@ -234,6 +246,9 @@ impl Table {
     fn end(&self, entry: &Entry, state: TaskState) {
         let status = entry.status(self.now_ms(), state);
         self.running.write().remove(&entry.id);
+        if let Some(told) = self.on_end.get() {
+            told(&status);
+        }
         let mut ended = self.ended.lock();
         if ended.len() >= HISTORY {
             ended.pop_front();

@@ -39,6 +39,8 @@ pub(crate) struct Budget {
     bytes: AtomicU64,
     peak_bytes: AtomicU64,
     reserved: Reserved,
+    /// 0: as the budget allows.
+    read_ahead_bytes: AtomicU64,
     /// What the cache's capacity was made smaller by.
     taken_bytes: Mutex<u64>,
 }
@@ -64,6 +66,7 @@ impl Budget {
             bytes: AtomicU64::new(bytes),
             peak_bytes: AtomicU64::new(0),
             reserved: Reserved::default(),
+            read_ahead_bytes: AtomicU64::new(0),
             taken_bytes: Mutex::new(0),
         }
     }
@@ -141,7 +144,17 @@ impl Budget {
     pub(crate) fn read_ahead_bytes(&self) -> usize {
         const MAX: u64 = 2 << 20;
         const MIN: u64 = 256 << 10;
+        const MAX_SET: u64 = 16 << 20;
+        let set = self.read_ahead_bytes.load(Ordering::Relaxed);
+        if set > 0 {
+            return to_usize(set.min(MAX_SET));
+        }
         to_usize((self.bytes() / 128).clamp(MIN, MAX))
+    }
+
+    /// Sets it; 0: as the budget allows.
+    pub(crate) fn set_read_ahead(&self, bytes: u64) {
+        self.read_ahead_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// How much of a sorted file is held in memory while it is made: its dictionary is learned from it.

@@ -18,6 +18,9 @@ use std::sync::Arc;
 
 use crate::{StoreError, StoreOptions};
 
+/// In the folder of a store that was restored with another one, until both have been opened together.
+pub const RESTORED_VOLUME: &str = "volume.restored";
+
 /// The layout of the folder and the meaning of what RocksDB holds.
 const FORMAT: u32 = 1;
 

@@ -45,6 +45,9 @@ pub struct StoreOptions {
     pub direct_reads: bool,
     /// They are, too, if they take more than so many bytes when the store is opened; 0: however many.
     pub direct_reads_above_bytes: u64,
+    /// What a compaction or a long scan reads ahead of each file, at most 16 MB; 0: as the budget allows, up to 2 MB.
+    /// Merging keeps to what was set when the store was opened.
+    pub read_ahead_bytes: u64,
     /// A sync of the log that takes so long or longer is reported; zero: none is.
     pub report_syncs_above: Duration,
     /// Where files of the log are copied before they are used again, if anywhere.
@@ -82,6 +85,7 @@ impl StoreOptions {
             sync: true,
             direct_reads: false,
             direct_reads_above_bytes: 0,
+            read_ahead_bytes: 0,
             report_syncs_above: Duration::ZERO,
         }
     }
@@ -147,8 +151,8 @@ pub enum Direction {
 pub struct ScanOptions {
     /// Which way it goes.
     pub direction: Direction,
-    /// Bytes read ahead from the first block on; 0 lets it begin small and double while blocks come in
-    /// sequence.
+    /// Bytes read ahead from the first block on, as far as the store's own setting allows; 0 lets it begin small and
+    /// double while blocks come in sequence.
     pub read_ahead_bytes: usize,
     /// Whether blocks that it reads stay in memory. Off for a scan of much that is read once, lest it
     /// push out what others need.
@@ -162,9 +166,9 @@ impl Default for ScanOptions {
 }
 
 impl ScanOptions {
-    /// For a long scan of what is read once: 2 MB of read-ahead, past the cache.
+    /// For a long scan of what is read once: as much read-ahead as the store is set to, past the cache.
     #[must_use]
     pub fn long(direction: Direction) -> Self {
-        Self { direction, read_ahead_bytes: 2 << 20, fill_cache: false }
+        Self { direction, read_ahead_bytes: usize::MAX, fill_cache: false }
     }
 }

@@ -25,7 +25,7 @@ use crate::syncs::{Syncs, WatchedSystem};
 use crate::tree::{Direct, Tree};
 use crate::{
     Batch, Commit, Family, LogFavor, LogStyle, Purpose, Reservation, Slice, Snapshot, StoreError,
-    StoreOptions, Usage, figures, salvage, slice,
+    StoreOptions, Touched, Usage, figures, salvage, slice,
 };
 
 /// Ordered keys and bytes, changed by atomic batches that are durable once answered. Clones share it.
@@ -70,6 +70,7 @@ impl Store {
         let folder = Folder::open(&options)?;
         let log_options = log_options(&options, &folder);
         let budget = Arc::new(Budget::new(options.budget_bytes));
+        budget.set_read_ahead(options.read_ahead_bytes);
         let memtable_bytes = options.log_favor.memtable_bytes();
         let direct = Direct::of(&options, &folder);
         let tree = Arc::new(Tree::open(folder, budget, direct, memtable_bytes)?);
@@ -408,14 +409,6 @@ impl Store {
         BackupPoint::take(&self.inner.core)
     }
 
-    /// The number of the log, which a store that was restored from a backup has another one of.
-    ///
-    /// # Errors
-    /// [`StoreError::Closed`]
-    pub fn log_key(&self) -> Result<u64, StoreError> {
-        Ok(self.inner.core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key())
-    }
-
     /// How the log's archive stands; `None` if the log is not archived.
     #[must_use]
     pub fn archive_status(&self) -> Option<ArchiveStatus> {
@@ -449,6 +442,34 @@ impl Store {
         let tree = &self.inner.core.tree;
         tree.budget.set(bytes);
         tree.fit_to_budget()
+    }
+
+    /// Has long scans read so much ahead from now on; 0: as the budget allows. Merging follows when the store is opened
+    /// again.
+    pub fn set_read_ahead(&self, bytes: u64) {
+        self.inner.core.tree.budget.set_read_ahead(bytes);
+    }
+
+    /// Notes which keys that begin with `number`, four bytes, big-endian, are changed from now on, `max` of them.
+    #[must_use]
+    pub fn watch_keys(&self, number: u32, max: usize) -> Touched {
+        Touched::watch(&self.inner.core.tree.watched, number, max)
+    }
+
+    /// What tells the store's log from all others; a store that was restored begins another one.
+    ///
+    /// # Errors
+    /// [`StoreError::Closed`].
+    pub fn log_key(&self) -> Result<u64, StoreError> {
+        Ok(self.inner.core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key())
+    }
+
+    /// What tells this store from all others, 32 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] or an error of the file system.
+    pub fn identity(&self) -> Result<String, StoreError> {
+        self.inner.core.tree.folder.identity()
     }
 
     /// From now on reports syncs of the log that take so long or longer; zero: none.

@@ -16,6 +16,7 @@ use crate::batch::operations_of;
 use crate::budget::Budget;
 use crate::damage::{self, DamagedFile};
 use crate::folder::Folder;
+use crate::touched::Watched;
 use crate::{Family, Operation, StoreError, StoreOptions, manifest, tuning};
 
 /// The store's own family; every family above it belongs to the store's users.
@@ -120,6 +121,7 @@ pub(crate) struct Tree {
     pub(crate) short_of_space: AtomicBool,
     pub(crate) budget: Arc<Budget>,
     pub(crate) accounts: Accounts,
+    pub(crate) watched: Arc<Watched>,
     pub(crate) folder: Folder,
     /// Files that are missing or cannot be read, as found when it was opened.
     pub(crate) damaged: Vec<DamagedFile>,
@@ -175,6 +177,7 @@ impl Tree {
             short_of_space,
             budget,
             accounts: Accounts::default(),
+            watched: Arc::default(),
             folder,
             damaged,
         };
@@ -332,6 +335,7 @@ impl TreeWrite<'_> {
     pub(crate) fn add(&mut self, batch: &[u8]) -> Result<(), StoreError> {
         for operation in operations_of(batch)? {
             let operation = operation?;
+            self.tree.watched.note(&operation);
             let handle = self.tree.family(operation.family());
             match operation {
                 Operation::Put { family, key, value } => {

@@ -45,6 +45,7 @@ pub(crate) struct Inner {
     threads: Threads,
     queue_wait: Operation,
     panics: Counter,
+    processors: usize,
 }
 
 impl WorkerPool {
@@ -57,6 +58,7 @@ impl WorkerPool {
             threads: Threads::new(options.threads),
             queue_wait: statistics.operation("POOL_WAIT"),
             panics: statistics.counter("Server.Pool.Panics"),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
         });
         register_gauges(&inner, statistics);
         Self { inner }
@@ -96,6 +98,14 @@ impl WorkerPool {
     /// Changes how many transactions may wait for admission. Those in line stay there.
     pub fn set_waiting(&self, waiting: usize) {
         self.inner.gate.set_waiting_limit(waiting);
+    }
+
+    /// Whether somebody waits: for admission, for a thread, or, with more jobs that run than there are processors, for one
+    /// of these or the disk.
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        let counts = self.inner.threads.counts();
+        self.inner.gate.waiting() > 0 || counts.queued > 0 || counts.running > self.inner.processors
     }
 
     /// Admits nobody from now on; what was admitted goes on.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use scrinium_backup::{
-    BackupError, Created, Order, Quiet, Repository, Restored, Source, Target, create, restore,
+    BackupError, Created, Order, Quiet, Repository, Restored, Source, Stores, Target, create, restore,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, LogArchive, Store, StoreOptions};
@@ -48,7 +48,7 @@ pub(crate) fn source(dir: &Path) -> Source {
 }
 
 pub(crate) fn back_up(dir: &Path, store: &Store) -> Result<Created, BackupError> {
-    create(&Repository::create(&dir.join("repository"))?, store, &source(dir), None, &Quiet)
+    create(&Repository::create(&dir.join("repository"))?, &Stores::one(store), &source(dir), None, &Quiet)
 }
 
 pub(crate) fn order(dir: &Path, into: &Path, target: Target) -> Order {

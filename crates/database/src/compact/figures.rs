@@ -10,19 +10,17 @@ use crate::databases::{Common, Databases};
 
 impl Databases {
     pub(crate) fn compactions(&self) -> &Compactions {
-        &self.common().compactions
+        &self.common().wide.compactions
     }
 
     /// Registers the statistics of compactions (`Database.Compact.*`) and of objects (`Attachment.Store.*`).
     pub fn register_statistics(&self, statistics: &Registry) {
         self.objects().register_statistics(statistics);
-        self.figure(statistics, "Attachment.Store.Objects", |common| {
-            float(common.contents.object_totals().0)
-        });
-        self.figure(statistics, "Attachment.Store.Bytes", |common| float(common.contents.object_totals().1));
+        self.object_figure(statistics, "Attachment.Store.Objects", |(objects, _)| objects);
+        self.object_figure(statistics, "Attachment.Store.Bytes", |(_, bytes)| bytes);
         let count = |name: &str, read: fn(&Counts) -> &AtomicU64| {
             self.figure(statistics, name, move |common| {
-                float(read(&common.compactions.counts).load(Ordering::Relaxed))
+                float(read(&common.wide.compactions.counts).load(Ordering::Relaxed))
             });
         };
         count("Database.Compact.Completed", |counts| &counts.completed);
@@ -35,19 +33,29 @@ impl Databases {
         count("Database.Compact.Purged.Memberships", |counts| &counts.purged_memberships);
         count("Database.Compact.Garbage.Bytes", |counts| &counts.garbage_bytes);
         self.figure(statistics, "Database.Compact.Garbage.PerCent", |common| {
-            let counts = &common.compactions.counts;
+            let counts = &common.wide.compactions.counts;
             let bytes = |count: &AtomicU64| float(count.load(Ordering::Relaxed));
             let (garbage, all) = (bytes(&counts.garbage_bytes), bytes(&counts.file_bytes));
             if all > 0.0 { 100.0 * garbage / all } else { 0.0 }
         });
         self.figure(statistics, "Database.Compact.UnderWay", |common| {
-            float(common.compactions.under_way.lock().len() as u64)
+            float(common.wide.compactions.under_way.lock().len() as u64)
         });
         self.figure(statistics, "Database.Compact.Contents.Bytes", |common| {
             float(common.store.blob_figures().file_bytes)
         });
         self.figure(statistics, "Database.Compact.Contents.GarbageBytes", |common| {
             float(common.store.blob_figures().garbage_bytes)
+        });
+        self.io_limits().register(statistics);
+    }
+
+    /// A gauge of the objects of all volumes.
+    fn object_figure(&self, statistics: &Registry, name: &str, read: fn((u64, u64)) -> u64) {
+        let databases = self.downgrade();
+        statistics.gauge(name, move || {
+            let commons = databases().map(|databases| databases.commons()).unwrap_or_default();
+            float(commons.iter().map(|common| read(common.contents.object_totals())).sum())
         });
     }
 

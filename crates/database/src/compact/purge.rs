@@ -96,7 +96,7 @@ impl Database {
         record.purged_to = young.map_or(limit, |young: u64| young.saturating_sub(1));
         record.purged_memberships += purged.memberships;
         self.note_record(&record)?;
-        let counts = &self.common.compactions.counts;
+        let counts = &self.common.wide.compactions.counts;
         counts.purged_documents.fetch_add(purged.documents, Ordering::Relaxed);
         counts.purged_memberships.fetch_add(purged.memberships, Ordering::Relaxed);
         Ok(purged)

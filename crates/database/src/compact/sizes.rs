@@ -94,7 +94,7 @@ impl Database {
 
     /// What a byte of records takes on disk in the databases of this server.
     fn share_of_all(&self) -> f64 {
-        let mut kept = self.common.compactions.share.lock();
+        let mut kept = self.common.share.lock();
         if let Some((found, share)) = *kept
             && found.elapsed() < SHARE_FOR
         {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use scrinium_statistics::Task;
-use scrinium_store::{CompactSlice, Family, Store, StoreError};
+use scrinium_store::{CompactSlice, Family, IoClass, Store, StoreError};
 
 use super::sizes::FAMILIES;
 use super::{CompactOrder, CompactStyle, Compacted};
@@ -71,8 +71,13 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(databases: &'a Databases, task: &'a Task, order: &'a CompactOrder) -> Self {
-        Self { databases, store: databases.store(), task, order, written_bytes: Cell::new(0) }
+    pub(super) fn new(
+        databases: &'a Databases,
+        store: &'a Store,
+        task: &'a Task,
+        order: &'a CompactOrder,
+    ) -> Self {
+        Self { databases, store, task, order, written_bytes: Cell::new(0) }
     }
 
     /// Compacts a database and what is derived from it.
@@ -186,20 +191,19 @@ impl<'a> Work<'a> {
         let took = begun.elapsed();
         let yielded =
             if self.store.operations() > others { took * YIELD_PERCENT / 100 } else { Duration::ZERO };
-        self.rest(slice.bytes, begun, yielded.min(YIELD_MAX))
+        let paced =
+            self.databases.io_limits().pace(IoClass::Compact, slice.bytes, took, || self.go_on().is_ok());
+        if !paced {
+            return self.go_on();
+        }
+        self.rest(begun, took + yielded.min(YIELD_MAX))
     }
 
-    /// Waits until those who work have had their time, and until the rate is kept.
-    fn rest(&self, bytes: u64, begun: Instant, yielded: Duration) -> Worked {
-        let took = begun.elapsed();
+    /// Waits until those who work have had their time.
+    fn rest(&self, begun: Instant, until: Duration) -> Worked {
         loop {
             self.go_on()?;
-            // The rate may be set anew meanwhile.
-            let allowed = match self.rate_bytes() {
-                0 => Duration::ZERO,
-                rate => Duration::from_millis(bytes.saturating_mul(1000) / rate),
-            };
-            let left = allowed.max(took + yielded).saturating_sub(begun.elapsed());
+            let left = until.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 return Ok(());
             }
@@ -208,7 +212,7 @@ impl<'a> Work<'a> {
     }
 
     fn rate_bytes(&self) -> u64 {
-        self.databases.compactions().options.read().rate_bytes
+        self.databases.io_limits().rate(IoClass::Compact)
     }
 
     fn go_on(&self) -> Worked {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PIECE_BYTES;
 use super::record::ObjectPlace;
+use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 
@@ -97,6 +98,38 @@ impl Totals {
     }
 }
 
+impl Databases {
+    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written. Volumes that
+    /// are attached later use it too.
+    pub fn set_objects(&self, objects: Objects) {
+        for common in self.commons() {
+            common.contents.places().set_objects(objects.clone());
+        }
+    }
+
+    /// What stores of objects are used by.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        self.common().contents.places().objects()
+    }
+
+    /// Says where large contents are put from now on, on all volumes, those that are attached later included. Those that
+    /// are there stay where they are.
+    ///
+    /// # Errors
+    /// [`DatabaseError::BadRequest`] if the address is none, and what the stores report; nothing is changed then. That a
+    /// store of objects answers is not looked at.
+    pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
+        let commons = self.commons();
+        if let Some(address) = &options.store {
+            for common in &commons {
+                common.contents.places().define(address)?;
+            }
+        }
+        commons.iter().try_for_each(|common| common.contents.places().set_options(options.clone()))
+    }
+}
+
 impl Places {
     pub(super) fn open(store: &Store) -> Result<Self> {
         let (from, to) = keys::OBJECT_PLACE_RANGE;
@@ -130,6 +163,14 @@ impl Places {
 
     pub(crate) fn set_objects(&self, objects: Objects) {
         *self.objects.write() = objects;
+    }
+
+    /// Does as the first store's places do. Where this store takes no write now, large contents stay in it.
+    pub(crate) fn follow(&self, first: &Self) {
+        self.set_objects(first.objects());
+        if let Err(error) = self.set_options(first.options()) {
+            tracing::error!(dir = %self.store.dir().display(), %error, "large attachments stay on this volume");
+        }
     }
 
     pub(crate) fn options(&self) -> AttachmentOptions {

@@ -37,6 +37,10 @@ impl ContentReader {
         self.length
     }
 
+    pub(crate) const fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
     /// Whether it lies in a store of objects.
     pub(crate) fn is_object(&self) -> bool {
         self.source.read().object.is_some()

@@ -33,7 +33,7 @@ pub enum Relocation {
 
 /// What was moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Relocated {
+pub struct RelocatedAttachments {
     /// Contents looked at.
     pub examined: u64,
     /// Contents moved.
@@ -64,13 +64,22 @@ impl Databases {
     /// # Errors
     /// [`DatabaseError::NotFound`]; [`DatabaseError::Unavailable`] if a store of objects does not answer; and what the
     /// store reports. What was moved by then is moved.
-    pub fn relocate_attachments(&self, database: Option<&str>, to: Relocation) -> Result<Relocated> {
-        let number = database.map(|name| self.number_of_name(name)).transpose()?;
+    pub fn relocate_attachments(
+        &self,
+        database: Option<&str>,
+        to: Relocation,
+    ) -> Result<RelocatedAttachments> {
+        let (number, commons) = match database {
+            Some(name) => {
+                let (number, common) = self.place_of(name)?;
+                (Some(number), vec![common])
+            }
+            None => (None, self.commons()),
+        };
         let task = self.common().tasks().map(|tasks| tasks.start("attachments", database, None));
-        let mut moving =
-            Moving { contents: self.contents(), number, to, task: task.as_ref(), done: Relocated::default() };
-        let moved = moving.run();
-        let done = moving.done;
+        let contents: Vec<&Contents> = commons.iter().map(|common| &common.contents).collect();
+        let mut done = RelocatedAttachments::default();
+        let moved = move_all(&contents, (number, to), task.as_ref(), &mut done);
         let Some(task) = task else { return moved.map(|()| done) };
         match moved {
             Ok(()) if done.stopped => {}
@@ -83,13 +92,14 @@ impl Databases {
         Ok(done)
     }
 
-    /// Calls `take` with each object that a document refers to, or did until lately, in the order of their digests,
-    /// until it answers false.
+    /// Calls `take` with each object that a document of a volume refers to, or did until lately, in the order of their
+    /// digests, until it answers false.
     ///
     /// # Errors
-    /// What the store reports.
-    pub fn each_object(&self, mut take: impl FnMut(ObjectInUse) -> Result<bool>) -> Result<()> {
-        let contents = self.contents();
+    /// That there is no such volume, and what its store reports.
+    pub fn each_object(&self, volume: &str, mut take: impl FnMut(ObjectInUse) -> Result<bool>) -> Result<()> {
+        let common = self.common_of(volume)?;
+        let contents = &common.contents;
         contents.each_state(|digest, state| {
             let (address, stored) = contents.places().locate(digest, state.length, &state.object)?;
             let ObjectState { created_ms, removed_ms, .. } = state;
@@ -100,22 +110,26 @@ impl Databases {
     /// Counts for the statistics how many objects contents are, and their bytes.
     ///
     /// # Errors
-    /// What the store reports.
+    /// What the stores report.
     pub fn count_objects(&self) -> Result<()> {
+        self.commons().iter().try_for_each(|common| common.contents.count_objects())
+    }
+}
+
+impl Contents {
+    fn count_objects(&self) -> Result<()> {
         let (mut objects, mut bytes) = (0, 0);
-        self.contents().each_state(|_, state| {
+        self.each_state(|_, state| {
             if state.removed_ms == 0 {
                 objects += 1;
                 bytes += state.object.stored_bytes;
             }
             Ok(true)
         })?;
-        self.contents().places().totals.set(objects, bytes);
+        self.places().totals.set(objects, bytes);
         Ok(())
     }
-}
 
-impl Contents {
     /// How many objects contents are, and their bytes.
     pub(crate) fn object_totals(&self) -> (u64, u64) {
         self.places().totals.get()
@@ -195,7 +209,31 @@ struct Moving<'a> {
     number: Option<u32>,
     to: Relocation,
     task: Option<&'a Task>,
-    done: Relocated,
+    done: &'a mut RelocatedAttachments,
+}
+
+/// Moves what is to be moved of several stores, one after the other.
+fn move_all(
+    stores: &[&Contents],
+    (number, to): (Option<u32>, Relocation),
+    task: Option<&Task>,
+    done: &mut RelocatedAttachments,
+) -> Result<()> {
+    if let Some(task) = task {
+        let mut total = 0;
+        for contents in stores {
+            total += Moving { contents, number, to, task: None, done }.count()?;
+        }
+        task.set_total(total);
+    }
+    for contents in stores {
+        let mut moving = Moving { contents, number, to, task, done };
+        moving.run()?;
+        if moving.done.stopped {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// What is to be done with a content.
@@ -206,9 +244,6 @@ enum Way {
 
 impl Moving<'_> {
     fn run(&mut self) -> Result<()> {
-        if let Some(task) = self.task {
-            task.set_total(self.count()?);
-        }
         let mut from = keys::all_references().0;
         loop {
             let digests = self.digests(&from, AT_ONCE)?;

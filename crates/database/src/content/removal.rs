@@ -8,7 +8,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use super::object::ObjectState;
 use super::{Contents, hex};
-use crate::databases::now_ms;
+use crate::databases::{Databases, now_ms};
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 
@@ -30,6 +30,23 @@ struct Note {
     upload: u64,
     noted_ms: u64,
     place: u32,
+}
+
+impl Databases {
+    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call and
+    /// volume, and none any more once `go_on` answers false.
+    ///
+    /// # Errors
+    /// What the stores report. That a store of objects does not answer is no error: it is tried by the next call.
+    pub fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
+        let mut sum = RemovedObjects::default();
+        for common in self.commons() {
+            let done = common.contents.remove_objects(go_on)?;
+            sum.examined += done.examined;
+            sum.removed += done.removed;
+        }
+        Ok(sum)
+    }
 }
 
 impl Contents {

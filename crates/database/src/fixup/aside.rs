@@ -6,7 +6,7 @@
 //!          key with its length, value
 //! ```
 
-use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
 use crate::Databases;
 use crate::content::hex;
@@ -172,16 +172,9 @@ impl Databases {
         database: Option<&str>,
         mut take: impl FnMut(SetAside) -> bool,
     ) -> Result<()> {
-        let (from, to) = keys::set_aside_range(None);
-        let snapshot = self.store().snapshot();
-        let range = KeyRange { from: &from, to: Some(&to) };
-        let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
-        while let Some((key, record)) = cursor.next()? {
-            let found =
-                decode(key, record).ok_or_else(|| DatabaseError::damaged("record set aside", &hex(key)))?;
-            let is_wanted = database.is_none_or(|database| database == found.database);
-            if is_wanted && !take(found) {
-                return Ok(());
+        for common in self.commons() {
+            if !each_in(&common.store, database, &mut take)? {
+                break;
             }
         }
         Ok(())
@@ -193,27 +186,49 @@ impl Databases {
     /// # Errors
     /// What the store reports.
     pub fn discard_set_aside(&self, database: Option<&str>, number: Option<&str>) -> Result<u64> {
-        let mut batches = vec![Batch::new()];
-        let mut discarded = 0;
-        self.each_set_aside(database, |found| {
-            if number.is_none_or(|number| number == found.number)
-                && let Some((of, order)) = found.number.split_once('-')
-                && let (Ok(of), Ok(order)) = (of.parse(), order.parse())
-            {
-                if discarded > 0 && discarded % DISCARDED_AT_ONCE == 0 {
-                    batches.push(Batch::new());
-                }
-                if let Some(batch) = batches.last_mut() {
-                    batch.delete(Family::Scan, &keys::set_aside(of, order));
-                    discard_content(&found, batch);
-                }
-                discarded += 1;
-            }
-            true
-        })?;
-        for batch in batches {
-            self.store().commit(batch)?;
-        }
-        Ok(discarded as u64)
+        let commons = self.commons();
+        commons.iter().map(|common| discard_in(&common.store, database, number)).sum()
     }
+}
+
+/// Those of one store. False: it was told to stop.
+fn each_in(store: &Store, database: Option<&str>, take: &mut dyn FnMut(SetAside) -> bool) -> Result<bool> {
+    let (from, to) = keys::set_aside_range(None);
+    let snapshot = store.snapshot();
+    let range = KeyRange { from: &from, to: Some(&to) };
+    let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+    while let Some((key, record)) = cursor.next()? {
+        let found =
+            decode(key, record).ok_or_else(|| DatabaseError::damaged("record set aside", &hex(key)))?;
+        let is_wanted = database.is_none_or(|database| database == found.database);
+        if is_wanted && !take(found) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn discard_in(store: &Store, database: Option<&str>, number: Option<&str>) -> Result<u64> {
+    let mut batches = vec![Batch::new()];
+    let mut discarded = 0;
+    each_in(store, database, &mut |found| {
+        if number.is_none_or(|number| number == found.number)
+            && let Some((of, order)) = found.number.split_once('-')
+            && let (Ok(of), Ok(order)) = (of.parse(), order.parse())
+        {
+            if discarded > 0 && discarded % DISCARDED_AT_ONCE == 0 {
+                batches.push(Batch::new());
+            }
+            if let Some(batch) = batches.last_mut() {
+                batch.delete(Family::Scan, &keys::set_aside(of, order));
+                discard_content(&found, batch);
+            }
+            discarded += 1;
+        }
+        true
+    })?;
+    for batch in batches {
+        store.commit(batch)?;
+    }
+    Ok(discarded as u64)
 }

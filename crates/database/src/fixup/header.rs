@@ -14,8 +14,8 @@ use super::documents::LEAP;
 /// Writes a header that names the database and counts nothing; the check that follows counts. Its uuid is a new one, so
 /// that readers of changes begin anew. False: it cannot be done.
 pub(super) fn mend(databases: &Databases, name: &str) -> Result<bool> {
-    let Ok(number) = databases.number_of_name(name) else { return Ok(false) };
-    let store = databases.store();
+    let Ok((number, common)) = databases.place_of(name) else { return Ok(false) };
+    let store = &common.store;
     let snapshot = store.snapshot();
     let key = keys::header(number);
     let mut batch = Batch::new();

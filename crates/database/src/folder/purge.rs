@@ -3,7 +3,7 @@
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use super::record::Member;
-use crate::databases::PURGE_AT_ONCE;
+use crate::dropped::PURGE_AT_ONCE;
 use crate::error::Result;
 use crate::keys;
 

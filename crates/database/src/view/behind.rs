@@ -24,6 +24,20 @@ impl Database {
         Ok(least)
     }
 
+    /// Brings the views up to date that have been built, whatever their policy, so that what they have followed may be
+    /// purged; no other is built, and folders are left as they are.
+    ///
+    /// # Errors
+    /// What the store reports, and [`DatabaseError::Unavailable`](crate::DatabaseError::Unavailable) if the task was told to
+    /// stop.
+    pub fn update_built_views(self: &std::sync::Arc<Self>) -> Result<()> {
+        for design in self.design_names()? {
+            let group = self.view_group(&design)?;
+            self.update_chosen(&group, |view| view.is_built() && !view.index.usage.is_discarded())?;
+        }
+        Ok(())
+    }
+
     /// Empties the indexes of all views and folders but those that somebody reads or updates just now; they are built
     /// again when they are read. Returns how many there were.
     pub(crate) fn discard_views(&self) -> Result<usize> {

@@ -150,7 +150,7 @@ fn engine<'a>(
     let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
     let modules = library.map_or(&[][..], |library| &library.functions);
     let functions = functions_of(sources.iter().map(|source| source.as_bytes()).chain([modules]));
-    database.common.engines.map(functions, &sources, library.map(|library| &library.modules))
+    database.common.wide.engines.map(functions, &sources, library.map(|library| &library.modules))
 }
 
 /// The rows that a map function emitted; none, and a note, if it failed on the document.

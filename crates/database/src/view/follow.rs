@@ -56,7 +56,7 @@ impl Database {
         if self.views.announced.swap(true, Ordering::AcqRel) {
             return;
         }
-        let mut announced = self.common.announced.0.lock();
+        let mut announced = self.common.wide.announced.0.lock();
         if announced.len() < ANNOUNCED_MAX {
             announced.insert(self.name().to_owned());
         } else {

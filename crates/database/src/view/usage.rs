@@ -201,18 +201,21 @@ impl Databases {
     pub fn discard_unused_views(&self, unused_for: Duration) -> Result<usize> {
         let unused_s = i64::try_from(unused_for.as_secs()).unwrap_or(i64::MAX);
         let until_s = Timestamp::now().as_second().saturating_sub(unused_s);
-        let (mut from, mut discarded) = (usage_range(0).0, 0);
-        while let Some(step) = Step::read(self.store(), &from, until_s)? {
-            for (database, identity) in step.unused {
-                discarded += usize::from(self.discard(database, &identity, until_s)?);
+        let mut discarded = 0;
+        for common in self.commons() {
+            let mut from = usage_range(0).0;
+            while let Some(step) = Step::read(&common.store, &from, until_s)? {
+                for (database, identity) in step.unused {
+                    discarded += usize::from(self.discard(&common.store, database, &identity, until_s)?);
+                }
+                from = step.next;
             }
-            from = step.next;
         }
         Ok(discarded)
     }
 
-    fn discard(&self, number: u32, identity: &[u8; 16], until_s: i64) -> Result<bool> {
-        let header = self.store().get(Family::Meta, &keys::header(number))?;
+    fn discard(&self, store: &Store, number: u32, identity: &[u8; 16], until_s: i64) -> Result<bool> {
+        let header = store.get(Family::Meta, &keys::header(number))?;
         let database = match header.and_then(|header| Header::decode(&header)) {
             Some(header) => self.get(&header.name),
             None => Err(DatabaseError::no_database()),

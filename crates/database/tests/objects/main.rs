@@ -8,6 +8,7 @@ mod common;
 
 mod bucket;
 mod model;
+mod volumes;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use bucket::Memory;
 use common::{Server, edit, get};
 use scrinium_database::{
-    Access, AttachmentOptions, Database, DatabaseError, Edit, EditMode, FindingKind, FixupOptions,
-    NewAttachment, Outcome, ReadOptions, Relocation,
+    Access, AttachmentOptions, Content, Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind,
+    FixupOptions, NewAttachment, Outcome, ReadOptions, Relocation,
 };
 use serde_json::json;
 
@@ -56,7 +57,10 @@ fn attach(database: &Arc<Database>, id: &str, bytes: &[u8]) -> Result<(), Databa
     for piece in bytes.chunks(100_000) {
         upload.write(piece)?;
     }
-    let content = upload.finish()?;
+    attach_content(database, id, upload.finish()?)
+}
+
+fn attach_content(database: &Arc<Database>, id: &str, content: Content) -> Result<(), DatabaseError> {
     let attachment = NewAttachment { name: "file".into(), content_type: "text/plain".into(), content };
     let revision = database.read(id, &ReadOptions::default()).ok().map(|document| document.revision);
     let edit = Edit { id: Some(id.to_owned()), revision, attachments: vec![attachment], ..edit(&json!({})) };
@@ -90,7 +94,7 @@ fn settle(server: &Server) {
 /// The names of the objects that documents refer to.
 fn needed(server: &Server) -> Vec<String> {
     let mut names = Vec::new();
-    let listed = server.databases.each_object(|object| {
+    let listed = server.databases.each_object(FIRST_VOLUME, |object| {
         assert_eq!(object.removed_ms, 0);
         names.push(object.needed.stored.name.to_string());
         Ok(true)

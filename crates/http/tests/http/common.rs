@@ -15,8 +15,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Parts, PortOptions,
-    Session, SessionToken,
+    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Observer, Operated,
+    Parts, PortOptions, Session, SessionToken, Used,
 };
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
@@ -97,10 +97,36 @@ impl Administration for Console {
     }
 }
 
+/// What was told of requests, as lines.
+#[derive(Default)]
+pub(crate) struct Observed {
+    pub(crate) operations: Mutex<Vec<String>>,
+    pub(crate) usage: Mutex<Vec<String>>,
+}
+
+impl Observer for Observed {
+    fn operated(&self, operated: &Operated<'_>) {
+        let Operated { operation, database, person, elapsed, waited } = operated;
+        assert!(waited <= elapsed, "{operated:?}");
+        self.operations
+            .lock()
+            .unwrap()
+            .push(format!("{operation} {database} {}", person.unwrap_or("nobody")));
+    }
+
+    fn used(&self, used: &Used<'_>) {
+        let Used { database, person, writes, received_bytes, sent_bytes } = used;
+        let word = if *writes { "writes" } else { "reads" };
+        let line = format!("{} {word} {database} {received_bytes} {sent_bytes}", person.unwrap_or("nobody"));
+        self.usage.lock().unwrap().push(line);
+    }
+}
+
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) databases: Databases,
     pub(crate) statistics: Registry,
+    pub(crate) observed: Arc<Observed>,
     client: Client<HttpConnector, Full<Bytes>>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
@@ -136,6 +162,8 @@ impl Server {
             statistics: statistics.clone(),
             options: HttpOptions::default(),
         });
+        let observed = Arc::new(Observed::default());
+        state.set_observer(observed.clone());
         let bound = scrinium_http::Server::bind(vec![port], state).unwrap();
         let address = bound.addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();
@@ -144,6 +172,7 @@ impl Server {
             address,
             databases,
             statistics,
+            observed,
             client: Client::builder(TokioExecutor::new()).build_http(),
             stop: Some(stop),
             running: Some(running),

@@ -21,6 +21,7 @@ mod folders;
 mod hostile;
 mod mango;
 mod multipart;
+mod observer;
 mod ports;
 mod sessions;
 mod views;

@@ -1,19 +1,21 @@
 //! One persistent HTTP/1.1 connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, SERVER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue, SERVER};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::failure::{Failure, FailureKind};
+use super::tls::Tls;
 
 /// A longer answer is refused, so that no server can fill the driver's memory.
 const LONGEST_ANSWER_BYTES: usize = 64 << 20;
@@ -28,6 +30,7 @@ const KEPT_CHARACTERS: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub(super) struct Address {
+    pub(super) encrypted: bool,
     pub(super) host: String,
     pub(super) port: u16,
     /// What stands before every path, without a slash at its end.
@@ -35,19 +38,20 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `http://host:port/base`.
+    /// Reads `http://host:port/base`, or `https://`.
     pub(super) fn parse(target: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("{target} is no address of a server: {why}");
         let uri: http::Uri = target.parse().map_err(|error| wrong(&format!("{error}")))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(wrong("the driver does not speak TLS yet; use the plain port")),
-            _ => return Err(wrong("it begins with http://")),
-        }
+        let encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong("it begins with http:// or https://")),
+        };
         let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
         Ok(Self {
+            encrypted,
             host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(80),
+            port: uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 }),
             base: uri.path().trim_end_matches('/').to_owned(),
         })
     }
@@ -57,6 +61,7 @@ impl Address {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) server: Option<String>,
+    pub(super) etag: Option<String>,
     pub(super) body: Bytes,
     /// The request, for error texts.
     pub(super) request: String,
@@ -127,25 +132,38 @@ impl Connection {
         self.open = None;
     }
 
-    /// Sends a request and reads its answer. `path` begins with a slash and is encoded already.
+    /// Sends a request, whose body is JSON, and reads its answer. `path` begins with a slash and is encoded already.
     pub(super) async fn exchange(
         &mut self,
         method: Method,
         path: &str,
         body: Option<Bytes>,
     ) -> Result<Answer, Failure> {
+        let json = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let headers = if body.is_some() { json.as_slice() } else { &[] };
+        self.exchange_with(method, path, headers, body).await
+    }
+
+    /// The same with headers of the caller's.
+    pub(super) async fn exchange_with(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Option<Bytes>,
+    ) -> Result<Answer, Failure> {
         let request = format!("{method} {path}");
         let time_out = self.time_out;
-        let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, body)).await;
+        let answer = tokio::time::timeout(time_out, self.send_and_read(method, path, headers, body)).await;
         let failure = match answer {
             Ok(Ok((response, body))) => {
+                let header = |name: HeaderName| {
+                    response.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+                };
                 return Ok(Answer {
                     status: response.status,
-                    server: response
-                        .headers
-                        .get(SERVER)
-                        .and_then(|value| value.to_str().ok())
-                        .map(str::to_owned),
+                    server: header(SERVER),
+                    etag: header(ETAG),
                     body,
                     request,
                 });
@@ -164,9 +182,10 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<(http::response::Parts, Bytes), (FailureKind, String)> {
-        let response = self.send(method, path, body).await?;
+        let response = self.send(method, path, headers, body).await?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await;
         let body = body.map_err(|why| (FailureKind::Connection, why.to_string()))?;
@@ -180,10 +199,11 @@ impl Connection {
         &mut self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<Response<Incoming>, (FailureKind, String)> {
         let broken = |why: String| (FailureKind::Connection, why);
-        let mut request = self.request(method, path, body).map_err(broken)?;
+        let mut request = self.request(method, path, headers, body).map_err(broken)?;
         if let Some((sender, task)) = &mut self.open {
             if sender.ready().await.is_ok() {
                 match sender.try_send_request(request).await {
@@ -209,6 +229,7 @@ impl Connection {
         &self,
         method: Method,
         path: &str,
+        headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
     ) -> Result<Request<Full<Bytes>>, String> {
         let mut request = Request::builder()
@@ -218,8 +239,8 @@ impl Connection {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            request = request.header(name, value.clone());
         }
         request.body(Full::new(body.unwrap_or_default())).map_err(|error| error.to_string())
     }
@@ -229,13 +250,29 @@ impl Connection {
         let stream =
             TcpStream::connect((host, self.address.port)).await.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(BUFFER_BYTES)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| error.to_string())?;
-        // How a connection ends is seen by the request that is waiting for an answer, or by the next one.
-        let task = tokio::spawn(connection);
-        Ok((sender, Task(task)))
+        if self.address.encrypted {
+            shake_hands(system_tls()?.connect(host, stream).await?).await
+        } else {
+            shake_hands(stream).await
+        }
     }
+}
+
+async fn shake_hands(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<(SendRequest<Full<Bytes>>, Task), String> {
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(BUFFER_BYTES)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
+    // How a connection ends is seen by the request that is waiting for an answer, or by the next one.
+    let task = tokio::spawn(connection);
+    Ok((sender, Task(task)))
+}
+
+/// Believes the certificates that the system believes, or those of `SSL_CERT_FILE`; read once.
+fn system_tls() -> Result<&'static Tls, String> {
+    static TLS: OnceLock<Result<Tls, String>> = OnceLock::new();
+    TLS.get_or_init(|| Tls::new(None)).as_ref().map_err(Clone::clone)
 }

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Person, ViewLanguage};
-use crate::content::{Form, Message, digest};
+use super::{Found, MessageNumber, Person, ViewLanguage};
+use crate::content::{self, Form, Message, digest};
 use crate::script::CalendarKind;
 
 /// A message as a document of a mail database or of the mail box.
@@ -28,6 +28,8 @@ pub(super) struct MessageDocument<'a> {
     body: &'a str,
     /// Compared with the body when the document is read again.
     lab_check: String,
+    /// Which message of which run it is, and the digest of what a delivery may not change.
+    lab_message: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     calendar: Option<CalendarFields<'a>>,
     #[serde(rename = "_attachments", skip_serializing_if = "Option::is_none")]
@@ -90,16 +92,51 @@ impl<'a> MessageDocument<'a> {
             categories: [],
             body: &message.body,
             lab_check: digest(&message.body),
+            lab_message: lab_message(message),
             calendar,
             attachments: (message.attachment_bytes > 0).then(|| attachment(message.attachment_bytes)),
         }
     }
 }
 
-/// Bytes that repeat only after 251 of them.
+fn lab_message(message: &Message) -> String {
+    let MessageNumber { run, sender, sequence } = message.number;
+    let id = format!("<{}@lab.invalid>", message.id);
+    let digest = message_digest(&message.from, &message.recipients, &id, &message.body);
+    format!("{run:08x}/{sender}/{sequence}/{digest}")
+}
+
+/// Of what stays as it is from sender to recipient; a subject may be changed by who reads it.
+fn message_digest(from: &str, recipients: &[impl AsRef<str>], id: &str, body: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [from, id, body].into_iter().chain(recipients.iter().map(AsRef::as_ref)) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(16).collect()
+}
+
+/// Which message of the laboratory's a document in this person's mail database is; `None` if it is none, or no
+/// delivered one.
+pub(super) fn message_in(fields: &Map<String, Value>, person: &str) -> Option<Found> {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let mut parts = text("LabMessage")?.split('/');
+    let run = u32::from_str_radix(parts.next()?, 16).ok()?;
+    let sender = parts.next()?.parse().ok()?;
+    let sequence = parts.next()?.parse().ok()?;
+    let wanted = parts.next()?;
+    let recipients: Vec<&str> = fields.get("SendTo")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let [from, id, body] = ["From", "$MessageID", "Body"].map(|name| text(name).unwrap_or_default());
+    let digest = message_digest(from, &recipients, id, body);
+    Some(Found {
+        number: MessageNumber { run, sender, sequence },
+        place: recipients.iter().position(|name| *name == person),
+        altered: (digest != wanted).then(|| format!("the digest is {digest} and was sent as {wanted}")),
+    })
+}
+
 fn attachment(bytes: usize) -> Value {
-    let content: Vec<u8> = (0..=250).cycle().take(bytes).collect();
-    json!({"attachment.bin": {"content_type": "application/octet-stream", "data": STANDARD.encode(content)}})
+    let data = STANDARD.encode(content::attachment(bytes));
+    json!({"attachment.bin": {"content_type": "application/octet-stream", "data": data}})
 }
 
 /// A person of the directory. The server keeps a hash of `password`.

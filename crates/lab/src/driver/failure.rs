@@ -15,6 +15,8 @@ pub enum FailureKind {
     Conflict,
     /// What was asked for is not there (HTTP 404).
     Missing,
+    /// The server said no, in a protocol that has no numbers for why (IMAP `NO` and `BAD`, POP3 `-ERR`).
+    Refused,
     /// Any other status that is not a success.
     Status(u16),
     /// The answer came, and it is not the right one.
@@ -28,6 +30,7 @@ impl fmt::Display for FailureKind {
             Self::Connection => formatter.write_str("connection"),
             Self::Conflict => formatter.write_str("conflict"),
             Self::Missing => formatter.write_str("missing"),
+            Self::Refused => formatter.write_str("refused"),
             Self::Status(status) => write!(formatter, "status {status}"),
             Self::WrongAnswer => formatter.write_str("wrong answer"),
         }

@@ -30,12 +30,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::connection::{Address, Connection};
-use super::documents::{MessageDocument, inbox_columns, mail_design, person as person_document, person_id};
+use super::documents::{
+    MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
+};
 use super::failure::{Failure, FailureKind};
+use super::ledger::Found;
 use super::statistics::LogSyncs;
 use super::{
     Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
-    Session, check,
+    Session, check, delivered,
 };
 use crate::content::{Form, Message, Writer};
 
@@ -52,6 +55,9 @@ const BULK_BYTES: usize = 2 << 20;
 
 /// The mail files' documents are spread over this time before the run.
 const HISTORY_S: i64 = 30 * 86_400;
+
+/// Fetched messages that a user remembers, to know which of them were deleted; as many as a desk has room for.
+const REMEMBERED: usize = 64;
 
 /// As whom the simulated users log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -103,6 +109,9 @@ pub struct HttpSession {
     connection: Connection,
     options: Arc<HttpOptions>,
     inbox_is_folder: Arc<OnceLock<bool>>,
+    /// Ids of the laboratory's messages that were fetched last, and which they are.
+    fetched: Vec<(String, Found)>,
+    name: String,
 }
 
 /// What a database has that knows folders.
@@ -149,12 +158,7 @@ impl HttpDriver {
     }
 
     fn connection(&self, account: Option<(&str, &str)>) -> Connection {
-        let authorization = account.and_then(|(name, password)| {
-            let token = STANDARD.encode(format!("{name}:{password}"));
-            let mut value = HeaderValue::from_str(&format!("Basic {token}")).ok()?;
-            value.set_sensitive(true);
-            Some(value)
-        });
+        let authorization = account.and_then(|(name, password)| basic(name, password));
         Connection::new(Arc::clone(&self.address), authorization, self.options.time_out)
     }
 
@@ -249,7 +253,13 @@ impl Driver for HttpDriver {
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
         let inbox_is_folder = Arc::clone(&self.inbox_is_folder);
-        HttpSession { connection, options: Arc::clone(&self.options), inbox_is_folder }
+        HttpSession {
+            connection,
+            options: Arc::clone(&self.options),
+            inbox_is_folder,
+            fetched: Vec::new(),
+            name: person.name.clone(),
+        }
     }
 
     async fn describe(&self) -> Result<ServerDescription, Failure> {
@@ -322,6 +332,20 @@ impl Driver for HttpDriver {
             session.read_entries(database, INBOX_VIEW, From::Position(0), 1).await?;
         }
         Ok(Prepared { created, documents_added: missing })
+    }
+
+    async fn mark_mailbox(&self, person: &Person) -> Result<String, Failure> {
+        delivered::mark(&mut self.administrator(), &part(&person.mail_database)).await
+    }
+
+    async fn read_mailbox(
+        &self,
+        person: &Person,
+        since: &str,
+        visit: &mut (dyn FnMut(Found) + Send),
+    ) -> Result<(), Failure> {
+        let database = part(&person.mail_database);
+        delivered::read(&mut self.administrator(), &database, &person.name, since, visit).await
     }
 
     async fn log_syncs(&self) -> Option<u64> {
@@ -418,6 +442,13 @@ impl Session for HttpSession {
         let path = format!("/{}/{}", part(database), part(id));
         let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
         let (revision, fields) = check::document(&answer, id, known)?;
+        if let Some(found) = message_in(&fields, &self.name) {
+            self.fetched.retain(|(known, _)| known != id);
+            if self.fetched.len() >= REMEMBERED {
+                self.fetched.remove(0);
+            }
+            self.fetched.push((id.to_owned(), found));
+        }
         Ok(Fetched { id: id.to_owned(), revision, fields })
     }
 
@@ -456,10 +487,22 @@ impl Session for HttpSession {
     fn disconnect(&mut self) {
         self.connection.close();
     }
+
+    fn message_of(&self, id: &str) -> Option<Found> {
+        self.fetched.iter().find(|(known, _)| known == id).map(|(_, found)| found.clone())
+    }
+}
+
+/// What a user logs in with.
+pub(super) fn basic(name: &str, password: &str) -> Option<HeaderValue> {
+    let token = STANDARD.encode(format!("{name}:{password}"));
+    let mut value = HeaderValue::from_str(&format!("Basic {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// One part of a path, with a slash in it encoded.
-fn part(text: &str) -> String {
+pub(super) fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 

@@ -1,22 +1,91 @@
-//! What simulated users do to a server, in terms of no protocol.
+//! What simulated users do to servers.
 //!
-//! A [`Driver`] knows one protocol and one server. It prepares the users' databases, and gives each user a
-//! [`Session`]. **Every method of a session is one request** (one transaction), so that each can be timed
-//! by itself; every reply is checked before it is returned, and a wrong one is a [`Failure`].
+//! A [`Driver`] knows how to reach servers. It prepares the users' databases, and gives each user a [`Session`].
+//! **Every method of a session is one request** (one transaction), so that each can be timed by itself; every reply is
+//! checked before it is returned, and a wrong one is a [`Failure`].
+//!
+//! A session is about documents, in terms of no protocol ([`HttpDriver`], [`PostgresDriver`]). What a user speaks
+//! beside them, mail and calendars, is in its [`Protocols`], each of which may be there or not. [`Targets`] puts a
+//! run's servers together; [`Driver::has`] says before a run what there is no server for.
 
+mod caldav;
 mod check;
+mod client;
 mod connection;
+mod delivered;
 mod documents;
+mod endpoint;
 mod failure;
 mod http;
+mod icalendar;
+mod imap;
+mod ledger;
+mod letter;
+mod mail;
+mod pop3;
+mod postgres;
+mod session;
+mod smtp;
 mod statistics;
+mod targets;
+mod tls;
+mod wire;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use crate::content::Message;
 
+pub use caldav::CalendarSession;
+pub(crate) use client::{Client, path_part};
 pub use failure::{Failure, FailureKind};
-pub use http::{HttpDriver, HttpOptions, Login, ViewLanguage};
+pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
+pub use imap::ImapSession;
+pub use ledger::{Deliveries, Found, Ledger};
+pub use letter::{Letter, MessageNumber, Scan};
+pub use mail::MailOptions;
+pub use pop3::{Pop3Entry, Pop3Session};
+pub use postgres::{PostgresDriver, PostgresSession};
+pub use session::{Protocols, TargetsSession};
+pub use smtp::SmtpSender;
+pub use targets::{TargetOptions, Targets};
+
+/// What a command needs a server for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Ability {
+    Documents,
+    SendMail,
+    Imap,
+    Pop3,
+    Calendar,
+}
+
+impl Ability {
+    /// For people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::SendMail => "sending mail",
+            Self::Imap => "IMAP",
+            Self::Pop3 => "POP3",
+            Self::Calendar => "calendars",
+        }
+    }
+
+    /// How a server for it is named.
+    #[must_use]
+    pub fn target(self) -> &'static str {
+        match self {
+            Self::Documents => "http://HOST:PORT or postgres://USER@HOST:PORT/DATABASE",
+            Self::SendMail => "smtp://HOST:PORT or lmtp://HOST:PORT",
+            Self::Imap => "imap://HOST:PORT",
+            Self::Pop3 => "pop3://HOST:PORT",
+            Self::Calendar => "caldav://HOST:PORT/{user}/calendar/",
+        }
+    }
+}
 
 /// A simulated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +181,7 @@ pub struct Filling {
     pub seed: u64,
 }
 
-/// One server, by one protocol.
+/// The servers of a run.
 pub trait Driver: Send + Sync + 'static {
     /// The connection of one user.
     type Session: Session;
@@ -136,6 +205,42 @@ pub trait Driver: Send + Sync + 'static {
 
     /// How many times the server has synced its log, if it tells.
     fn log_syncs(&self) -> impl Future<Output = Option<u64>> + Send;
+
+    /// Whether there is a server for this.
+    fn has(&self, ability: Ability) -> bool {
+        ability == Ability::Documents
+    }
+
+    /// Where users note what they send, if deliveries are checked after the run: as documents, or as mail.
+    fn ledger(&self) -> Option<(Ability, Arc<Ledger>)> {
+        None
+    }
+
+    /// The processes of this machine that serve.
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Where a mailbox ends now, for [`Self::read_mailbox`].
+    fn mark_mailbox(&self, person: &Person) -> impl Future<Output = Result<String, Failure>> + Send {
+        let _ = person;
+        async { Err(nothing_to_read()) }
+    }
+
+    /// Reads the laboratory's messages that came into a mailbox since it was marked.
+    fn read_mailbox(
+        &self,
+        person: &Person,
+        since: &str,
+        visit: &mut (dyn FnMut(Found) + Send),
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        let _ = (person, since, visit);
+        async { Err(nothing_to_read()) }
+    }
+}
+
+fn nothing_to_read() -> Failure {
+    Failure::new(FailureKind::Refused, "no target reads mail")
 }
 
 /// One user's connection.
@@ -189,6 +294,22 @@ pub trait Session: Send + 'static {
     /// Gives a message to the server to be delivered.
     fn send(&mut self, message: &Message) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Drops the connection; the next request makes a new one.
+    /// Drops the connections; the next request makes a new one.
     fn disconnect(&mut self);
+
+    /// What the user can speak beside documents.
+    fn protocols(&mut self) -> Option<&mut Protocols> {
+        None
+    }
+
+    /// Where the user notes what is sent.
+    fn ledger(&self) -> Option<(Ability, Arc<Ledger>)> {
+        None
+    }
+
+    /// Which message a document is, of those that were fetched last.
+    fn message_of(&self, id: &str) -> Option<Found> {
+        let _ = id;
+        None
+    }
 }

@@ -3,6 +3,7 @@
 mod context;
 mod crew;
 mod critical;
+mod deliveries;
 mod desk;
 mod hands;
 mod plan;
@@ -14,7 +15,7 @@ mod user;
 
 use std::sync::Arc;
 
-use crate::driver::{Driver, ServerDescription};
+use crate::driver::{Deliveries, Driver, ServerDescription};
 use crate::error::LabError;
 use crate::monitor::program_name;
 use crate::progress::Progress;
@@ -42,6 +43,8 @@ pub struct Measured {
     pub began: jiff::Timestamp,
     pub preparation: Preparation,
     pub run: RunData,
+    /// If they were checked.
+    pub deliveries: Option<Deliveries>,
 }
 
 /// Prepares and runs what was planned, in this process.
@@ -51,11 +54,13 @@ pub struct Measured {
 /// answer, or it cannot be prepared.
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
-    provide(plan.users, plan.users)?;
+    refuse_without_target(&driver, plan)?;
+    provide(plan.users * plan.abilities().len().max(1), plan.users)?;
     load_by(driver, plan, None, progress).await
 }
 
-/// Prepares what was planned, and lets other processes run it.
+/// Prepares what was planned, and lets other processes run it. Deliveries are not checked: each process knows its
+/// own.
 ///
 /// # Errors
 /// As [`load`], and what a driver says that cannot take part.
@@ -66,6 +71,7 @@ pub(crate) async fn load_there<D: Driver>(
     progress: &Progress,
 ) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
+    refuse_without_target(&driver, plan)?;
     load_by(driver, plan, Some(team), progress).await
 }
 
@@ -86,19 +92,50 @@ async fn load_by<D: Driver>(
     } else {
         Preparation::default()
     };
+    let ledger = driver.ledger().filter(|_| team.is_none());
+    let marks =
+        match &ledger {
+            None => None,
+            Some(_) => Some(deliveries::mark(&driver, &people).await.map_err(|failure| {
+                LabError::Prepare { what: "the check of deliveries".to_owned(), failure }
+            })?),
+        };
     let hands = match team {
         None => Hands::here(plan, &people),
         Some(team) => Hands::There(team.assigned().await?),
     };
     let began = jiff::Timestamp::now();
-    let run = run::run(&driver, plan, &people, hands, progress).await;
+    let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
+    let run = run::run(&driver, plan, &people, &pids, hands, progress).await;
+    let deliveries = match (&ledger, &marks) {
+        (Some((_, ledger)), Some(marks)) => {
+            Some(deliveries::check(&driver, ledger, &people, marks, progress).await)
+        }
+        _ => None,
+    };
+    let programs: Vec<String> = pids.iter().filter_map(|pid| program_name(*pid)).collect();
     Ok(Measured {
         server,
-        server_pid: plan.server_pid,
-        server_program: plan.server_pid.and_then(program_name),
+        server_pid: pids.first().copied(),
+        server_program: (!programs.is_empty()).then(|| programs.join(" + ")),
+        deliveries,
         began,
         preparation,
         run,
+    })
+}
+
+fn refuse_without_target<D: Driver>(driver: &D, plan: &Plan) -> Result<(), LabError> {
+    let needed = plan.abilities();
+    // Events can be documents, too.
+    let missing = needed.into_iter().find(|any| !any.iter().any(|ability| driver.has(*ability)));
+    let Some(missing) = missing else { return Ok(()) };
+    let names: Vec<&str> = missing.iter().map(|ability| ability.name()).collect();
+    let targets: Vec<&str> = missing.iter().map(|ability| ability.target()).collect();
+    Err(LabError::NoTarget {
+        origin: plan.origin.clone(),
+        what: names.join(" or "),
+        target: targets.join(" or --target "),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver::Person;
+use crate::driver::{Ability, Person};
 use crate::schedule::Model;
 use crate::script::{Command, Estimate, Script, Variables};
 
@@ -96,6 +96,12 @@ impl Plan {
             Some(ramp_up) => (ramp_up, ramp_up),
             None => (round, (before + round) * LONGEST_RAMP_UP_ROUNDS),
         }
+    }
+
+    /// What the script needs servers for: for each, any one of some abilities.
+    #[must_use]
+    pub fn abilities(&self) -> Vec<&'static [Ability]> {
+        self.script.abilities()
     }
 
     /// How long a ramp-up takes if all goes well: the last user begins, and does a round.

@@ -100,10 +100,11 @@ pub(super) async fn run<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,
     people: &[Person],
+    server_pids: &[u32],
     mut hands: Hands,
     progress: &Progress,
 ) -> RunData {
-    let mut server = plan.server_pid.and_then(ProcessMeter::new);
+    let mut server = ProcessMeter::of(server_pids);
     let idle = server.as_mut().and_then(ProcessMeter::read).map(|usage| usage.resident_bytes);
     let syncs = SyncMeter::start(Arc::clone(driver)).await;
     let begin = Instant::now() + hands.lead();

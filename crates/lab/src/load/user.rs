@@ -1,5 +1,7 @@
 //! One simulated user: runs the script, statement by statement.
 
+mod mail;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,8 +13,8 @@ use rand::{Rng, SeedableRng};
 use super::context::Context;
 use super::critical::InCritical;
 use super::desk::Desk;
-use crate::content::{Form, Writer};
-use crate::driver::{Change, Failure, FailureKind, Fetched, From, Person, Session};
+use crate::content::{Form, Message, Writer};
+use crate::driver::{Ability, Change, Failure, FailureKind, Fetched, From, Ledger, Person, Session};
 use crate::measure::{Operation, Sample};
 use crate::schedule::{Begin, Schedule};
 use crate::script::{CalendarKind, Command, Direction, LoopName, MessageSize, Sending, TimeRange};
@@ -54,14 +56,18 @@ pub(super) struct User<S> {
     errors_allowed: Option<u64>,
     critical: Option<InCritical>,
     mail_seen: String,
+    /// Where what is sent as documents, or as mail, is noted.
+    ledger: Option<(Ability, Arc<Ledger>)>,
 }
 
 impl<S: Session> User<S> {
     pub(super) fn new(context: Arc<Context>, person: Person, session: S, start: Instant) -> Self {
         let seed = context.seed;
+        let ledger = session.ledger();
+        let run = ledger.as_ref().map_or(context.run, |(_, ledger)| ledger.run());
         Self {
             random: SmallRng::seed_from_u64(seed ^ (person.number as u64).rotate_left(32)),
-            writer: Writer::new(&person, seed, context.run),
+            writer: Writer::new(&person, seed, run),
             schedule: Schedule::new(context.model, start),
             desk: Desk::default(),
             context,
@@ -75,6 +81,7 @@ impl<S: Session> User<S> {
             errors_allowed: None,
             critical: None,
             mail_seen: String::new(),
+            ledger,
         }
     }
 
@@ -215,6 +222,9 @@ impl<S: Session> User<S> {
             Command::Delete { count } => self.delete(*count).await,
             Command::Populate { count, body } => self.populate(*count, *body).await,
             Command::SendMessage { size, sending } => self.send(Form::Memo, *size, *sending).await,
+            Command::Calendar { kind, sending } if self.has_calendar() => {
+                self.add_event(*kind, *sending).await
+            }
             Command::Calendar { kind, sending } => {
                 let size = MessageSize::Bytes { body: self.context.normal_message_bytes, attachment: 0 };
                 self.send(Form::Calendar(*kind), size, *sending).await
@@ -223,6 +233,7 @@ impl<S: Session> User<S> {
                 let database = database.as_ref().map(|name| name.of(self.person.number, &self.person.name));
                 self.check_for_new_mail(database).await
             }
+            Command::Mail(command) => self.mail(command).await,
             _ => Ok(()),
         }
     }
@@ -375,12 +386,15 @@ impl<S: Session> User<S> {
                     Some(revision) => revision,
                     None => self.fetch(Operation::DeleteFetch, &id).await?.revision,
                 };
+                let found = self.session.message_of(&id);
+                self.deleting(found.as_ref());
                 let begin = self.begin();
                 let answer = self.session.delete(&self.desk.database, &id, &revision).await;
                 if self.is_conflict(&answer, try_number) {
                     continue;
                 }
                 self.end(Operation::Delete, begin, answer)?;
+                self.deleted(found.as_ref());
                 self.desk.forget(&id);
                 break;
             }
@@ -425,12 +439,7 @@ impl<S: Session> User<S> {
         if !self.is_nth(sending.nth) {
             return Ok(());
         }
-        let people = &self.context.people;
-        let recipients: Vec<String> =
-            people.choose_multiple(&mut self.random, sending.recipients).cloned().collect();
-        let (body, attachment) = self.writer.sizes(size);
-        let posted = jiff::Timestamp::now().as_second();
-        let message = self.writer.write(form, body, attachment, recipients, posted);
+        let message = self.compose(form, size, sending);
         let operation = match form {
             Form::Memo => Operation::SendMessage,
             Form::Calendar(CalendarKind::Appointment) => Operation::Appointment,
@@ -438,6 +447,17 @@ impl<S: Session> User<S> {
         };
         let begin = self.begin();
         let answer = self.session.send(&message).await;
+        self.sent(Ability::Documents, &message, &answer);
         self.end(operation, begin, answer)
+    }
+
+    /// A message to people chosen at random.
+    fn compose(&mut self, form: Form, size: MessageSize, sending: Sending) -> Message {
+        let people = &self.context.people;
+        let recipients: Vec<String> =
+            people.choose_multiple(&mut self.random, sending.recipients).cloned().collect();
+        let (body, attachment) = self.writer.sizes(size);
+        let posted = jiff::Timestamp::now().as_second();
+        self.writer.write(form, body, attachment, recipients, posted)
     }
 }

@@ -77,7 +77,7 @@ pub struct Usage {
 /// Reads what a process used between one call and the next.
 #[derive(Debug)]
 pub struct ProcessMeter {
-    pid: u32,
+    pids: Vec<u32>,
     seen: BTreeMap<u32, ProcessCounts>,
     tick_s: f64,
     page_bytes: u64,
@@ -100,27 +100,32 @@ impl ProcessMeter {
     /// A meter for a process; `None` when there is no such process.
     #[must_use]
     pub fn new(pid: u32) -> Option<Self> {
+        Self::of(&[pid])
+    }
+
+    /// A meter for several processes together; `None` when one is not there, or when there is none to measure.
+    #[must_use]
+    pub fn of(pids: &[u32]) -> Option<Self> {
         #[allow(clippy::cast_precision_loss, reason = "ticks per second are 100")]
         let tick_s = 1.0 / rustix::param::clock_ticks_per_second() as f64;
         let page_bytes = rustix::param::page_size() as u64;
-        let mut meter = Self { pid, seen: BTreeMap::new(), tick_s, page_bytes };
-        read_counts(pid)?;
+        let mut meter = Self { pids: pids.to_vec(), seen: BTreeMap::new(), tick_s, page_bytes };
+        if pids.is_empty() || pids.iter().any(|pid| read_counts(*pid).is_none()) {
+            return None;
+        }
         meter.read();
         Some(meter)
     }
 
-    /// The process that is measured.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// What was used since the last call; `None` when the process is gone. A process that was started
+    /// What was used since the last call; `None` when one of the processes is gone. A process that was started
     /// since then counts with all it used.
     pub fn read(&mut self) -> Option<Usage> {
+        let families = self.pids.iter().flat_map(|pid| family(*pid));
         let now: BTreeMap<u32, ProcessCounts> =
-            family(self.pid).into_iter().filter_map(|pid| Some((pid, read_counts(pid)?))).collect();
-        now.get(&self.pid)?;
+            families.filter_map(|pid| Some((pid, read_counts(pid)?))).collect();
+        if self.pids.iter().any(|pid| !now.contains_key(pid)) {
+            return None;
+        }
         let mut usage = Usage::default();
         let (mut user_ticks, mut system_ticks) = (0, 0);
         for (pid, counts) in &now {

@@ -97,6 +97,27 @@ impl Progress {
         }
     }
 
+    /// A phase begins that tells by itself how far it is, by [`Self::at`].
+    pub(crate) fn begin_told(&self, phase: &str, steps: u64) {
+        self.begin(phase, steps);
+        if let Ok(style) =
+            ProgressStyle::with_template("{prefix:>9} {bar:28.cyan/dim} {pos}/{len} \u{b7} {msg}")
+        {
+            self.state.lock().bar.set_style(style);
+        }
+    }
+
+    /// So many steps of the phase are done, and this is how it goes.
+    pub(crate) fn at(&self, steps: u64, message: &str) {
+        let mut state = self.state.lock();
+        state.bar.set_position(steps);
+        state.bar.set_message(message.to_owned());
+        if !self.terminal && !self.quiet && state.last_line.elapsed() >= BETWEEN_LINES {
+            eprintln!("{}: {message}", state.phase);
+            state.last_line = Instant::now();
+        }
+    }
+
     /// So many runs come after the next one.
     pub(crate) fn after_this(&self, runs: u32) {
         self.state.lock().runs_after = runs;

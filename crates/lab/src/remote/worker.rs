@@ -18,7 +18,7 @@ use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Login, Order, Word};
 use super::version;
 use crate::arguments::DriveArguments;
-use crate::driver::{Driver, HttpDriver, Person};
+use crate::driver::{Driver, Person, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Asked, Crew, CriticalRegion, Plan, Share, Stop, provide};
 use crate::monitor::Machine;
@@ -137,7 +137,7 @@ async fn log_in(stream: TcpStream, token: &str) -> Result<(Reading, OwnedWriteHa
 
 /// What was assigned.
 struct Work {
-    driver: Arc<HttpDriver>,
+    driver: Arc<Targets>,
     plan: Plan,
     people: Vec<Person>,
     share: Share,
@@ -153,7 +153,7 @@ impl Work {
         let (arguments, origin) = (job.arguments, job.origin);
         let workload = Workload::of(origin, job.text, &run::variables(&arguments))?;
         let plan = run::plan_of(&arguments, workload);
-        let driver = Arc::new(run::driver(&arguments)?);
+        let driver = Arc::new(run::driver(&arguments, &plan)?);
         provide(share.count(plan.users), together)?;
         driver
             .describe()

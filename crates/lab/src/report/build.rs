@@ -8,6 +8,7 @@ use super::model::{
 };
 use super::validity::{Evidence, judge};
 use super::{drivers, findings};
+use crate::driver::Deliveries;
 use crate::load::{Measured, Phase, Plan, RunData, Tick};
 use crate::measure::Times;
 use crate::monitor::{Machine, Usage};
@@ -25,7 +26,8 @@ impl Report {
         let drivers = drivers::rows(&measured.run, measured.server_pid.is_some());
         let summary = summary(plan, &measured.run, machine.cpus, &drivers);
         let validity = judge(&evidence(plan, measured, &summary, &drivers));
-        let objectives = objectives(plan, &summary);
+        let mut objectives = objectives(plan, &summary);
+        objectives.extend(measured.deliveries.as_ref().map(delivered));
         let workload = workload(plan);
         let operations = operations(&measured.run);
         let heading = heading(plan, &workload, validity.valid);
@@ -39,9 +41,11 @@ impl Report {
             summary,
             operations,
             failures: failures(&measured.run),
+            deliveries: measured.deliveries.clone(),
             findings: Vec::new(),
             seconds: seconds(&measured.run, machine.cpus, drivers::cpus(&measured.run)),
             machine,
+            probe: None,
             drivers,
             repeats: None,
         };
@@ -174,6 +178,16 @@ fn objectives(plan: &Plan, summary: &Summary) -> Vec<ObjectiveResult> {
             Some(ObjectiveResult { name, limit, value, unit, reached: value <= limit })
         })
         .collect()
+}
+
+fn delivered(deliveries: &Deliveries) -> ObjectiveResult {
+    ObjectiveResult {
+        name: "deliveries missing, altered, twice or astray".to_owned(),
+        limit: 0.0,
+        value: float(deliveries.wrong()),
+        unit: "deliveries".to_owned(),
+        reached: deliveries.wrong() == 0,
+    }
 }
 
 fn workload(plan: &Plan) -> WorkloadPart {

@@ -8,15 +8,15 @@ use plotters::prelude::*;
 
 use crate::error::LabError;
 
-const WIDTH: u32 = 720;
-const HEIGHT: u32 = 260;
+pub(super) const WIDTH: u32 = 720;
+pub(super) const HEIGHT: u32 = 260;
 
 /// Colours that stand for roles.
-const GRID: RGBColor = RGBColor(254, 1, 1);
-const AXIS: RGBColor = RGBColor(254, 1, 2);
-const INK: RGBColor = RGBColor(254, 1, 3);
+pub(super) const GRID: RGBColor = RGBColor(254, 1, 1);
+pub(super) const AXIS: RGBColor = RGBColor(254, 1, 2);
+pub(super) const INK: RGBColor = RGBColor(254, 1, 3);
 const SHADE: RGBColor = RGBColor(254, 1, 4);
-const SERIES: [RGBColor; 4] =
+pub(super) const SERIES: [RGBColor; 4] =
     [RGBColor(254, 2, 1), RGBColor(254, 2, 2), RGBColor(254, 2, 3), RGBColor(254, 2, 4)];
 
 /// So many points are drawn at most.
@@ -43,7 +43,7 @@ pub(super) struct Chart<'a> {
     pub(super) show: &'a dyn Fn(f64) -> String,
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Chart<'_> {
     /// The chart as an `<svg>` element without a size of its own.
@@ -141,12 +141,12 @@ impl Chart<'_> {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "what map_err hands over")]
-fn undrawable<E: std::error::Error>(error: E) -> LabError {
+pub(super) fn undrawable<E: std::error::Error>(error: E) -> LabError {
     LabError::Chart(error.to_string())
 }
 
 /// The next number with one or two digits before its zeros.
-fn round_up(value: f64) -> f64 {
+pub(super) fn round_up(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
         .into_iter()
@@ -156,24 +156,24 @@ fn round_up(value: f64) -> f64 {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few powers of ten")]
-fn whole_steps(low: f64, high: f64) -> usize {
+pub(super) fn whole_steps(low: f64, high: f64) -> usize {
     (high - low).round().clamp(1.0, 12.0) as usize + 1
 }
 
 /// Minutes and seconds; hours where there are any.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time axis begins at 0")]
-fn clock(seconds: f64) -> String {
+pub(super) fn clock(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
 /// The style sheet's variable of a series.
-pub(super) fn series_variable(index: usize) -> String {
+pub(crate) fn series_variable(index: usize) -> String {
     format!("--series-{}", index + 1)
 }
 
-fn with_style_variables(svg: &str) -> String {
+pub(super) fn with_style_variables(svg: &str) -> String {
     let hex = |colour: RGBColor| format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
     let mut svg = svg.replacen(
         &format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\""),

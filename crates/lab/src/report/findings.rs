@@ -1,6 +1,7 @@
 //! What a run showed, in sentences that are computed from its numbers and claim nothing beyond them.
 
 use super::model::Report;
+use crate::driver::Deliveries;
 
 pub(super) fn of(report: &Report) -> Vec<String> {
     let mut findings = Vec::new();
@@ -19,6 +20,7 @@ pub(super) fn of(report: &Report) -> Vec<String> {
     }
     findings.extend(slowest(report));
     findings.extend(memory_and_disk(report));
+    findings.extend(report.deliveries.as_ref().map(delivered));
     if summary.late_users > 0 {
         findings.push(format!(
             "At the end {} of {} users were behind their timetable, by {} on average: the server did not keep up with what was due ({} a minute due, {} answered).",
@@ -53,6 +55,39 @@ fn throughput(report: &Report) -> String {
             " The server used {cpu:.1} % of {} CPUs, {:.0} % of that in system mode.",
             report.machine.cpus,
             if cpu > 0.0 { 100.0 * system / cpu } else { 0.0 }
+        ));
+    }
+    text
+}
+
+fn delivered(deliveries: &Deliveries) -> String {
+    let count = |number: u64| thousands(number as f64);
+    let mut text = format!(
+        "{} messages sent with {} deliveries promised: ",
+        count(deliveries.messages),
+        count(deliveries.promised)
+    );
+    if deliveries.wrong() == 0 {
+        text.push_str("all delivered once, byte for byte.");
+    } else {
+        let kinds = [
+            (deliveries.missing, "missing"),
+            (deliveries.altered, "altered"),
+            (deliveries.twice, "twice"),
+            (deliveries.strayed, "astray"),
+            (deliveries.unread, "mailboxes that could not be read"),
+        ];
+        let wrong: Vec<String> = kinds
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, kind)| format!("{} {kind}", count(*number)))
+            .collect();
+        text.push_str(&format!("{}. {}.", wrong.join(", "), deliveries.examples.join("; ")));
+    }
+    if deliveries.uncertain > 0 {
+        text.push_str(&format!(
+            " Of {} more the server's answer was lost; these may have arrived or not.",
+            count(deliveries.uncertain)
         ));
     }
     text
@@ -121,7 +156,7 @@ pub(crate) fn milliseconds(value: f64) -> String {
 }
 
 /// A number of bytes, in units of 1,024.
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let mut value = value;
     let mut unit = units[0];
@@ -139,8 +174,14 @@ pub(super) fn bytes(value: f64) -> String {
     }
 }
 
+/// What bytes are divided by to have round numbers at an axis, and what stands behind them.
+pub(crate) fn bytes_scale(highest: f64) -> (f64, &'static str) {
+    let scales = [(1024.0, " KB"), (1024.0 * 1024.0, " MB"), (1024.0 * 1024.0 * 1024.0, " GB")];
+    scales.into_iter().rfind(|(scale, _)| *scale <= highest).unwrap_or((1.0, " B"))
+}
+
 /// A time in seconds, for people.
-pub(super) fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     let short = |value: f64, unit: &str| {
         let text = format!("{value:.1}");
         format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))

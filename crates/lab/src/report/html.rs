@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::chart::{Chart, Series, series_variable};
-use super::findings::{bytes, milliseconds, thousands, time};
+use super::findings::{bytes, bytes_scale, milliseconds, thousands, time};
 use super::model::{OperationRow, Report, SecondRow, Summary};
 use super::sections;
 use crate::error::LabError;
 use crate::load::Phase;
 
-const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 
 /// The page.
 ///
@@ -26,6 +26,7 @@ pub fn page(report: &Report) -> Result<String, LabError> {
     page.push_str(&summary_table(report));
     page.push_str(&sections::repeats(report));
     page.push_str(&charts(report)?);
+    page.push_str(&super::probe::section(report)?);
     page.push_str(&operations(report));
     page.push_str(&failures(report));
     page.push_str(&sections::drivers(report));
@@ -80,7 +81,7 @@ fn header(report: &Report) -> String {
     )
 }
 
-fn figure(value: &str, name: &str) -> String {
+pub(crate) fn figure(value: &str, name: &str) -> String {
     let value = match value.rsplit_once(' ') {
         Some((number, unit)) => format!("{number}<small>{unit}</small>"),
         None => value.to_owned(),
@@ -117,7 +118,7 @@ fn findings(report: &Report) -> String {
 }
 
 /// A table of strings that are escaped already.
-pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = "<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
     for head in heads {
         text.push_str(&format!("<th>{head}</th>"));
@@ -138,11 +139,11 @@ pub(super) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-pub(super) fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
+pub(crate) fn optional(value: Option<f64>, show: impl FnOnce(f64) -> String) -> String {
     value.map_or_else(|| "\u{2013}".to_owned(), show)
 }
 
-pub(super) fn ms(value: f64) -> String {
+pub(crate) fn ms(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { thousands(value) }
 }
 
@@ -218,10 +219,7 @@ impl Panel {
         let values = self.series.iter().flat_map(|series| series.values.iter().flatten());
         let highest = values.copied().fold(0.0, f64::max);
         match self.unit {
-            Unit::Bytes if highest >= 1024.0 * 1024.0 * 1024.0 => (1024.0 * 1024.0 * 1024.0, " GB"),
-            Unit::Bytes if highest >= 1024.0 * 1024.0 => (1024.0 * 1024.0, " MB"),
-            Unit::Bytes if highest >= 1024.0 => (1024.0, " KB"),
-            Unit::Bytes => (1.0, " B"),
+            Unit::Bytes => bytes_scale(highest),
             Unit::Percent => (1.0, " %"),
             Unit::Plain | Unit::Milliseconds => (1.0, ""),
         }
@@ -279,7 +277,7 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
     panels
 }
 
-fn milliseconds_axis(value: f64) -> String {
+pub(crate) fn milliseconds_axis(value: f64) -> String {
     if value >= 1000.0 {
         format!("{} s", thousands(value / 1000.0))
     } else if value >= 1.0 {
@@ -479,6 +477,6 @@ fn capital(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }
 
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

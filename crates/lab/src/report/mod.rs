@@ -2,11 +2,14 @@
 
 mod build;
 mod chart;
+pub mod compare;
 pub mod csv;
+pub(crate) mod curve;
 mod drivers;
 mod findings;
 pub mod html;
 mod model;
+pub(crate) mod probe;
 mod repeat;
 mod sections;
 pub mod table;
@@ -16,7 +19,8 @@ use std::path::Path;
 
 use crate::error::LabError;
 
-pub(crate) use findings::{milliseconds, thousands};
+pub(crate) use chart::series_variable;
+pub(crate) use findings::{bytes, bytes_scale, milliseconds, thousands, time};
 pub use model::{
     DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, RepeatRow, Repeats,
     Report, RunPart, SecondRow, Spread, Summary, Validity, WorkloadPart,

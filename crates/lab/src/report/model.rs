@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Deliveries;
 use crate::load::Phase;
 use crate::measure::TimesSummary;
 use crate::monitor::Machine;
+use crate::probe::ProbePart;
 
 /// The form of `report.json`. A reader that finds another number behind the slash must not guess.
 pub const FORMAT: &str = "scrinium-lab-report/1";
@@ -26,8 +28,14 @@ pub struct Report {
     pub summary: Summary,
     pub operations: Vec<OperationRow>,
     pub failures: Vec<FailureRow>,
+    /// Whether messages arrived, if that was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Deliveries>,
     pub findings: Vec<String>,
     pub seconds: Vec<SecondRow>,
+    /// One more user, beside those of the load; where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbePart>,
     /// The processes that simulated the users.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers: Vec<DriverRow>,

@@ -177,6 +177,8 @@ pub enum Command {
     Jump {
         target: usize,
     },
+    /// Mail and calendars by protocols of their own.
+    Mail(super::mail::MailCommand),
     /// A command that the language knows and the laboratory cannot run: its name.
     Known(&'static str),
 }

@@ -97,6 +97,11 @@ fn repetitions(statements: &[Statement], name: LoopName) -> f64 {
     times.map_or(1.0, number)
 }
 
+/// Whether a command asks something of a server.
+pub(super) fn acts(command: &Command) -> bool {
+    actions(command).is_some() || matches!(command, Command::Populate { .. })
+}
+
 /// The command's name for people, and how many actions one run of it takes.
 fn actions(command: &Command) -> Option<(String, f64)> {
     let (name, count) = match command {
@@ -114,12 +119,13 @@ fn actions(command: &Command) -> Option<(String, f64)> {
             return Some((format!("Cal {kind:?}"), 1.0 / number(sending.nth)));
         }
         Command::CheckForNewMail { .. } => ("CheckForNewMail", 1.0),
+        Command::Mail(command) => (command.name(), command.actions()),
         _ => return None,
     };
     Some((name.to_owned(), count))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "numbers of a script are far below 2^53")]
-fn number(value: u64) -> f64 {
+pub(super) fn number(value: u64) -> f64 {
     value as f64
 }

@@ -9,6 +9,7 @@ mod command;
 mod error;
 mod estimate;
 mod header;
+mod mail;
 mod parser;
 mod table;
 mod words;
@@ -19,7 +20,10 @@ pub use command::{
 pub use error::{Place, Problem, ScriptError, ScriptErrors};
 pub use estimate::{Estimate, ExpectedCommand};
 pub use header::{Header, Variable, Variables};
+pub use mail::MailCommand;
 pub use table::{COMMANDS, CommandInfo, Support, find as find_command};
+
+use crate::driver::Ability;
 
 /// A script that can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +58,25 @@ impl Script {
         }
         errors.sort_by_key(|error| error.place);
         Err(ScriptErrors(errors))
+    }
+
+    /// What it needs servers for: for each, any one of some abilities.
+    #[must_use]
+    pub fn abilities(&self) -> Vec<&'static [Ability]> {
+        let mut found: Vec<&'static [Ability]> = Vec::new();
+        for statement in &self.statements {
+            let needs = statement.command.needs();
+            if !needs.is_empty() && !found.contains(&needs) {
+                found.push(needs);
+            }
+        }
+        found
+    }
+
+    /// The most recipients that one of its messages has.
+    #[must_use]
+    pub fn recipients(&self) -> usize {
+        self.statements.iter().map(|statement| statement.command.recipients()).max().unwrap_or(0)
     }
 
     /// Commands that the language knows and the laboratory cannot run, with their lines.

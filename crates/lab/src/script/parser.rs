@@ -4,6 +4,7 @@ use super::arguments::{Arguments, error_at};
 use super::command::{CalendarKind, Command, Direction, LoopName, MessageSize, Statement};
 use super::error::{Problem, ScriptError};
 use super::header::Variables;
+use super::mail::MailCommand;
 use super::table::{COMMANDS, CommandInfo, Support, find, nearest};
 use super::words::{Line, Word};
 
@@ -275,7 +276,10 @@ fn action(info: &'static CommandInfo, mut arguments: Arguments<'_>) -> Result<Co
             let database = arguments.take().map(|word| arguments.text(word)).transpose()?;
             Command::CheckForNewMail { database }
         }
-        _ => return Ok(Command::Known(info.name)),
+        _ => match MailCommand::parse(info.name, &mut arguments)? {
+            Some(command) => command,
+            None => return Ok(Command::Known(info.name)),
+        },
     };
     arguments.finish()?;
     Ok(command)

@@ -33,6 +33,8 @@ pub struct Faults {
     pub conflicts: Option<u64>,
     /// No answer ever comes to the deletion of a document.
     pub silent_deletes: bool,
+    /// Every nth copy that the router makes is lost, made twice or changed, in turn.
+    pub wrong_deliveries: Option<u64>,
     /// It has no fault at all, and folders.
     pub folders: bool,
     /// Readings of documents take the first time, and every nth of them the second.
@@ -59,6 +61,7 @@ struct State {
     databases: BTreeMap<String, Database>,
     reads: u64,
     writes: u64,
+    deliveries: u64,
     log: Vec<String>,
     deleted: Vec<Value>,
 }
@@ -234,6 +237,7 @@ impl State {
             [_, rest] if rest.starts_with("_folder") && !faults.folders => error(404, "not_found", "missing"),
             [database, rest] if rest.starts_with("_folder") => self.folder(method, database, rest, query),
             [database, rest] if rest == "_bulk_docs" => self.bulk(database, &body),
+            [database, rest] if rest == "_changes" => self.changes(database, query),
             [_, rest] if rest == "_security" => (200, json!({"ok": true})),
             [database, rest] if rest.starts_with("_design/mail/_view/") => self.view(database, query),
             [database, id] => self.document(method, database, id, query, body, faults),
@@ -279,6 +283,18 @@ impl State {
             })
             .collect();
         (201, json!(rows))
+    }
+
+    /// All documents in one page, whatever was seen before.
+    fn changes(&self, name: &str, query: &BTreeMap<String, String>) -> Answer {
+        let Some(database) = self.databases.get(name) else { return error(404, "not_found", "missing") };
+        let last = format!("{}-x", database.changes);
+        let new = query.get("since").is_none_or(|since| *since != last);
+        let documents = database.documents.iter().filter(|_| new);
+        let results: Vec<Value> = documents
+            .map(|(id, document)| json!({"id": id, "seq": last, "changes": [], "doc": document}))
+            .collect();
+        (200, json!({"results": results, "last_seq": last}))
     }
 
     fn store(&mut self, name: &str, id: &str, mut document: Value) -> String {
@@ -371,7 +387,7 @@ impl State {
                     return error(409, "conflict", "Document update conflict.");
                 }
                 if name == "mail.box" {
-                    self.deliver(id, &body);
+                    self.deliver(id, &body, faults.wrong_deliveries);
                 }
                 let revision = self.store(name, id, body);
                 (201, json!({"ok": true, "id": id, "rev": revision}))
@@ -412,13 +428,23 @@ impl State {
     }
 
     /// The router: a copy for each recipient.
-    fn deliver(&mut self, id: &str, memo: &Value) {
+    fn deliver(&mut self, id: &str, memo: &Value, wrong: Option<u64>) {
         let recipients = memo["SendTo"].as_array().cloned().unwrap_or_default();
         for recipient in recipients.iter().filter_map(Value::as_str) {
             let mut copy: Map<String, Value> = memo.as_object().cloned().unwrap_or_default();
             copy.remove("_rev");
             copy.insert("DeliveredDate".to_owned(), memo["PostedDate"].clone());
-            self.store(&format!("mail/{recipient}"), id, Value::Object(copy));
+            let mail_file = format!("mail/{recipient}");
+            self.deliveries += 1;
+            let fault =
+                wrong.filter(|nth| self.deliveries.is_multiple_of(*nth)).map(|nth| self.deliveries / nth % 3);
+            match fault {
+                Some(0) => continue,
+                Some(1) => drop(self.store(&mail_file, &format!("{id}-again"), Value::Object(copy.clone()))),
+                Some(_) => drop(copy.insert("Body".to_owned(), json!("something else"))),
+                None => {}
+            }
+            self.store(&mail_file, id, Value::Object(copy));
         }
     }
 }

@@ -12,6 +12,7 @@
 
 mod delivery;
 mod failure;
+mod routed;
 mod waiting;
 
 use std::sync::Arc;
@@ -29,7 +30,10 @@ use tokio::task::JoinHandle;
 use crate::mailbox::Mailboxes;
 use crate::recipients::Resolver;
 use delivery::{Deliverer, Outcome};
+use routed::OnRouted;
 use waiting::{Followed, Waiting};
+
+pub use routed::{Routed, RoutedState};
 
 /// How the router works.
 #[derive(Debug, Clone)]
@@ -85,6 +89,7 @@ pub struct Router {
     options: RouterOptions,
     mailboxes: Vec<Followed>,
     statistics: RouterStatistics,
+    on_routed: Option<OnRouted>,
 }
 
 struct RouterStatistics {
@@ -142,7 +147,21 @@ impl Router {
     ) -> Result<Self> {
         let statistics = RouterStatistics::register(statistics, mailboxes.all());
         let followed: Result<Vec<Followed>> = mailboxes.all().iter().map(Followed::open).collect();
-        Ok(Self { databases: databases.clone(), resolver, options, mailboxes: followed?, statistics })
+        Ok(Self {
+            databases: databases.clone(),
+            resolver,
+            options,
+            mailboxes: followed?,
+            statistics,
+            on_routed: None,
+        })
+    }
+
+    /// Has `told` called with every memo that a round has taken up, on the round's thread, so it must not wait.
+    #[must_use]
+    pub fn on_routed(mut self, told: impl Fn(&Routed<'_>) + Send + Sync + 'static) -> Self {
+        self.on_routed = Some(Arc::new(told));
+        self
     }
 
     /// Runs one round: takes up what waits, at most [`RouterOptions::round_memos`]. Blocks.
@@ -189,13 +208,13 @@ impl Router {
 
     /// Takes the memos of a round out of their mail.boxes, after all their deliveries are durable.
     fn settle(&mut self, waiting: &[Waiting], outcomes: &[Outcome], round: &mut Round) -> Result<()> {
-        let mut endings: Vec<(&Waiting, Ending)> = Vec::with_capacity(waiting.len());
+        let mut endings: Vec<(Taken<'_>, Ending)> = Vec::with_capacity(waiting.len());
         for (memo, outcome) in waiting.iter().zip(outcomes) {
             round.delivered += outcome.delivered;
             self.statistics.delivered.add(outcome.delivered);
             match &outcome.later {
                 Some(reason) => self.keep(memo, reason, round),
-                None => endings.push((memo, self.ending(memo, outcome)?)),
+                None => endings.push((Taken { memo, outcome }, self.ending(memo, outcome)?)),
             }
         }
         // First the word to the senders: only when it is stored may the memo go.
@@ -203,21 +222,21 @@ impl Router {
             Ending::Tell(failure) => Some(edit_of(failure)),
             Ending::Remove | Ending::Bury(_) => None,
         })?;
-        let mut ended: Vec<(&Waiting, Ending)> = Vec::with_capacity(endings.len());
-        for ((memo, ending), told) in endings.into_iter().zip(told) {
+        let mut ended: Vec<(Taken<'_>, Ending)> = Vec::with_capacity(endings.len());
+        for ((taken, ending), told) in endings.into_iter().zip(told) {
             match told {
                 // A conflict: the last attempt got as far as here.
-                None | Some(Ok(_) | Err(DatabaseError::Conflict)) => ended.push((memo, ending)),
-                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
+                None | Some(Ok(_) | Err(DatabaseError::Conflict)) => ended.push((taken, ending)),
+                Some(Err(error)) => self.keep(taken.memo, &error.to_string(), round),
             }
         }
-        let results = self.write(&ended, |memo, ending| Some(ending.edit(memo)))?;
-        for ((memo, ending), result) in ended.into_iter().zip(results) {
+        let results = self.write(&ended, |taken, ending| Some(ending.edit(taken.memo)))?;
+        for ((taken, ending), result) in ended.into_iter().zip(results) {
             match result {
-                Some(Ok(_)) => self.count(memo, &ending, round),
+                Some(Ok(_)) => self.count(taken, &ending, round),
                 // Somebody changed it this moment: the feed brings it again.
                 None | Some(Err(DatabaseError::Conflict)) => {}
-                Some(Err(error)) => self.keep(memo, &error.to_string(), round),
+                Some(Err(error)) => self.keep(taken.memo, &error.to_string(), round),
             }
         }
         Ok(())
@@ -227,15 +246,17 @@ impl Router {
     /// results are in the order of the memos; `None` for those that needed none.
     fn write(
         &self,
-        endings: &[(&Waiting, Ending)],
-        edit_of: impl Fn(&Waiting, &Ending) -> Option<Edit>,
+        endings: &[(Taken<'_>, Ending)],
+        edit_of: impl Fn(&Taken<'_>, &Ending) -> Option<Edit>,
     ) -> Result<Vec<Option<Result<Updated>>>> {
         let mut edits: Vec<Vec<Edit>> = self.mailboxes.iter().map(|_| Vec::new()).collect();
         let mut places: Vec<Vec<usize>> = edits.iter().map(|_| Vec::new()).collect();
-        for (place, (memo, ending)) in endings.iter().enumerate() {
-            if let (Some(edits), Some(places), Some(edit)) =
-                (edits.get_mut(memo.mailbox), places.get_mut(memo.mailbox), edit_of(memo, ending))
-            {
+        for (place, (taken, ending)) in endings.iter().enumerate() {
+            if let (Some(edits), Some(places), Some(edit)) = (
+                edits.get_mut(taken.memo.mailbox),
+                places.get_mut(taken.memo.mailbox),
+                edit_of(taken, ending),
+            ) {
                 edits.push(edit);
                 places.push(place);
             }
@@ -282,10 +303,24 @@ impl Router {
         tracing::warn!(memo = %memo.id, attempts, %reason, "a memo waits for another attempt");
         self.retry_later(memo);
         round.later += 1;
+        self.tell(&Routed { reason: Some(reason), ..Routed::of(memo, RoutedState::Waiting) });
     }
 
-    fn count(&self, memo: &Waiting, ending: &Ending, round: &mut Round) {
+    fn tell(&self, routed: &Routed<'_>) {
+        if let Some(told) = &self.on_routed {
+            told(routed);
+        }
+    }
+
+    fn count(&self, taken: Taken<'_>, ending: &Ending, round: &mut Round) {
+        let Taken { memo, outcome } = taken;
         let elapsed = memo.first_seen.elapsed();
+        self.tell(&Routed {
+            delivered: outcome.delivered,
+            failed: outcome.failures.len(),
+            reason: outcome.failures.first().map(|failure| failure.reason.as_str()),
+            ..Routed::of(memo, ending.state(outcome))
+        });
         self.statistics.deliver.record(elapsed);
         if let Ending::Bury(_) = ending {
             round.dead += 1;
@@ -369,6 +404,13 @@ impl Router {
     }
 }
 
+/// A memo that was taken up, and what became of it.
+#[derive(Clone, Copy)]
+struct Taken<'r> {
+    memo: &'r Waiting,
+    outcome: &'r Outcome,
+}
+
 /// How a memo's stay in its mail.box ends.
 enum Ending {
     /// It reached everybody, or its sender knows whom it did not reach.
@@ -380,6 +422,15 @@ enum Ending {
 }
 
 impl Ending {
+    const fn state(&self, outcome: &Outcome) -> RoutedState {
+        match self {
+            Self::Remove if outcome.failures.is_empty() => RoutedState::Delivered,
+            // The sender may have been told before a crash.
+            Self::Remove | Self::Tell(_) => RoutedState::Returned,
+            Self::Bury(_) => RoutedState::Dead,
+        }
+    }
+
     /// The edit of the memo itself.
     fn edit(&self, memo: &Waiting) -> Edit {
         match self {

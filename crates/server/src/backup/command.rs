@@ -71,7 +71,7 @@ fn make(
         Ok(storage) => {
             let bar = Bar(bar(terminal));
             let source = source(&settings, &settings.server.name, configuration.file(), &storage.databases);
-            let created = back_up(&storage.store, &source, &order, &bar);
+            let created = back_up(&storage.databases, &source, &order, &bar);
             bar.0.finish_and_clear();
             drop(source);
             storage.close();
@@ -272,7 +272,13 @@ fn restore_server(
         ));
     }
     let result = restored_json(&restored);
-    let next = format!("{}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
+    let volumes: String = restored.manifest.volumes.iter().map(|volume| {
+        let name = &volume.name;
+        let dir = into.join("volumes").join(name);
+        format!("The volume {name} is in {}: move it to its device, or set volume.{name}.dir = \"volumes/{name}\"\n", dir.display())
+    }).collect();
+    let next =
+        format!("{}{volumes}Start it: scrinium serve --data-dir {}\n", result_text(&result), into.display());
     terminal.data(&next, &result)
 }
 

@@ -56,6 +56,12 @@ pub(crate) fn restore_database(
     let store =
         Store::open(options(settings, &scratch.0), &Registry::new()).map_err(|error| error.to_string())?;
     let others = Databases::open(&store, DatabaseOptions::default()).map_err(|error| error.to_string())?;
+    for volume in &restored.manifest.volumes {
+        let dir = scratch.0.join("volumes").join(&volume.name);
+        let opened = Store::open(options_in(settings, &dir, dir.join("log")), &Registry::new());
+        let opened = opened.map_err(|error| error.to_string());
+        others.attach(&volume.name, opened).map_err(|error| error.to_string())?;
+    }
     let adopted = databases.adopt(&others, &order.database, &order.name, &mut |_| !progress.is_cancelled());
     let adopted = adopted.map_err(|error| format!("{}: {error}", order.database));
     drop(others);
@@ -65,8 +71,12 @@ pub(crate) fn restore_database(
 }
 
 fn options(settings: &Settings, into: &Path) -> StoreOptions {
-    let mut options = StoreOptions::new(into.join("store"));
-    options.log_dir = Some(into.join("log"));
+    options_in(settings, &into.join("store"), into.join("log"))
+}
+
+fn options_in(settings: &Settings, dir: &Path, log_dir: PathBuf) -> StoreOptions {
+    let mut options = StoreOptions::new(dir);
+    options.log_dir = Some(log_dir);
     options.budget_bytes = Some(BUDGET_BYTES);
     options.log_extent_bytes = settings.log.extent_bytes;
     options.reserve_bytes = 0;

@@ -24,6 +24,8 @@ pub(crate) fn manifest_json(manifest: &Manifest) -> Value {
         "new_bytes": manifest.new_bytes,
         "files": manifest.files.len(),
         "store": manifest.store,
+        "volumes": manifest.volumes.iter().map(|volume| volume.name.as_str()).collect::<Vec<_>>(),
+        "missing_volumes": manifest.missing_volumes,
         "log": manifest.log_key,
         "archive_dir": manifest.archive_dir,
         "objects": manifest.objects.as_ref().map_or(0, |objects| objects.objects),
@@ -53,15 +55,23 @@ pub(crate) fn result_text(result: &Value) -> String {
     let number = |name: &str| result.get(name).and_then(Value::as_u64).unwrap_or_default();
     let backup = text("backup");
     if result.get("new_bytes").is_some() {
-        return format!(
-            "Backup {backup}: {} in {} files, of which {} in {} files are new; record {}, of {}\n",
-            size(number("bytes")),
-            number("files"),
-            size(number("new_bytes")),
-            number("new_files"),
-            number("sequence"),
-            text("taken"),
-        );
+        let missing = result.get("missing_volumes").and_then(Value::as_array).into_iter().flatten();
+        let missing: Vec<&str> = missing.filter_map(Value::as_str).collect();
+        let note = if missing.is_empty() {
+            String::new()
+        } else {
+            format!("WITHOUT the volumes that are not there: {}\n", missing.join(", "))
+        };
+        return note
+            + &format!(
+                "Backup {backup}: {} in {} files, of which {} in {} files are new; record {}, of {}\n",
+                size(number("bytes")),
+                number("files"),
+                size(number("new_bytes")),
+                number("new_files"),
+                number("sequence"),
+                text("taken"),
+            );
     }
     let warning = text("warning");
     let warning = if warning.is_empty() { String::new() } else { format!("Note: {warning}\n") };

@@ -74,7 +74,7 @@ impl BackupFigures {
 /// Begins a backup; returns the task's number.
 pub(crate) fn back_up_as_task(
     tasks: &Tasks,
-    (store, databases): (Store, Databases),
+    databases: Databases,
     configuration: &RunningConfiguration,
     (server, figures): (&str, BackupFigures),
     order: BackupOrder,
@@ -82,9 +82,8 @@ pub(crate) fn back_up_as_task(
     let settings = configuration.settings();
     let source = source(&settings, server, configuration.configuration().file(), &databases);
     let repository = order.repository.display().to_string();
-    drop(databases);
     run("backup", tasks, &repository, move |task| {
-        let created = back_up(&store, &source, &order, &TaskProgress(task));
+        let created = back_up(&databases, &source, &order, &TaskProgress(task));
         figures.note(&created);
         let created = created?;
         tracing::info!(

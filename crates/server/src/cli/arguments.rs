@@ -91,7 +91,8 @@ pub enum CommandLine {
     Fixup(FixupArguments),
     /// Show the raw records of a data folder that no server uses; changes nothing
     Inspect(InspectArguments),
-    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged
+    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged (what has happened on
+    /// a server: console "show log")
     Log {
         /// What to do with it.
         #[command(subcommand)]
@@ -312,6 +313,9 @@ pub struct FixupArguments {
     /// First write the store's files anew from what can be read of them; those before are kept beside them
     #[arg(long, conflicts_with = "dry_run")]
     pub engine: bool,
+    /// With --engine: the files of a volume, in place of the first store's
+    #[arg(long, value_name = "NAME", requires = "engine")]
+    pub volume: Option<String>,
     /// Only list what was set aside
     #[arg(long, conflicts_with_all = ["views", "quick", "dry_run", "engine"])]
     pub list_set_aside: bool,
@@ -354,6 +358,9 @@ or a backup should be, before this is done.")]
         /// Do it
         #[arg(long)]
         yes: bool,
+        /// The log of a volume, in place of the first store's
+        #[arg(long, value_name = "NAME")]
+        volume: Option<String>,
     },
 }
 

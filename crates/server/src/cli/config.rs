@@ -6,7 +6,7 @@ use super::arguments::ConfigCommand;
 use super::{Failure, Terminal};
 use crate::config::{
     ConfigError, Configuration, SECTIONS, Source, Sources, default_file, dump_json, dump_text, explain_json,
-    explain_key, explain_section, find, keys, nearest_key,
+    explain_key, explain_section, keys, named, nearest_key,
 };
 
 pub(super) fn config(sources: &Sources, command: &ConfigCommand, terminal: &Terminal) -> Result<(), Failure> {
@@ -25,7 +25,7 @@ fn check(sources: &Sources, terminal: &Terminal) -> Result<(), Failure> {
     let place = sources.file.as_ref().map(|file| file.display().to_string());
     match Configuration::load(sources) {
         Ok(configuration) => {
-            let set = keys().filter_map(|key| configuration.get(key.name));
+            let set = configuration.all().filter_map(|(name, _)| configuration.get(&name).cloned());
             let set = set.filter(|effective| effective.source != Source::Default).count();
             let named = place.clone().unwrap_or_else(|| "no configuration file".to_owned());
             let text = format!("{named}: fine; {set} of {} keys are set\n", keys().count());
@@ -56,11 +56,13 @@ fn check(sources: &Sources, terminal: &Terminal) -> Result<(), Failure> {
 
 fn explain(configuration: &Configuration, name: &str, terminal: &Terminal) -> Result<(), Failure> {
     if let Some(section) = SECTIONS.iter().find(|section| section.name.eq_ignore_ascii_case(name)) {
-        let data = section.keys.iter().map(|key| explain_json(key, configuration)).collect();
+        let data = section.keys.iter().map(|key| explain_json(key.name, key, configuration)).collect();
         return terminal.data(&explain_section(section, configuration), &data);
     }
-    match find(name) {
-        Some(key) => terminal.data(&explain_key(key, configuration), &explain_json(key, configuration)),
+    match named(name) {
+        Some((name, key)) => {
+            terminal.data(&explain_key(&name, key, configuration), &explain_json(&name, key, configuration))
+        }
         None => Err(Failure::Use(match nearest_key(name) {
             Some(nearest) => format!("there is no key {name}; did you mean {nearest}?"),
             None => format!("there is no key {name}; scrinium config default shows all"),

@@ -1,5 +1,8 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
+use scrinium_directory::DIRECTORY_DATABASE;
+use scrinium_mail::Mailboxes;
+
 use crate::compaction::{self, Window};
 
 /// A name as DNS allows it (RFC 1123 §2.1).
@@ -22,6 +25,31 @@ pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
 /// With the documents, or the address of a store of objects.
 pub(super) fn attachment_store(text: &str) -> Result<(), String> {
     if text == "volume" { Ok(()) } else { scrinium_objects::check_address(text) }
+}
+
+/// Whatever it is, somebody else looks at it.
+#[allow(clippy::unnecessary_wraps, reason = "a check answers like this")]
+pub(super) fn anything(_text: &str) -> Result<(), String> {
+    Ok(())
+}
+
+/// A name that a database may have, and none of the server's own databases has; or nothing.
+pub(super) fn log_database_or_empty(text: &str) -> Result<(), String> {
+    let legal =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_$()+-/.".contains(letter);
+    let begins = text.chars().next().is_none_or(|first| first.is_ascii_lowercase());
+    let climbs =
+        text.split('/').any(|part| part.starts_with('.')) || text.ends_with('/') || text.contains("//");
+    if !begins || !text.chars().all(legal) || climbs || text.len() > 238 {
+        return Err(format!(
+            "{text:?} is no name of a database: it has small letters, digits and any of _ $ ( ) + - . /, and begins \
+             with a letter"
+        ));
+    }
+    if text == DIRECTORY_DATABASE || Mailboxes::is_mailbox(text) {
+        return Err(format!("{text} is a database that the server needs for something else"));
+    }
+    Ok(())
 }
 
 /// A span of the day, or nothing.

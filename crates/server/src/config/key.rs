@@ -140,9 +140,10 @@ macro_rules! domino_name {
     };
 }
 
-/// Turns the table into `SECTIONS`, a struct for each section, and `Settings` that holds them all.
+/// Turns the table into `SECTIONS`, a struct for each section, and `Settings` that holds them all; what is named first,
+/// if anything is, is filled in by somebody else.
 macro_rules! configuration {
-    ($(
+    ($([$extra:ident: $extra_type:ty, $extra_help:literal])? $(
         $(#[doc = $section_help:literal])*
         $section:ident as $type:ident {
             $(
@@ -178,6 +179,7 @@ macro_rules! configuration {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
             $($(#[doc = $section_help])* pub $section: $type,)*
+            $(#[doc = $extra_help] pub $extra: $extra_type,)?
         }
 
         impl Settings {
@@ -189,6 +191,7 @@ macro_rules! configuration {
                             concat!(stringify!($section), ".", stringify!($key))
                         )),)*
                     },)*
+                    $($extra: <$extra_type>::default(),)?
                 }
             }
         }

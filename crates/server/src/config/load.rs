@@ -1,6 +1,6 @@
 //! Reading the configuration: defaults, then the file, then the environment, then the command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use super::key::Key;
 use super::problem::{ConfigError, Problem, Source, in_file, line_of, unknown_key, unknown_section};
 use super::table::{SECTIONS, Settings, key, keys};
 use super::value::Value;
+use super::volume::{VolumeSettings, check_name, full_name, volume_key, volume_section};
 
 /// A configuration file larger than this is not one.
 const FILE_LIMIT_BYTES: usize = 1024 * 1024;
@@ -30,7 +31,7 @@ pub struct Sources {
 /// The effective value of every key, and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    values: BTreeMap<&'static str, Effective>,
+    values: BTreeMap<String, Effective>,
     file: Option<PathBuf>,
 }
 
@@ -50,9 +51,7 @@ impl Configuration {
     /// [`ConfigError::Unreadable`] if the file cannot be read, else [`ConfigError::Invalid`].
     pub fn load(sources: &Sources) -> Result<Self, ConfigError> {
         let mut reader = Reader::default();
-        for key in keys() {
-            reader.take(key, key.default_value(), Source::Default);
-        }
+        reader.defaults();
         if let Some(path) = &sources.file {
             let unreadable = |cause| ConfigError::Unreadable { path: path.clone(), cause };
             reader.file(path, &std::fs::read_to_string(path).map_err(unreadable)?);
@@ -61,7 +60,7 @@ impl Configuration {
         for (flag, name, text) in &sources.command_line {
             let source = Source::CommandLine { flag: (*flag).to_owned() };
             match key(name) {
-                Some(key) => reader.take(key, key.kind.parse_text(text), source),
+                Some(key) => reader.take(key.name, key.kind.parse_text(text), source),
                 None => reader.problem(source, unknown_key(name)),
             }
         }
@@ -74,9 +73,7 @@ impl Configuration {
     /// [`ConfigError::Invalid`] with everything that is wrong.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let mut reader = Reader::default();
-        for key in keys() {
-            reader.take(key, key.default_value(), Source::Default);
-        }
+        reader.defaults();
         reader.file(path, text);
         reader.finish(Some(path.to_owned()))
     }
@@ -84,7 +81,29 @@ impl Configuration {
     /// The values as the server uses them.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        Settings::collect(|name| self.get(name).map(|effective| effective.value.clone()))
+        let value = |name: &str| self.get(name).map(|effective| effective.value.clone());
+        let mut settings = Settings::collect(value);
+        for volume in self.volumes() {
+            let found = VolumeSettings::collect(|key| value(&full_name(&volume, key)));
+            settings.volumes.insert(volume, found);
+        }
+        settings
+    }
+
+    /// The names of the volumes.
+    #[must_use]
+    pub fn volumes(&self) -> BTreeSet<String> {
+        let of_volume = |name: &String| volume_key(name).map(|(volume, _)| volume.to_owned());
+        self.values.keys().filter_map(of_volume).collect()
+    }
+
+    /// The name of each effective value with its key, in the order in which they are shown.
+    pub fn all(&self) -> impl Iterator<Item = (String, &'static Key)> {
+        let volumes = self
+            .volumes()
+            .into_iter()
+            .flat_map(|volume| volume_section().keys.iter().map(move |key| (full_name(&volume, key), key)));
+        keys().map(|key| (key.name.to_owned(), key)).chain(volumes)
     }
 
     /// The effective value of a key.
@@ -103,29 +122,50 @@ impl Configuration {
     ///
     /// # Errors
     /// Says which settings contradict each other then.
-    pub(super) fn with(&self, key: &'static Key, effective: Effective) -> Result<Self, String> {
+    pub(super) fn with(&self, key: &str, effective: Effective) -> Result<Self, String> {
         let mut changed = self.clone();
-        changed.values.insert(key.name, effective);
+        changed.values.insert(key.to_owned(), effective);
         match changed.settings().contradictions().first() {
             None => Ok(changed),
-            Some((name, what)) if *name == key.name => Err(what.clone()),
-            Some((name, what)) => Err(format!("{name} would be too small: {what}")),
+            Some((name, what)) if name == key => Err(what.clone()),
+            Some((name, what)) => Err(format!("{name} would not fit: {what}")),
         }
     }
 }
 
 #[derive(Default)]
 struct Reader {
-    values: BTreeMap<&'static str, Effective>,
+    values: BTreeMap<String, Effective>,
     problems: Vec<Problem>,
 }
 
 impl Reader {
-    fn take(&mut self, key: &'static Key, value: Result<Value, String>, source: Source) {
-        match value {
-            Ok(value) => drop(self.values.insert(key.name, Effective { value, source })),
-            Err(what) => self.problem(source, format!("{}: {what}", key.name)),
+    fn defaults(&mut self) {
+        for key in keys() {
+            self.take(key.name, key.default_value(), Source::Default);
         }
+    }
+
+    fn take(&mut self, name: &str, value: Result<Value, String>, source: Source) {
+        match value {
+            Ok(value) => drop(self.values.insert(name.to_owned(), Effective { value, source })),
+            Err(what) => self.problem(source, format!("{name}: {what}")),
+        }
+    }
+
+    /// The key of this name. A volume that is named for the first time gets the defaults of all its keys.
+    fn key(&mut self, name: &str) -> Result<&'static Key, String> {
+        if let Some(key) = key(name) {
+            return Ok(key);
+        }
+        let (volume, key) = volume_key(name).ok_or_else(|| unknown_key(name))?;
+        check_name(volume)?;
+        if !self.values.contains_key(&full_name(volume, key)) {
+            for key in volume_section().keys {
+                self.take(&full_name(volume, key), key.default_value(), Source::Default);
+            }
+        }
+        Ok(key)
     }
 
     fn problem(&mut self, source: Source, what: String) {
@@ -146,6 +186,10 @@ impl Reader {
         let place = Place { path, text };
         for (name, item) in document.iter() {
             let source = place.source(document.key(name), item.span());
+            if name == volume_section().name {
+                self.volume_tables(&place, item, source);
+                continue;
+            }
             let Some(section) = SECTIONS.iter().find(|section| section.name == name) else {
                 let what = if item.is_table_like() { unknown_section(name) } else { unknown_key(name) };
                 self.problem(source, what);
@@ -163,10 +207,33 @@ impl Reader {
         }
     }
 
+    /// `[volume.NAME]`, each with its keys.
+    fn volume_tables(&mut self, place: &Place<'_>, item: &Item, source: Source) {
+        let wanted = "volumes have names: write the keys of each under [volume.NAME]";
+        let Some(volumes) = item.as_table_like() else { return self.problem(source, wanted.to_owned()) };
+        for (volume, item) in volumes.iter() {
+            let source = place.source(volumes.key(volume), item.span());
+            let Some(table) = item.as_table_like() else {
+                self.problem(source, wanted.to_owned());
+                continue;
+            };
+            if table.is_empty() {
+                self.problem(source.clone(), format!("volume.{volume}.dir: name the folder of the volume"));
+            }
+            for (short_name, item) in table.iter() {
+                let source = place.source(table.key(short_name), item.span());
+                self.item(&format!("volume.{volume}.{short_name}"), item, source);
+            }
+        }
+    }
+
     fn item(&mut self, name: &str, item: &Item, source: Source) {
-        let Some(key) = key(name) else { return self.problem(source, unknown_key(name)) };
+        let key = match self.key(name) {
+            Ok(key) => key,
+            Err(what) => return self.problem(source, what),
+        };
         match item.as_value() {
-            Some(value) => self.take(key, key.kind.parse_toml(value), source),
+            Some(value) => self.take(name, key.kind.parse_toml(value), source),
             None => self.problem(source, format!("{name} is no section: it takes {}", key.kind)),
         }
     }
@@ -176,11 +243,11 @@ impl Reader {
             let Some(name) = variable.strip_prefix(VARIABLE_PREFIX) else { continue };
             // Variables without the double underscore are others', such as SCRINIUM_CONFIG.
             let Some((section, short_name)) = name.split_once("__") else { continue };
-            let name = format!("{section}.{short_name}").to_lowercase();
+            let name = format!("{section}.{short_name}").to_lowercase().replace("__", ".");
             let source = Source::Environment { variable: variable.clone() };
-            match key(&name) {
-                Some(key) => self.take(key, key.kind.parse_text(text), source),
-                None => self.problem(source, unknown_key(&name)),
+            match self.key(&name) {
+                Ok(key) => self.take(&name, key.kind.parse_text(text), source),
+                Err(what) => self.problem(source, what),
             }
         }
     }
@@ -190,7 +257,7 @@ impl Reader {
         // Contradictions between settings are told once each setting is right by itself.
         if self.problems.is_empty() {
             for (name, what) in configuration.settings().contradictions() {
-                let source = configuration.get(name).map_or(Source::Default, |found| found.source.clone());
+                let source = configuration.get(&name).map_or(Source::Default, |found| found.source.clone());
                 self.problems.push(Problem { source, what: format!("{name}: {what}") });
             }
         }

@@ -14,6 +14,8 @@ mod running;
 mod table;
 mod units;
 mod value;
+#[allow(unreachable_pub, reason = "one macro makes this table and the other one, which is public")]
+mod volume;
 
 pub use key::{Change, Key, Section};
 pub use load::{Configuration, Effective, Sources};
@@ -21,11 +23,13 @@ pub use problem::{ConfigError, Problem, Source, nearest, nearest_key};
 pub use render::{
     default_file, documentation, dump_json, dump_text, explain_json, explain_key, explain_section,
 };
+pub(crate) use running::named;
 pub use running::{Changed, Kept, RunningConfiguration, SetError, find};
 pub use table::{
-    AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings, LogSettings,
-    MailSettings, MemorySettings, SECTIONS, ServerSettings, SessionSettings, Settings, TracingSettings, key,
-    keys,
+    AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings,
+    LogDatabaseSettings, LogSettings, MailSettings, MemorySettings, SECTIONS, ServerSettings,
+    SessionSettings, Settings, TracingSettings, key, keys,
 };
 pub use units::{Share, parse_bytes, parse_duration, print_bytes, print_duration};
 pub use value::{Address, Kind, Value};
+pub use volume::{VolumeSettings, volume_key, volume_section};

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::key::Key;
 use super::table::{SECTIONS, keys};
+use super::volume::volume_section;
 
 /// Where a value comes from, or a problem is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +96,10 @@ fn lines(problems: &[Problem]) -> String {
 
 /// What to say of a name that is no key.
 pub(super) fn unknown_key(name: &str) -> String {
+    if name.starts_with("volume.") {
+        let keys: Vec<&str> = volume_section().keys.iter().map(Key::short_name).collect();
+        return format!("there is no key {name}; volume.NAME has {}", keys.join(", "));
+    }
     match nearest_key(name) {
         Some(nearest) => format!("there is no key {name}; did you mean {nearest}?"),
         None => format!("there is no key {name}; `scrinium config default` shows all"),

@@ -9,6 +9,7 @@ use super::key::{Change, Key, Section};
 use super::load::Configuration;
 use super::problem::Source;
 use super::table::SECTIONS;
+use super::volume::{ANY, full_name, volume_section};
 
 /// Lines of comments are at most this long.
 const WIDTH: usize = 90;
@@ -30,6 +31,13 @@ pub fn default_file() -> String {
             let _ = writeln!(text, "\n#{} = {}", key.short_name(), toml_default(key));
         }
     }
+    // Names are the administrator's, so that these lines are an example.
+    let section = volume_section();
+    let _ = write!(text, "\n{}# [volume.{ANY}]\n", commented(&section.help()));
+    for key in section.keys {
+        let _ = write!(text, "\n{}# Takes {}.", commented(&key.help()), key.kind);
+        let _ = writeln!(text, "\n# {} = {}", key.short_name(), toml_default(key));
+    }
     text
 }
 
@@ -39,18 +47,30 @@ pub fn documentation() -> String {
     let mut page = String::from(INTRODUCTION);
     for section in SECTIONS {
         let _ = write!(page, "\n## [{}]\n\n{}\n", section.name, section.help());
-        for key in section.keys {
-            let _ = write!(page, "\n### {}\n\n{}\n\n", key.name, key.help());
-            let _ = writeln!(page, "- Takes {}", key.kind);
-            let _ = writeln!(page, "- Default: `{}`", toml_default(key));
-            let _ = writeln!(page, "- Environment: `{}`", key.variable());
-            if let Some(domino) = key.domino {
-                let _ = writeln!(page, "- Domino: {domino}");
-            }
-            let _ = writeln!(page, "- A new value is used {}", when(key));
-        }
+        section.keys.iter().for_each(|key| document_key(&mut page, key.name, &key.variable(), key));
+    }
+    let section = volume_section();
+    let _ = write!(page, "\n## [volume.{ANY}]\n\n{}\n", section.help());
+    for key in section.keys {
+        let name = full_name(ANY, key);
+        document_key(&mut page, &name, &variable_of(&name), key);
     }
     page
+}
+
+fn document_key(page: &mut String, name: &str, variable: &str, key: &Key) {
+    let _ = write!(page, "\n### {name}\n\n{}\n\n", key.help());
+    let _ = writeln!(page, "- Takes {}", key.kind);
+    let _ = writeln!(page, "- Default: `{}`", toml_default(key));
+    let _ = writeln!(page, "- Environment: `{variable}`");
+    if let Some(domino) = key.domino {
+        let _ = writeln!(page, "- Domino: {domino}");
+    }
+    let _ = writeln!(page, "- A new value is used {}", when(key));
+}
+
+fn variable_of(name: &str) -> String {
+    format!("SCRINIUM_{}", name.replace('.', "__")).to_ascii_uppercase()
 }
 
 const INTRODUCTION: &str = "\
@@ -85,21 +105,20 @@ environment and on the console, the items of a list are separated by commas.
 #[must_use]
 pub fn dump_text(configuration: &Configuration, changed: bool) -> String {
     let mut text = String::new();
-    for section in SECTIONS {
-        let lines = section.keys.iter().filter_map(|key| {
-            let effective = configuration.get(key.name)?;
-            if changed && effective.source == Source::Default {
-                return None;
-            }
-            let assignment =
-                format!("{} = {}", key.short_name(), effective.value.to_toml().to_string().trim());
-            Some(format!("{assignment:<40} # {}\n", effective.source))
-        });
-        let lines: String = lines.collect();
-        if !lines.is_empty() {
-            let gap = if text.is_empty() { "" } else { "\n" };
-            let _ = write!(text, "{gap}[{}]\n{lines}", section.name);
+    let mut last = String::new();
+    for (name, key) in configuration.all() {
+        let Some(effective) = configuration.get(&name) else { continue };
+        if changed && effective.source == Source::Default {
+            continue;
         }
+        let section = name.rsplit_once('.').map_or("", |(section, _)| section);
+        if section != last {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}[{section}]");
+            section.clone_into(&mut last);
+        }
+        let assignment = format!("{} = {}", key.short_name(), effective.value.to_toml().to_string().trim());
+        let _ = writeln!(text, "{assignment:<40} # {}", effective.source);
     }
     text
 }
@@ -107,31 +126,32 @@ pub fn dump_text(configuration: &Configuration, changed: bool) -> String {
 /// All effective values as an object by name: `{"value", "source"}`, sizes in bytes, times in seconds.
 #[must_use]
 pub fn dump_json(configuration: &Configuration, changed: bool) -> Json {
-    let keys = super::keys().filter_map(|key| {
-        let effective = configuration.get(key.name)?;
+    let keys = configuration.all().filter_map(|(name, _)| {
+        let effective = configuration.get(&name)?;
         let left_out = changed && effective.source == Source::Default;
         let value = json!({"value": effective.value.to_json(), "source": effective.source.to_string()});
-        (!left_out).then(|| (key.name.to_owned(), value))
+        (!left_out).then_some((name, value))
     });
     Json::Object(keys.collect())
 }
 
 /// What there is to know of a key, with its effective value.
 #[must_use]
-pub fn explain_key(key: &Key, configuration: &Configuration) -> String {
+pub fn explain_key(name: &str, key: &Key, configuration: &Configuration) -> String {
     let mut text = String::new();
-    if let Some(effective) = configuration.get(key.name) {
+    if let Some(effective) = configuration.get(name) {
         let value = effective.value.to_toml();
-        let _ = writeln!(text, "{} = {}    ({})", key.name, value.to_string().trim(), effective.source);
+        let _ = writeln!(text, "{name} = {}    ({})", value.to_string().trim(), effective.source);
     }
+    let section = name.rsplit_once('.').map_or("", |(section, _)| section);
     let _ = writeln!(text, "{}", wrapped(&key.help(), "  "));
     let _ = writeln!(text, "  takes        {}", key.kind);
     let _ = writeln!(text, "  default      {}", toml_default(key));
     if let Some(domino) = key.domino {
         let _ = writeln!(text, "  Domino       {domino}");
     }
-    let _ = writeln!(text, "  file         [{}] {} = ...", key.section(), key.short_name());
-    let _ = writeln!(text, "  environment  {}", key.variable());
+    let _ = writeln!(text, "  file         [{section}] {} = ...", key.short_name());
+    let _ = writeln!(text, "  environment  {}", variable_of(name));
     let _ = writeln!(text, "  new value    used {}", when(key));
     text
 }
@@ -142,23 +162,23 @@ pub fn explain_section(section: &Section, configuration: &Configuration) -> Stri
     let mut text = format!("[{}]\n{}\n", section.name, wrapped(&section.help(), "  "));
     for key in section.keys {
         text.push('\n');
-        text.push_str(&explain_key(key, configuration));
+        text.push_str(&explain_key(key.name, key, configuration));
     }
     text
 }
 
 /// What there is to know of a key, as an object.
 #[must_use]
-pub fn explain_json(key: &Key, configuration: &Configuration) -> Json {
-    let effective = configuration.get(key.name);
+pub fn explain_json(name: &str, key: &Key, configuration: &Configuration) -> Json {
+    let effective = configuration.get(name);
     json!({
-        "key": key.name,
+        "key": name,
         "help": key.help(),
         "takes": key.kind.to_string(),
         "default": key.default_value().map(|value| value.to_json()).unwrap_or_default(),
         "value": effective.map(|effective| effective.value.to_json()),
         "source": effective.map(|effective| effective.source.to_string()),
-        "environment": key.variable(),
+        "environment": variable_of(name),
         "domino": key.domino,
         "changes_while_running": key.change == Change::Running,
     })

@@ -12,6 +12,7 @@ use super::load::{Configuration, Effective};
 use super::problem::{Source, unknown_key};
 use super::table::{Settings, key, keys};
 use super::value::Value;
+use super::volume::{full_name, volume_key};
 
 type Hook = Arc<dyn Fn(&Settings) -> Result<(), String> + Send + Sync>;
 
@@ -37,7 +38,7 @@ struct Current {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The key.
-    pub key: &'static str,
+    pub key: String,
     /// The value before.
     pub old: Value,
     /// The value now.
@@ -71,7 +72,7 @@ pub enum SetError {
     #[error("{key}: {what}")]
     Invalid {
         /// The key.
-        key: &'static str,
+        key: String,
         /// What is wrong.
         what: String,
     },
@@ -79,7 +80,7 @@ pub enum SetError {
     #[error("{key} stays as it is: {what}")]
     Refused {
         /// The key.
-        key: &'static str,
+        key: String,
         /// Why.
         what: String,
     },
@@ -90,7 +91,7 @@ pub enum SetError {
     )]
     NotKept {
         /// The key.
-        key: &'static str,
+        key: String,
     },
 }
 
@@ -136,44 +137,60 @@ impl RunningConfiguration {
     /// # Errors
     /// [`SetError`]; nothing was changed then.
     pub fn set(&self, name: &str, text: &str) -> Result<Changed, SetError> {
-        let key = find(name).ok_or_else(|| SetError::UnknownKey(unknown_key(name)))?;
-        let invalid = |what| SetError::Invalid { key: key.name, what };
+        let (full, key) = named(name).ok_or_else(|| SetError::UnknownKey(unknown_key(name)))?;
+        let invalid = |what| SetError::Invalid { key: full.clone(), what };
         let new = key.kind.parse_text(text).map_err(invalid)?;
 
         let _alone = self.shared.setting.lock();
         let before = self.configuration();
-        let Some(old) = before.get(key.name).cloned() else {
-            return Err(SetError::UnknownKey(unknown_key(name)));
+        let Some(old) = before.get(&full).cloned() else {
+            return Err(SetError::UnknownKey(match volume_key(&full) {
+                Some((volume, _)) => format!(
+                    "there is no volume {volume}; write it into the configuration file under [volume.{volume}], and \
+                     start the server again"
+                ),
+                None => unknown_key(name),
+            }));
         };
         let now = Effective { value: new.clone(), source: Source::Console };
-        let changed = before.with(key, now).map_err(invalid)?;
+        let changed = before.with(&full, now).map_err(invalid)?;
         if key.change == Change::Restart && before.file().is_none() {
-            return Err(SetError::NotKept { key: key.name });
+            return Err(SetError::NotKept { key: full });
         }
         if key.change == Change::Running {
             let settings = changed.settings();
             let hook = self.shared.hooks.read().get(key.name).cloned();
-            let refused = |what| SetError::Refused { key: key.name, what };
+            let refused = |what| SetError::Refused { key: full.clone(), what };
             let hook =
                 hook.ok_or_else(|| refused("no part of this server uses it while running".to_owned()))?;
             hook(&settings).map_err(refused)?;
             let current = Current { settings: Arc::new(settings), configuration: changed };
             *self.shared.current.write() = current;
         }
-        let kept = before.file().map_or(Kept::Nowhere, |file| keep(file, key, &new, &old.source));
-        Ok(Changed { key: key.name, old: old.value, new, change: key.change, kept })
+        let kept = before.file().map_or(Kept::Nowhere, |file| keep(file, &full, &new, &old.source));
+        Ok(Changed { key: full, old: old.value, new, change: key.change, kept })
     }
 }
 
 /// The key of this name, or the one that Domino calls so.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Key> {
-    let of_domino = |key: &&Key| key.domino.is_some_and(|domino| domino.eq_ignore_ascii_case(name));
-    key(&name.to_lowercase()).or_else(|| keys().find(of_domino))
+    named(name).map(|(_, key)| key)
 }
 
-fn keep(file: &Path, key: &Key, value: &Value, old_source: &Source) -> Kept {
-    match write_into(file, key, value) {
+/// The name in full, and the key.
+pub(crate) fn named(name: &str) -> Option<(String, &'static Key)> {
+    let of_domino = |key: &&Key| key.domino.is_some_and(|domino| domino.eq_ignore_ascii_case(name));
+    let lower = name.to_lowercase();
+    let found = key(&lower).or_else(|| keys().find(of_domino));
+    match found {
+        Some(key) => Some((key.name.to_owned(), key)),
+        None => volume_key(&lower).map(|(volume, key)| (full_name(volume, key), key)),
+    }
+}
+
+fn keep(file: &Path, name: &str, value: &Value, old_source: &Source) -> Kept {
+    match write_into(file, name, value) {
         Err(reason) => Kept::Failed(file.to_owned(), reason),
         Ok(()) => match old_source {
             Source::Environment { .. } | Source::CommandLine { .. } => {
@@ -185,20 +202,22 @@ fn keep(file: &Path, key: &Key, value: &Value, old_source: &Source) -> Kept {
 }
 
 /// Changes one line of the file and leaves its comments and the rest as they are.
-fn write_into(file: &Path, key: &Key, value: &Value) -> Result<(), String> {
+fn write_into(file: &Path, name: &str, value: &Value) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
-    let section = document.entry(key.section()).or_insert_with(toml_edit::table);
-    let Some(table) = section.as_table_like_mut() else {
-        return Err(format!("{} is not a section there", key.section()));
-    };
-    match table.get_mut(key.short_name()).and_then(toml_edit::Item::as_value_mut) {
+    let (section, short_name) = name.rsplit_once('.').unwrap_or(("", name));
+    let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
+    for part in section.split('.') {
+        let item = table.entry(part).or_insert_with(toml_edit::table);
+        table = item.as_table_like_mut().ok_or_else(|| format!("{part} is not a section there"))?;
+    }
+    match table.get_mut(short_name).and_then(toml_edit::Item::as_value_mut) {
         Some(present) => {
             let decor = present.decor().clone();
             *present = value.to_toml();
             *present.decor_mut() = decor;
         }
-        None => drop(table.insert(key.short_name(), toml_edit::value(value.to_toml()))),
+        None => drop(table.insert(short_name, toml_edit::value(value.to_toml()))),
     }
     crate::files::replace(file, document.to_string().as_bytes()).map_err(|error| error.to_string())
 }

@@ -1,11 +1,13 @@
 //! The table of all keys. Everything else that is known of the configuration is derived from it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::checks;
 use super::key::{Change, Key, Section, Setting, configuration, domino_name, type_of};
 use super::value::{Kind, Value};
+use super::volume::VolumeSettings;
 
 const KB: u64 = 1024;
 const MB: u64 = 1024 * KB;
@@ -19,6 +21,7 @@ const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const CENTURY: Duration = Duration::from_secs(36_500 * 86_400);
 
 configuration! {
+    [volumes: BTreeMap<String, VolumeSettings>, "Further stores, by name."]
     /// The server as a whole, and how much it does at once.
     server as ServerSettings {
         /// The folder that holds everything the server keeps. A relative path begins where the server is
@@ -121,6 +124,23 @@ configuration! {
         reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
     }
 
+    /// What long and background work reads and writes. It gives way while requests wait, whatever the limits; a request is
+    /// never held. `show statistics IO` tells what each kind of work has done and how long it was held.
+    io as IoSettings {
+        /// What a long scan reads ahead at once: builds of views, checks, moves, and merging of files, which keeps to what
+        /// was set when the server started. More suits disks that turn. 0: by the memory, 256 KB to 2 MB.
+        read_ahead: Bytes { min: 0, max: 16 * MB } = "0", Running;
+        /// Bytes a second that builds of views read, at most. 0: no limit.
+        limit_view_update: Bytes { min: 0, max: TB } = "0", Running;
+        /// Bytes of files that are compacted in a second, at most; less disturbs others less and takes longer. 0: no
+        /// limit.
+        limit_compact: Bytes { min: 0, max: TB } = "0", Running;
+        /// Bytes a second that backups copy, at most. One that is given with a backup holds for it as well. 0: no limit.
+        limit_backup: Bytes { min: 0, max: TB } = "0", Running;
+        /// Bytes a second that moves of databases between volumes read and write, at most. 0: no limit.
+        limit_move: Bytes { min: 0, max: TB } = "0", Running;
+    }
+
     /// Views and their indexes.
     view as ViewSettings {
         /// The folder for sorted files while views are built whose entries do not fit into memory; put on
@@ -144,9 +164,6 @@ configuration! {
         time_zone: Text { form: "a time zone, or empty", check: checks::time_zone_or_empty } = "", Running;
         /// Within the window, databases are compacted of which so many percent, and at least 16 MB, are garbage.
         garbage_percent: Integer { min: 1, max: 100 } = "30", Running, domino "compact -S";
-        /// Bytes of files that are compacted in a second, at most; less disturbs others less and takes longer. 0: no
-        /// limit.
-        rate: Bytes { min: 0, max: TB } = "0", Running;
         /// Tombstones of deleted documents, and of what has left folders, are purged after this time, as far as all
         /// replicas that are known have seen them. A client that was away for longer learns of no deletion. 0: never.
         purge_after: Duration { min: Duration::ZERO, max: CENTURY } = "365 d", Running,
@@ -242,6 +259,22 @@ configuration! {
             domino "Domain";
     }
 
+    /// The database in which the server keeps a record of what happens (docs/log-database.md).
+    log_database as LogDatabaseSettings {
+        /// Its name. Administrators alone may read it. Empty: no record is kept.
+        name: Text { form: "the name of a database, or empty", check: checks::log_database_or_empty } = "log",
+            Restart;
+        /// Documents are removed after this time, and leave no tombstones.
+        keep_for: Duration { min: HOUR, max: CENTURY } = "14 d", Running;
+        /// The statistics of each full hour are removed after this time.
+        keep_hourly_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
+        /// An operation that takes this long or longer gets a document with its database and person. 0: none does.
+        slow_after: Duration { min: Duration::ZERO, max: HOUR } = "1 s", Running;
+        /// Documents of each kind (events, mail, task runs, slow operations) in a minute, at most. What is left out is
+        /// counted, and told by an event.
+        per_minute: Integer { min: 1, max: 1_000_000 } = "600", Running;
+    }
+
     /// What the server tells while it runs, on standard error.
     tracing as TracingSettings {
         /// How much it tells: error, warn, info, debug or trace; also by part, such as
@@ -281,12 +314,12 @@ impl Settings {
     }
 
     /// What is wrong with settings that are each right, with the key that is best changed.
-    pub(super) fn contradictions(&self) -> Vec<(&'static str, String)> {
-        let mut found = Vec::new();
+    pub(super) fn contradictions(&self) -> Vec<(String, String)> {
+        let mut found = self.contradictions_of_volumes();
         let mut at_least = |small: &'static str, has: u64, large: &str, needs: u64| {
             if has < needs {
                 let needs = super::print_bytes(needs);
-                found.push((small, format!("it must be at least {needs}, as {large}")));
+                found.push((small.to_owned(), format!("it must be at least {needs}, as {large}")));
             }
         };
         if self.log.max_size > 0 {
@@ -306,6 +339,36 @@ impl Settings {
             "http.max_request_bytes",
             http.max_request_bytes,
         );
+        found
+    }
+
+    fn contradictions_of_volumes(&self) -> Vec<(String, String)> {
+        const MOST_PERCENT: usize = 80;
+        let mut found = Vec::new();
+        let store = self.server.data_dir.join("store");
+        let mut dirs = vec![(store, "the store in the data folder".to_owned())];
+        let mut percent = 0;
+        for (name, volume) in &self.volumes {
+            let key = format!("volume.{name}.dir");
+            let dir = self.in_data_dir(Path::new(&volume.dir));
+            if volume.dir.is_empty() {
+                found.push((key, "name the folder of the volume".to_owned()));
+            } else if let Some((_, other)) =
+                dirs.iter().find(|(other, _)| dir.starts_with(other) || other.starts_with(&dir))
+            {
+                found.push((key, format!("{} is, holds or lies in that of {other}", dir.display())));
+            }
+            dirs.push((dir, format!("the volume {name}")));
+            percent += volume.memory_percent;
+            if percent > MOST_PERCENT {
+                let key = format!("volume.{name}.memory_percent");
+                found.push((
+                    key,
+                    format!("all volumes together may have at most {MOST_PERCENT} %, and have {percent}"),
+                ));
+                break;
+            }
+        }
         found
     }
 

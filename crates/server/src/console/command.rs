@@ -4,7 +4,10 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, FixupOrder, MoveAttachments, SetProperty, UpdateViews, attachments, compact};
+use super::{
+    ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,
+    log_database,
+};
 use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
@@ -64,6 +67,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowDatabases(optional(rest))),
     },
     CommandLine {
+        words: &["show", "log"],
+        arguments: log_database::ARGUMENTS,
+        help: log_database::HELP,
+        build: |rest| LogQuery::parse(rest).map(Command::ShowLog),
+    },
+    CommandLine {
         words: &["show", "configuration"],
         arguments: "[KEY or SECTION]",
         help: "Effective values and where each comes from; all about one key",
@@ -98,6 +107,18 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: compact::ARGUMENTS,
         help: compact::HELP,
         build: compact::parse,
+    },
+    CommandLine {
+        words: &["show", "volumes"],
+        arguments: "",
+        help: "The stores that databases lie on: folder, databases, memory, disk, log",
+        build: |rest| rest.is_empty().then_some(Command::ShowVolumes),
+    },
+    CommandLine {
+        words: &["load", "move"],
+        arguments: "DATABASE VOLUME",
+        help: "Moves a database to another volume while it is used; show volumes names them",
+        build: move_database,
     },
     CommandLine {
         words: &["load", "fixup"],
@@ -159,6 +180,7 @@ pub enum Command {
     ShowServer,
     ShowMemory,
     ShowDatabases(Option<String>),
+    ShowLog(LogQuery),
     ShowConfiguration(Option<String>),
     SetConfiguration { name: String, value: String },
     ShowDatabase(String),
@@ -167,6 +189,8 @@ pub enum Command {
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
     MoveAttachments(MoveAttachments),
+    ShowVolumes,
+    Move { database: String, volume: String },
     Fixup(FixupOrder),
     ShowFixup,
     ShowAside(Option<String>),
@@ -279,6 +303,13 @@ fn property(rest: &str) -> Option<Command> {
     let (name, value) = assigned.split_once('=')?;
     let (database, name, value) = (database.to_owned(), name.trim().to_owned(), value.trim().to_owned());
     (!name.is_empty()).then_some(Command::SetDatabase(SetProperty { database, name, value }))
+}
+
+fn move_database(rest: &str) -> Option<Command> {
+    let (database, volume) = rest.split_once(char::is_whitespace)?;
+    let volume = volume.trim();
+    let is_one_word = !volume.is_empty() && !volume.contains(char::is_whitespace);
+    is_one_word.then(|| Command::Move { database: database.to_owned(), volume: volume.to_owned() })
 }
 
 /// What follows `-T` is a view's name, which may have blanks in it.

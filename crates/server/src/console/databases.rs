@@ -33,6 +33,8 @@ pub(super) fn show_databases(databases: &Databases, filter: Option<&str>) -> Res
             Ok(space) => shown.push((database, space)),
             // It has gone meanwhile.
             Err(DatabaseError::NotFound { .. }) => {}
+            // Its volume is not there.
+            Err(DatabaseError::Unavailable { .. }) => shown.push((database, DatabaseSpace::default())),
             Err(error) => return Err(failed(error)),
         }
     }
@@ -43,6 +45,7 @@ pub(super) fn show_databases(databases: &Databases, filter: Option<&str>) -> Res
 fn text(shown: &[(DatabaseActivity, DatabaseSpace)], found: usize) -> String {
     let titles = [
         "Database",
+        "Volume",
         "Documents",
         "Disk MB",
         "Indexes MB",
@@ -52,13 +55,16 @@ fn text(shown: &[(DatabaseActivity, DatabaseSpace)], found: usize) -> String {
         "Writes",
         "Written MB",
     ];
-    let columns = titles.map(|title| (title, if title == "Database" { Align::Left } else { Align::Right }));
+    let columns = titles.map(|title| {
+        (title, if ["Database", "Volume"].contains(&title) { Align::Left } else { Align::Right })
+    });
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|(database, space)| {
             let usage = database.usage;
             vec![
                 database.name.clone(),
+                database.volume.clone(),
                 grouped(space.document_count),
                 megabytes_of(space.file_bytes),
                 megabytes_of(space.derived_bytes),
@@ -83,6 +89,7 @@ fn text(shown: &[(DatabaseActivity, DatabaseSpace)], found: usize) -> String {
 fn one(database: &DatabaseActivity, space: &DatabaseSpace) -> Value {
     json!({
         "name": database.name,
+        "volume": database.volume,
         "documents": space.document_count,
         "file_bytes": space.file_bytes,
         "index_bytes": space.derived_bytes,

@@ -7,6 +7,14 @@ use super::Reply;
 use super::table::{Align, megabytes, number, table};
 
 const POOL: &str = "Database.BufferPool.";
+const VOLUME: &str = "Volume.";
+
+/// The volumes that have statistics.
+fn volumes(statistics: &Snapshot) -> Vec<&str> {
+    let end = format!(".{POOL}Used");
+    let names = statistics.gauges.keys();
+    names.filter_map(|name| name.strip_prefix(VOLUME)?.strip_suffix(&end)).collect()
+}
 
 /// The last parts of names of statistics, and what they are to a person.
 const PURPOSES: [(&str, &str); 9] = [
@@ -24,7 +32,12 @@ const PURPOSES: [(&str, &str); 9] = [
 /// What the budget is used for, from the statistics.
 pub(super) fn show_memory(statistics: &Snapshot) -> Reply {
     let gauge = |name: &str| statistics.gauges.get(name).copied().unwrap_or_default();
-    let pool = |name: &str| gauge(&format!("{POOL}{name}"));
+    let volumes = volumes(statistics);
+    // Each volume has a part of the budget for itself.
+    let pool = |name: &str| {
+        let of_volumes = volumes.iter().map(|volume| gauge(&format!("{VOLUME}{volume}.{POOL}{name}")));
+        gauge(&format!("{POOL}{name}")) + of_volumes.sum::<f64>()
+    };
     let budget = pool("Maximum.Megabytes") * 1_048_576.0;
     let share = |bytes: f64| if budget > 0.0 { 100.0 * bytes / budget } else { 0.0 };
     let used: Vec<(&str, &str, f64)> =
@@ -40,7 +53,11 @@ pub(super) fn show_memory(statistics: &Snapshot) -> Reply {
     rows.push(line("Process", "the whole process, resident", gauge("Mem.Allocated.Process")));
     let columns =
         [("Purpose", Align::Left), ("MB", Align::Right), ("% of budget", Align::Right), ("", Align::Left)];
-    let hits = pool("PerCentReadsInBuffer");
+    for volume in &volumes {
+        let used = gauge(&format!("{VOLUME}{volume}.{POOL}Used"));
+        rows.insert(PURPOSES.len(), line(volume, "of which on this volume", used));
+    }
+    let hits = gauge(&format!("{POOL}PerCentReadsInBuffer"));
     let text = format!(
         "{}\nFound in memory: {} % of blocks, of {} read from files\n",
         table(&columns, &rows),

@@ -1,6 +1,6 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show config`, `set config`,
+//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show log`, `show config`, `set config`,
 //! `show database`, `set database`, `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`,
 //! `help`.
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
@@ -13,6 +13,7 @@ mod database;
 mod databases;
 mod fixup;
 mod log;
+mod log_database;
 mod memory;
 mod pattern;
 mod server;
@@ -20,6 +21,7 @@ mod settings;
 mod statistics;
 mod table;
 mod tasks;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -34,6 +36,7 @@ pub use attachments::MoveAttachments;
 pub use command::{COMMANDS, Command, CommandLine};
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
+pub use log_database::LogQuery;
 pub use server::ServerReport;
 
 /// What the console sees of the server.
@@ -68,6 +71,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn fixup(&self, order: &FixupOrder) -> Result<(), String>;
+    /// Begins to move a database to another volume, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn move_database(&self, database: &str, volume: &str) -> Result<(), String>;
     /// What the last fixups found.
     fn fixup_reports(&self) -> Reply;
     /// What fixups have set aside, of one database or of all.
@@ -200,6 +208,14 @@ impl Console {
             Command::Quit { task } => tasks::quit(parts.tasks(), task),
             Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
             Command::ShowMemory => Ok(memory::show_memory(&parts.statistics())),
+            Command::ShowLog(query) => {
+                let databases = parts.databases().ok_or_else(databases::not_open)?;
+                log_database::show_log(
+                    &databases,
+                    &parts.configuration().settings().log_database.name,
+                    &query,
+                )
+            }
             Command::ShowDatabases(filter) => {
                 let databases = parts.databases().ok_or_else(databases::not_open)?;
                 databases::show_databases(&databases, filter.as_deref())
@@ -222,6 +238,17 @@ impl Console {
                 })
             }
             Command::MoveAttachments(order) => attachments::begin(parts, &order),
+            Command::ShowVolumes => {
+                let databases = parts.databases().ok_or_else(databases::not_open)?;
+                volumes::show_volumes(&databases, &parts.statistics())
+            }
+            Command::Move { database, volume } => {
+                parts.move_database(&database, &volume).map_err(ConsoleError::NotFound)?;
+                let text = format!(
+                    "Moving {database} to {volume}; show tasks says how far it is, tell NUMBER quit ends it.\n"
+                );
+                Ok(Reply { text, data: json!({"database": database, "volume": volume}) })
+            }
             Command::Fixup(order) => {
                 parts.fixup(&order).map_err(ConsoleError::NotFound)?;
                 let text =

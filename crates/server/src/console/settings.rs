@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{ConsoleError, Reply};
 use crate::config::{
     Change, Changed, Kept, RunningConfiguration, SECTIONS, dump_json, dump_text, explain_json, explain_key,
-    explain_section, find, nearest_key,
+    explain_section, named, nearest_key,
 };
 
 pub(super) fn show_configuration(
@@ -17,13 +17,14 @@ pub(super) fn show_configuration(
         return Ok(Reply { text: dump_text(&configuration, false), data: dump_json(&configuration, false) });
     };
     if let Some(section) = SECTIONS.iter().find(|section| section.name.eq_ignore_ascii_case(name)) {
-        let data = section.keys.iter().map(|key| explain_json(key, &configuration)).collect();
+        let data = section.keys.iter().map(|key| explain_json(key.name, key, &configuration)).collect();
         return Ok(Reply { text: explain_section(section, &configuration), data });
     }
-    match find(name) {
-        Some(key) => {
-            Ok(Reply { text: explain_key(key, &configuration), data: explain_json(key, &configuration) })
-        }
+    match named(name) {
+        Some((name, key)) => Ok(Reply {
+            text: explain_key(&name, key, &configuration),
+            data: explain_json(&name, key, &configuration),
+        }),
         None => Err(ConsoleError::NotFound(match nearest_key(name) {
             Some(nearest) => format!("there is no key {name}; did you mean {nearest}?"),
             None => format!("there is no key {name}; show config lists all"),

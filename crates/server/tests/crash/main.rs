@@ -2,7 +2,8 @@
 //! what is built anew.
 //!
 //! Sixteen clients write documents and deposit memos into a server that is killed at random moments, while
-//! starting too, again and again. Now and then it has no log, and databases are taken out of it and put back. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-server --test
+//! starting too, again and again. Now and then it has no log, and databases are taken out of it and put back, and moved
+//! between volumes all the time. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-server --test
 //! crash` repeats a run, as far as the moments of kills can be repeated, or makes it longer.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
@@ -27,6 +28,12 @@ pub(crate) const PEOPLE: [&str; 6] = ["p0", "p1", "p2", "p3", "p4", "p5"];
 /// Groups with their members, as places in [`PEOPLE`].
 pub(crate) const GROUPS: [(&str, &[usize]); 2] = [("everybody", &[0, 1, 2, 3, 4, 5]), ("few", &[1, 2])];
 
+/// The small server with a second store.
+const WITH_VOLUME: [(&str, &str); 5] = {
+    let [budget, extent, checkpoint, reserve] = SMALL;
+    [budget, extent, checkpoint, reserve, ("SCRINIUM_VOLUME__FAST__DIR", "volume-fast")]
+};
+
 const CLIENTS: u64 = 16;
 const KILLS: u64 = 50;
 
@@ -50,7 +57,7 @@ fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
     for _ in 0..2 {
         die_while_starting(folder, &mut random);
     }
-    let mut server = Server::start(folder, &SMALL);
+    let mut server = Server::start(folder, &WITH_VOLUME);
     prepare(&mut server.client());
     for kill in 2..kills {
         if random.random_ratio(1, 8) {
@@ -91,7 +98,8 @@ fn check_in_the_end(mut server: Server, folder: &Path, writers: &mut [Writer], k
     println!("in the end: {}", check::all(&mut client, writers, kills));
     check::mail_is_complete(&mut client, writers);
     assert_eq!(server.terminate(Duration::from_secs(60)).code(), Some(0));
-    let server = Server::start(folder, &SMALL);
+    let server = Server::start(folder, &WITH_VOLUME);
+    volumes_are_in_order(&mut server.client());
     println!("after an orderly end: {}", check::all(&mut server.client(), writers, kills + 1));
     check::mail_is_complete(&mut server.client(), writers);
 }
@@ -116,7 +124,7 @@ fn prepare(client: &mut Client) {
 
 /// Some lives have no log, and some a small one.
 fn settings(random: &mut StdRng) -> Vec<(&'static str, &'static str)> {
-    let mut settings = SMALL.to_vec();
+    let mut settings = WITH_VOLUME.to_vec();
     if random.random_ratio(1, 6) {
         settings.push(("SCRINIUM_LOG__STYLE", "off"));
     }
@@ -135,8 +143,31 @@ fn change_logging(client: &mut Client, random: &mut StdRng) -> std::io::Result<(
     Ok(())
 }
 
+/// Has a database or a mail file moved to another volume, whatever becomes of it.
+fn move_a_database(client: &mut Client, random: &mut StdRng) -> std::io::Result<()> {
+    let mail = PEOPLE.map(|person| format!("mail/{person}"));
+    let movable: Vec<&str> = DATABASES.into_iter().chain(mail.iter().map(String::as_str)).collect();
+    let database = movable[random.random_range(0..movable.len())];
+    let volume = if random.random_ratio(1, 2) { "main" } else { "fast" };
+    // It may lie there, be on its way, or not be there yet.
+    client.json("POST", "/_console", &json!({"command": format!("load move {database} {volume}")}))?;
+    std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
+    Ok(())
+}
+
+/// No database has anything where it does not lie, and some moves came to their end.
+fn volumes_are_in_order(client: &mut Client) {
+    let mut shown = client.json("POST", "/_console", &json!({"command": "show volumes"})).unwrap().value();
+    let volumes = shown["data"]["volumes"].take();
+    let names: Vec<&str> =
+        volumes.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["main", "fast"], "{volumes}");
+    assert!(volumes.as_array().unwrap().iter().all(|volume| volume["missing"].is_null()), "{volumes}");
+    assert!(volumes[1]["databases"].as_u64().unwrap() > 0, "{volumes}");
+}
+
 fn die_while_starting(folder: &Path, random: &mut StdRng) {
-    let mut server = Server::spawn(folder, &SMALL);
+    let mut server = Server::spawn(folder, &WITH_VOLUME);
     std::thread::sleep(Duration::from_millis(random.random_range(0..400)));
     server.kill();
 }
@@ -163,8 +194,10 @@ fn write_until_killed(server: &mut Server, writers: &mut [Writer], random: &mut 
         }
         let mut reader = server.client();
         scope.spawn(move || while check::read_a_page(&mut reader).is_ok() {});
-        let (mut administrator, mut random) = (server.client(), StdRng::seed_from_u64(random.random()));
-        scope.spawn(move || while change_logging(&mut administrator, &mut random).is_ok() {});
+        let (mut administrator, mut choices) = (server.client(), StdRng::seed_from_u64(random.random()));
+        scope.spawn(move || while change_logging(&mut administrator, &mut choices).is_ok() {});
+        let (mut mover, mut choices) = (server.client(), StdRng::seed_from_u64(random.random()));
+        scope.spawn(move || while move_a_database(&mut mover, &mut choices).is_ok() {});
         std::thread::sleep(life);
         server.kill();
     });

@@ -147,7 +147,7 @@ impl ViewRows {
         from: &[u8],
         to: &[u8],
     ) -> Result<String> {
-        let mut lent = self.database.common.engines.reduce(reducer)?;
+        let mut lent = self.database.common.wide.engines.reduce(reducer)?;
         let Some(engine) = lent.get() else { return Ok("null".to_owned()) };
         let mut reducing = Reducing { definition: &self.definition, engine };
         match collection.reduce_range(from, to, &mut reducing)? {

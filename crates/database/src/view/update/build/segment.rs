@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Instant;
 
 use scrinium_formula::Environment;
 use scrinium_statistics::Task;
-use scrinium_store::{Direction, Family, KeyRange, Reservation, ScanOptions, Snapshot};
+use scrinium_store::{Direction, Family, IoClass, KeyRange, Reservation, ScanOptions, Snapshot};
 
 use super::run::{PIECE_BYTES_MAX, Run};
 use crate::database::Database;
@@ -140,6 +141,7 @@ impl Evaluation<'_> {
         let mut cursor = self.snapshot.cursor_with(Family::Scan, range, options);
         let mut last_id = None;
         for number in 0.. {
+            let started = Instant::now();
             let mut documents = Vec::with_capacity(DOCUMENTS_AT_ONCE);
             let mut bytes = 0;
             while documents.len() < DOCUMENTS_AT_ONCE
@@ -153,10 +155,15 @@ impl Evaluation<'_> {
             }
             let Some((id, _)) = documents.last() else { return Ok(None) };
             last_id = Some(id.clone());
+            let took = started.elapsed();
             // Evaluators that stopped have a reason, which they return.
             if sender.send(Load { number, documents }).is_err() {
                 break;
             }
+            let limits = &self.database.common.wide.io;
+            // Why it is not to go on is told next.
+            let _goes_on =
+                limits.pace(IoClass::ViewUpdate, bytes as u64, took, || self.check_wanted().is_ok());
             self.check_wanted()?;
             if held_bytes.load(Ordering::Relaxed) > self.limit_bytes {
                 break;

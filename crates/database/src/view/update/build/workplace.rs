@@ -67,7 +67,7 @@ impl Workplace {
     /// The folder of an earlier build of the same views that was cut off, or a new one.
     pub(super) fn open(database: &Database, views: &[&View], reached: u64, limit_bytes: usize) -> Self {
         let identities: Vec<String> = views.iter().map(|view| hex(&view.index.identity)).collect();
-        let uuid = hex(&database.uuid());
+        let uuid = id_of(database);
         let mut hasher = blake3::Hasher::new();
         for identity in &identities {
             hasher.update(identity.as_bytes());
@@ -290,6 +290,11 @@ impl Manifest {
     }
 }
 
+/// What a database's folders begin with. One that is being moved is built at two places at once.
+fn id_of(database: &Database) -> String {
+    format!("{}-{}", hex(&database.uuid()), database.number())
+}
+
 /// The change from which builds of a database that were cut off would go on, the earliest of them.
 pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
     let dir = database.common.rebuild_dir();
@@ -298,10 +303,11 @@ pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error("read", &dir, &error)),
     };
-    let (uuid, history) = (hex(&database.uuid()), &database.common.history);
+    let (begin, history) = (format!("{}-", id_of(database)), &database.common.history);
     let paths = folders.flatten().map(|folder| folder.path());
     let is_ours = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&uuid)) && is_of(path, history)
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begin))
+            && is_of(path, history)
     };
     let reached = paths.filter(is_ours).filter_map(|path| Manifest::read(&path));
     Ok(reached.map(|manifest| manifest.reached).min())

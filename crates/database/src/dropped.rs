@@ -1,0 +1,121 @@
+//! Clearing away what nobody has any more: contents, dropped databases and folders, what moved databases have left.
+
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+
+use crate::content::collector::Collected;
+use crate::databases::{Common, Databases, number_of};
+use crate::error::Result;
+use crate::keys;
+
+/// Keys removed by one batch when a dropped database or folder is cleared away.
+pub(crate) const PURGE_AT_ONCE: usize = 1000;
+
+impl Databases {
+    /// Removes contents that no document refers to any more; at most a thousand a call and volume.
+    ///
+    /// # Errors
+    /// What the stores report.
+    pub fn collect_contents(&self) -> Result<Collected> {
+        let mut sum = Collected::default();
+        for common in self.commons() {
+            let collected = common.contents.collect()?;
+            sum.examined += collected.examined;
+            sum.removed += collected.removed;
+            sum.removed_bytes += collected.removed_bytes;
+        }
+        Ok(sum)
+    }
+
+    /// Clears away what dropped databases and dropped folders held, and what databases that were moved have left. Returns
+    /// how many databases were cleared.
+    ///
+    /// # Errors
+    /// What the stores report; the rest is done by the next call.
+    pub fn purge_dropped(&self) -> Result<usize> {
+        let mut purged = 0;
+        for common in self.commons() {
+            for number in marked(&common.store)? {
+                if self.is_nobodys(&common, number)? {
+                    purge(&common, number)?;
+                    purged += 1;
+                }
+            }
+            crate::folder::purge::purge_dropped(&common.store)?;
+        }
+        Ok(purged)
+    }
+
+    /// Whether what is marked may be cleared away. The mark of a database that the catalogue has there goes.
+    fn is_nobodys(&self, common: &Common, number: u32) -> Result<bool> {
+        let _catalog = self.shared().catalog.lock();
+        // First the one, then the other: what was brought in meanwhile is not dropped any more.
+        if self.shared().adopting.lock().contains(&number)
+            || self.is_read(number)
+            || !common.store.contains(Family::Meta, &keys::dropped(number))?
+        {
+            return Ok(false);
+        }
+        if self.is_entered(common, number)? {
+            unmark(common, number);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// The numbers that may be of nobody.
+fn marked(store: &Store) -> Result<Vec<u32>> {
+    let (from, to) = keys::DROPPED_RANGE;
+    let snapshot = store.snapshot();
+    let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
+    let mut numbers = Vec::new();
+    while let Some((key, _)) = cursor.next()? {
+        numbers.extend(key.get(1..).and_then(number_of));
+    }
+    Ok(numbers)
+}
+
+/// Removes the mark of a database that the catalogue has; one that stays is looked at again.
+pub(crate) fn unmark(common: &Common, number: u32) {
+    let mut batch = Batch::new();
+    batch.delete(Family::Meta, &keys::dropped(number));
+    if let Err(error) = common.store.commit(batch) {
+        tracing::warn!(number, volume = common.volume, %error, "a mark stays, and is looked at again");
+    }
+}
+
+/// Notes the contents of a database that is no more as collectable, then removes its ranges.
+fn purge(common: &Common, number: u32) -> Result<()> {
+    let store = &common.store;
+    let snapshot = store.snapshot();
+    let (from, to) = keys::head_range(number);
+    let mut cursor =
+        snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
+    let mut batch = Batch::new();
+    let mut noted = 0;
+    while let Some((key, value)) = cursor.next()? {
+        let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else {
+            continue;
+        };
+        for digest in &head.contents {
+            batch.delete(Family::Point, &keys::reference(digest, number, id));
+            batch.put(Family::Point, &keys::collectable(digest), &[]);
+            noted += 1;
+        }
+        if noted >= PURGE_AT_ONCE {
+            store.commit(std::mem::take(&mut batch))?;
+            noted = 0;
+        }
+    }
+    let (from, to) = keys::database_range(number);
+    for family in [Family::Point, Family::Scan, Family::Churn] {
+        batch.delete_range(family, &from, &to);
+    }
+    // One that was brought in only in part, or moved away, has these as well.
+    let of_the_whole = [keys::header, keys::security, keys::access_list, keys::properties, keys::compaction];
+    for key in of_the_whole.into_iter().chain([keys::dropped as fn(u32) -> Vec<u8>]) {
+        batch.delete(Family::Meta, &key(number));
+    }
+    store.commit(batch)?;
+    crate::view::drop_all(store, number)
+}

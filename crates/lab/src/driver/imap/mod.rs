@@ -1,0 +1,405 @@
+//! A person's mailbox by IMAP (RFC 3501, with RFC 4315 where the server has it). Each method is one request.
+
+mod client;
+mod value;
+
+use std::sync::Arc;
+
+use self::client::{Client, Untagged, quoted};
+use self::value::Value;
+use super::endpoint::{Endpoint, Security};
+use super::failure::{Failure, FailureKind};
+use super::letter::{Letter, Scan};
+use super::mail::{Account, MailOptions, in_time};
+
+/// One user's connection to an IMAP server.
+pub struct ImapSession {
+    endpoint: Arc<Endpoint>,
+    options: Arc<MailOptions>,
+    account: Account,
+    client: Option<Box<Client>>,
+    /// Differs from server to server, and when a mailbox was made anew.
+    validity: Option<u64>,
+    /// Messages of the page in sight, oldest first.
+    page: Vec<u32>,
+    at: Option<usize>,
+    /// The highest number of a message that was seen.
+    seen: u32,
+}
+
+/// Every response of one `FETCH`, for one message.
+struct Fetched<'a> {
+    number: u64,
+    items: &'a [Value],
+}
+
+impl Fetched<'_> {
+    fn item(&self, name: &str) -> Option<&Value> {
+        let mut items = self.items.chunks_exact(2);
+        items.find_map(|pair| match pair {
+            [key, value] if key.is(name) => Some(value),
+            _ => None,
+        })
+    }
+
+    fn uid(&self) -> Option<u32> {
+        self.item("UID").and_then(Value::number).and_then(|uid| u32::try_from(uid).ok())
+    }
+}
+
+impl ImapSession {
+    pub(super) fn new(endpoint: Arc<Endpoint>, options: Arc<MailOptions>, account: Account) -> Self {
+        Self { endpoint, options, account, client: None, validity: None, page: Vec::new(), at: None, seen: 0 }
+    }
+
+    /// The message of the page to be opened next; the first one again after the last.
+    pub fn turn(&mut self, next: bool) -> Option<u32> {
+        let last = self.page.len().checked_sub(1)?;
+        let at = match self.at {
+            None => 0,
+            Some(at) if next && at < last => at + 1,
+            Some(_) if next => 0,
+            Some(at) => at.min(last),
+        };
+        self.at = Some(at);
+        self.page.get(at).copied()
+    }
+
+    /// The messages of the page in sight, oldest first.
+    #[must_use]
+    pub fn page(&self) -> &[u32] {
+        &self.page
+    }
+
+    /// Whether there is a connection, logged in.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// Drops the connection.
+    pub fn close(&mut self) {
+        self.client = None;
+        self.page = Vec::new();
+        self.at = None;
+    }
+
+    /// Connects and logs in; gives the text of the server's greeting.
+    ///
+    /// # Errors
+    /// No connection, no time left, or the server refuses the name or the password.
+    pub async fn log_in(&mut self) -> Result<String, Failure> {
+        self.close();
+        let login = async {
+            let (mut client, greeting) = Client::greeted(self.endpoint.connect().await?).await?;
+            if self.endpoint.security == Security::StartTls {
+                client.command("STARTTLS").await?;
+                // What was said before counts no longer.
+                client = Client::encrypted(self.endpoint.encrypt(client.into_wire()).await?);
+            }
+            let (name, password) = (quoted(&self.account.login), quoted(&self.account.password));
+            client
+                .command(&format!("LOGIN {name} {password}"))
+                .await
+                .map_err(|failure| Failure::new(failure.kind, failure.detail.replace(&password, "***")))?;
+            if client.capabilities.is_empty() {
+                client.command("CAPABILITY").await?;
+            }
+            Ok((client, greeting))
+        };
+        let (client, greeting) = in_time(self.options.time_out, "LOGIN", login).await?;
+        self.client = Some(Box::new(client));
+        Ok(greeting)
+    }
+
+    /// Sends one command. A connection that failed is not used again.
+    async fn ask(&mut self, command: &str, body: Option<&mut Scan>) -> Result<Vec<Untagged>, Failure> {
+        let Some(client) = &mut self.client else {
+            return Err(Failure::new(FailureKind::Connection, "not logged in: ImailLogin comes first"));
+        };
+        let name = command.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let asked = match body {
+            None => in_time(self.options.time_out, &name, client.command(command)).await,
+            Some(scan) => {
+                let mut sink = |bytes: &[u8]| scan.feed(bytes);
+                in_time(self.options.time_out, &name, client.command_with(command, None, &mut sink)).await
+            }
+        };
+        if asked.as_ref().is_err_and(|failure| failure.kind != FailureKind::Refused) {
+            self.close();
+        }
+        asked
+    }
+
+    /// Asks what the server can do.
+    ///
+    /// # Errors
+    /// [`Failure`]; a server that does not say `IMAP4rev1` or `IMAP4rev2` answers wrongly.
+    pub async fn capability(&mut self) -> Result<(), Failure> {
+        let responses = self.ask("CAPABILITY", None).await?;
+        let said = responses.iter().any(|response| {
+            matches!(response, Untagged::Named(word, values) if word == "CAPABILITY"
+                && values.iter().any(|value| value.is("IMAP4rev1") || value.is("IMAP4rev2")))
+        });
+        if said {
+            Ok(())
+        } else {
+            Err(Failure::wrong("CAPABILITY: there is no IMAP4rev1 or IMAP4rev2 in the answer"))
+        }
+    }
+
+    /// The server's greeting; and what it calls itself, and its version (RFC 2971), if it tells.
+    pub(super) async fn describe(&self) -> Result<(String, Option<(String, String)>), Failure> {
+        let ask = async {
+            let (mut client, greeting) = Client::greeted(self.endpoint.connect().await?).await?;
+            let responses = client.command("ID NIL").await.unwrap_or_default();
+            Ok((greeting, Self::identity(&responses)))
+        };
+        in_time(self.options.time_out, "the greeting", ask).await
+    }
+
+    fn identity(responses: &[Untagged]) -> Option<(String, String)> {
+        let fields = responses.iter().find_map(|response| match response {
+            Untagged::Named(word, values) if word == "ID" => values.first()?.list(),
+            _ => None,
+        })?;
+        let field = |name: &str| {
+            let mut pairs = fields.chunks_exact(2);
+            pairs.find_map(|pair| match pair {
+                [key, value] if key.text()?.eq_ignore_ascii_case(name) => value.text(),
+                _ => None,
+            })
+        };
+        Some((field("name")?, field("version").unwrap_or_default()))
+    }
+
+    /// Lists the mailboxes; gives how many there are.
+    ///
+    /// # Errors
+    /// [`Failure`]; there is always an INBOX.
+    pub async fn list(&mut self) -> Result<usize, Failure> {
+        let responses = self.ask("LIST \"\" \"*\"", None).await?;
+        let names: Vec<String> = responses
+            .iter()
+            .filter_map(|response| match response {
+                Untagged::Named(word, values) if word == "LIST" => values.get(2)?.text(),
+                _ => None,
+            })
+            .collect();
+        let has_inbox = names.iter().any(|name| name.eq_ignore_ascii_case("INBOX"));
+        if has_inbox { Ok(names.len()) } else { Err(Failure::wrong("LIST: there is no INBOX in the answer")) }
+    }
+
+    /// Opens a mailbox; gives how many messages it has.
+    ///
+    /// # Errors
+    /// [`Failure`]; an answer without the number of messages or the mailbox's validity is a wrong one, and so is
+    /// another validity than before.
+    pub async fn select(&mut self, mailbox: &str) -> Result<u64, Failure> {
+        let responses = self.ask(&format!("SELECT {}", quoted(mailbox)), None).await?;
+        let exists = responses.iter().rev().find_map(|response| match response {
+            Untagged::Numbered(number, word, _) if word == "EXISTS" => Some(*number),
+            _ => None,
+        });
+        let exists = exists.ok_or_else(|| Failure::wrong("SELECT: no EXISTS in the answer"))?;
+        let validity = code(&responses, "UIDVALIDITY")
+            .ok_or_else(|| Failure::wrong("SELECT: no UIDVALIDITY in the answer"))?;
+        if self.validity.replace(validity).is_some_and(|before| before != validity) {
+            return Err(Failure::wrong(format!("SELECT: UIDVALIDITY is {validity} and was another before")));
+        }
+        self.seen =
+            code(&responses, "UIDNEXT").map_or(0, |next| u32::try_from(next.saturating_sub(1)).unwrap_or(0));
+        self.page = Vec::new();
+        self.at = None;
+        Ok(exists)
+    }
+
+    /// Reads what a list of messages shows of the last `count`; gives how many came.
+    ///
+    /// # Errors
+    /// [`Failure`]; each message of the page comes once, with a size, in the order of their numbers.
+    pub async fn last_entries(&mut self, count: u64) -> Result<usize, Failure> {
+        let exists = self.client.as_ref().map_or(0, |client| client.exists);
+        if exists == 0 && self.client.is_some() {
+            // There is nothing to ask for; a client asks whether this is still so.
+            self.ask("NOOP", None).await?;
+            self.page = Vec::new();
+            return Ok(0);
+        }
+        let first = exists.saturating_sub(count.saturating_sub(1)).max(1);
+        let command = format!(
+            "FETCH {first}:{exists} (UID FLAGS INTERNALDATE RFC822.SIZE BODY.PEEK[HEADER.FIELDS (DATE FROM SUBJECT)])"
+        );
+        let responses = self.ask(&command, None).await?;
+        let mut uids = Vec::new();
+        let asked_for = fetches(&responses).filter(|fetched| fetched.item("RFC822.SIZE").is_some());
+        for (wanted, fetched) in (first..).zip(asked_for) {
+            let uid = fetched.uid().ok_or_else(|| Failure::wrong("FETCH: a message without a UID"))?;
+            let sized = fetched.item("RFC822.SIZE").and_then(Value::number).is_some_and(|size| size > 0);
+            let headed = fetched.items.iter().any(|item| {
+                item.text().is_some_and(|name| name.to_ascii_uppercase().starts_with("BODY[HEADER.FIELDS"))
+            });
+            let rising = uids.last().is_none_or(|last| *last < uid);
+            if fetched.number != wanted || !sized || !headed || !rising {
+                return Err(Failure::wrong(format!(
+                    "FETCH: message {wanted} was answered with {} of UID {uid}",
+                    fetched.number
+                )));
+            }
+            uids.push(uid);
+        }
+        if uids.len() as u64 != exists + 1 - first {
+            return Err(Failure::wrong(format!(
+                "FETCH {first}:{exists} was answered with {} messages",
+                uids.len()
+            )));
+        }
+        self.page = uids;
+        self.at = None;
+        Ok(self.page.len())
+    }
+
+    /// Reads a message whole, which marks it as read.
+    ///
+    /// # Errors
+    /// [`Failure`]; the message must be the one that was asked for, as long as the server says, and what its digest
+    /// says if it is one of the laboratory's.
+    pub async fn fetch(&mut self, uid: u32) -> Result<Scan, Failure> {
+        let scan = self.read(uid, "").await?;
+        scan.check().map_err(|why| Failure::wrong(format!("UID FETCH {uid}: {why}")))?;
+        Ok(scan)
+    }
+
+    /// Reads a message whole and leaves it as it is; whether it is what was sent is for the caller to judge.
+    pub(super) async fn peek(&mut self, uid: u32) -> Result<Scan, Failure> {
+        self.read(uid, ".PEEK").await
+    }
+
+    async fn read(&mut self, uid: u32, peek: &str) -> Result<Scan, Failure> {
+        let mut scan = Scan::new();
+        let responses =
+            self.ask(&format!("UID FETCH {uid} (UID RFC822.SIZE BODY{peek}[])"), Some(&mut scan)).await?;
+        let mut with_body = fetches(&responses).filter(|fetched| fetched.item("BODY[]").is_some());
+        let fetched = with_body
+            .next()
+            .ok_or_else(|| Failure::new(FailureKind::Missing, format!("UID FETCH {uid}: no message came")))?;
+        if with_body.next().is_some() {
+            return Err(Failure::wrong(format!("UID FETCH {uid}: the message came twice")));
+        }
+        if fetched.uid() != Some(uid) {
+            return Err(Failure::wrong(format!(
+                "UID FETCH {uid}: the message of UID {:?} came",
+                fetched.uid()
+            )));
+        }
+        if let Some(Value::Text(short)) = fetched.item("BODY[]") {
+            scan.feed(short);
+        }
+        let size = fetched.item("RFC822.SIZE").and_then(Value::number);
+        if size != Some(scan.bytes()) {
+            return Err(Failure::wrong(format!(
+                "UID FETCH {uid}: {} bytes came, and the size is {size:?}",
+                scan.bytes()
+            )));
+        }
+        scan.finish();
+        self.seen = self.seen.max(uid);
+        Ok(scan)
+    }
+
+    /// Asks for messages that came after those that were seen; gives their numbers.
+    ///
+    /// # Errors
+    /// [`Failure`]
+    pub async fn new_messages(&mut self) -> Result<Vec<u32>, Failure> {
+        let from = self.seen.saturating_add(1);
+        let responses = self.ask(&format!("UID FETCH {from}:* (UID FLAGS)"), None).await?;
+        // `*` is the last message, also where it is an old one.
+        let mut uids: Vec<u32> =
+            fetches(&responses).filter_map(|fetched| fetched.uid()).filter(|uid| *uid >= from).collect();
+        uids.sort_unstable();
+        uids.dedup();
+        self.seen = uids.last().copied().unwrap_or(self.seen);
+        Ok(uids)
+    }
+
+    /// Marks messages as deleted.
+    ///
+    /// # Errors
+    /// [`Failure`]
+    pub async fn mark_deleted(&mut self, uid: u32) -> Result<(), Failure> {
+        let responses = self.ask(&format!("UID STORE {uid} +FLAGS (\\Deleted)"), None).await?;
+        let marked = fetches(&responses).any(|fetched| {
+            let flags = fetched.item("FLAGS").and_then(Value::list).unwrap_or_default();
+            fetched.uid() == Some(uid) && flags.iter().any(|flag| flag.is("\\Deleted"))
+        });
+        if marked {
+            Ok(())
+        } else {
+            Err(Failure::wrong(format!("UID STORE {uid}: the answer does not say \\Deleted")))
+        }
+    }
+
+    /// Removes a message that is marked as deleted.
+    ///
+    /// # Errors
+    /// [`Failure`]; exactly one message must go.
+    pub async fn expunge(&mut self, uid: u32) -> Result<(), Failure> {
+        let has_uids = self.client.as_ref().is_some_and(|client| client.can("UIDPLUS"));
+        let command = if has_uids { format!("UID EXPUNGE {uid}") } else { "EXPUNGE".to_owned() };
+        let responses = self.ask(&command, None).await?;
+        let gone = responses.iter().filter(|response| match response {
+            Untagged::Numbered(_, word, _) => word == "EXPUNGE",
+            Untagged::Named(word, _) => word == "VANISHED",
+            Untagged::Status(..) => false,
+        });
+        let gone = gone.count();
+        if gone != 1 {
+            return Err(Failure::wrong(format!("{command}: {gone} messages went, and one was to")));
+        }
+        self.page.retain(|shown| *shown != uid);
+        // What comes next is what stood behind the one that went.
+        self.at = self.at.and_then(|at| at.checked_sub(1));
+        Ok(())
+    }
+
+    /// Puts a message into the inbox.
+    pub(super) async fn append(&mut self, letter: &Letter) -> Result<(), Failure> {
+        let Some(client) = &mut self.client else {
+            return Err(Failure::new(FailureKind::Connection, "not logged in"));
+        };
+        let mut nothing = |_: &[u8]| {};
+        let asked = client.command_with("APPEND INBOX", Some(&letter.text), &mut nothing);
+        in_time(self.options.time_out, "APPEND INBOX", asked).await.map(|_| ())
+    }
+
+    /// The number of the last message that was there when the mailbox was opened.
+    pub(super) fn last_seen(&self) -> u32 {
+        self.seen
+    }
+
+    pub(super) fn see(&mut self, uid: u32) {
+        self.seen = uid;
+    }
+}
+
+fn fetches(responses: &[Untagged]) -> impl Iterator<Item = Fetched<'_>> {
+    responses.iter().filter_map(|response| match response {
+        Untagged::Numbered(number, word, values) if word == "FETCH" => {
+            Some(Fetched { number: *number, items: values.first()?.list()? })
+        }
+        _ => None,
+    })
+}
+
+/// The number of a response code: `OK [UIDNEXT 12] ..`.
+fn code(responses: &[Untagged], name: &str) -> Option<u64> {
+    responses.iter().find_map(|response| match response {
+        Untagged::Status(status, text) if status == "OK" => {
+            let (code, _) = text.strip_prefix('[')?.split_once(']')?;
+            let (word, value) = code.split_once(' ')?;
+            if word.eq_ignore_ascii_case(name) { value.trim().parse().ok() } else { None }
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,214 @@
+//! From a definition to the cells that are measured: levels combined, parameters put in their places.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::definition::{Definition, Factor, Level, Scalar};
+use super::error::ExperimentError;
+
+/// How large an experiment is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Minutes: shows that it works and which way things go.
+    Quick,
+    /// As large and as long as the source, or larger.
+    Full,
+}
+
+impl Form {
+    /// For people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Values of parameters.
+pub(super) type Values = BTreeMap<String, String>;
+
+/// One combination of levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    /// The label of each factor's level, in the order of the factors.
+    pub(super) labels: Vec<String>,
+    pub(super) values: Values,
+    /// Settings that the levels set.
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+impl Cell {
+    /// A name that a file can have.
+    pub(super) fn slug(&self) -> String {
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' };
+        let labels: Vec<String> =
+            self.labels.iter().map(|label| label.chars().map(plain).collect()).collect();
+        if labels.is_empty() { "cell".to_owned() } else { labels.join("-") }
+    }
+}
+
+/// A form of an experiment with what the command line changes.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) parameters: Values,
+    /// Factors with the levels of this form.
+    pub(super) factors: Vec<(Factor, Vec<Level>)>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) repeats: u32,
+}
+
+/// More cells than this are a mistake.
+const MOST_CELLS: usize = 1000;
+
+impl Plan {
+    /// The cells of this form. `set` changes parameters, the levels of factors that have plain values (a list with
+    /// commas), and `repeats`; `only` keeps the cells that have all these labels.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Usage`].
+    pub(super) fn new(
+        definition: &Definition,
+        form: Form,
+        set: &[(String, String)],
+        only: &[String],
+    ) -> Result<Self, ExperimentError> {
+        let usage = ExperimentError::Usage;
+        let mut parameters: Values = definition
+            .parameters
+            .iter()
+            .map(|(name, parameter)| {
+                let value = if form == Form::Quick { &parameter.quick } else { &parameter.full };
+                (name.clone(), value.0.clone())
+            })
+            .collect();
+        let mut repeats =
+            if form == Form::Quick { definition.repeats.quick } else { definition.repeats.full };
+        let mut factors: Vec<(Factor, Vec<Level>)> =
+            definition.factors.iter().map(|factor| (factor.clone(), levels(factor, form))).collect();
+        for (name, value) in set {
+            let factor = factors.iter_mut().find(|(factor, _)| factor.name == *name);
+            if name == "repeats" {
+                repeats = value.parse().map_err(|_| usage(format!("repeats={value} is no number")))?;
+            } else if let Some(parameter) = parameters.get_mut(name) {
+                parameter.clone_from(value);
+            } else if let Some((factor, levels)) = factor {
+                *levels = chosen(factor, value).map_err(usage)?;
+            } else {
+                let known: Vec<&str> = parameters
+                    .keys()
+                    .map(String::as_str)
+                    .chain(definition.factors.iter().map(|factor| factor.name.as_str()))
+                    .collect();
+                return Err(usage(format!(
+                    "--set {name}: there is no such parameter or factor; there is: repeats, {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        let mut cells = combine(&parameters, &factors);
+        if !only.is_empty() {
+            cells.retain(|cell| {
+                only.iter().all(|wanted| cell.labels.iter().any(|label| label.eq_ignore_ascii_case(wanted)))
+            });
+        }
+        match cells.len() {
+            0 => Err(usage(format!(
+                "no cell has {}; labels are: {}",
+                only.join(" and "),
+                all_labels(&factors)
+            ))),
+            count if count > MOST_CELLS => Err(usage(format!("{count} cells are more than {MOST_CELLS}"))),
+            _ => Ok(Self { parameters, factors, cells, repeats: repeats.clamp(1, 100) }),
+        }
+    }
+}
+
+fn all_labels(factors: &[(Factor, Vec<Level>)]) -> String {
+    let labels: Vec<&str> =
+        factors.iter().flat_map(|(_, levels)| levels.iter().map(|level| level.label.as_str())).collect();
+    labels.join(", ")
+}
+
+fn plain_level(factor: &Factor, value: &str) -> Level {
+    Level {
+        label: value.to_owned(),
+        settings: BTreeMap::new(),
+        values: BTreeMap::from([(factor.name.clone(), Scalar(value.to_owned()))]),
+        only_full: false,
+    }
+}
+
+fn levels(factor: &Factor, form: Form) -> Vec<Level> {
+    let plain = if form == Form::Quick { &factor.quick } else { &factor.full };
+    let named = factor.levels.iter().filter(|level| form == Form::Full || !level.only_full);
+    named.cloned().chain(plain.iter().map(|value| plain_level(factor, &value.0))).collect()
+}
+
+/// Levels that a list with commas names.
+fn chosen(factor: &Factor, list: &str) -> Result<Vec<Level>, String> {
+    let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+    if factor.levels.is_empty() {
+        return Ok(words.map(|word| plain_level(factor, word)).collect());
+    }
+    let named = |word: &str| {
+        let found = factor.levels.iter().find(|level| level.label.eq_ignore_ascii_case(word));
+        let labels: Vec<&str> = factor.levels.iter().map(|level| level.label.as_str()).collect();
+        found
+            .cloned()
+            .ok_or_else(|| format!("{} has no level {word}; there is: {}", factor.name, labels.join(", ")))
+    };
+    words.map(named).collect()
+}
+
+/// Every combination; the last factor's levels change fastest.
+fn combine(parameters: &Values, factors: &[(Factor, Vec<Level>)]) -> Vec<Cell> {
+    let first = Cell { labels: Vec::new(), values: parameters.clone(), settings: BTreeMap::new() };
+    factors.iter().fold(vec![first], |cells, (_, levels)| {
+        let with = |cell: &Cell, level: &Level| {
+            let mut cell = cell.clone();
+            cell.labels.push(level.label.clone());
+            cell.values.extend(level.values.iter().map(|(name, value)| (name.clone(), value.0.clone())));
+            cell.settings.extend(level.settings.iter().map(|(name, value)| (name.clone(), value.0.clone())));
+            cell
+        };
+        cells.iter().flat_map(|cell| levels.iter().map(move |level| with(cell, level))).collect()
+    })
+}
+
+/// The names after `$` in a text: `a` and `b` in `$a/${b}`.
+pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split('$').skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let end = rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        let name = rest.get(..end.unwrap_or(rest.len()))?;
+        name.starts_with(|first: char| first.is_ascii_lowercase()).then_some(name)
+    })
+}
+
+/// Values may name other values so deep.
+const DEEPEST: usize = 4;
+
+/// Puts values in the place of their names. What is no name stays as it is.
+///
+/// # Errors
+/// The name that has no value.
+pub(super) fn substitute(text: &str, values: &Values) -> Result<String, String> {
+    let mut text = text.to_owned();
+    for _ in 0..DEEPEST {
+        let mut named: Vec<String> = names(&text).map(str::to_owned).collect();
+        if named.is_empty() {
+            break;
+        }
+        // The longest first, so that $user does not take the beginning of $users.
+        named.sort_by_key(|name| std::cmp::Reverse(name.len()));
+        for name in named {
+            let value = values.get(&name).ok_or_else(|| format!("${name} has no value"))?;
+            text = text.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,239 @@
+//! `lab experiment` and `lab experiments`: from the command line to reports.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::cells::{Form, Plan};
+use super::error::ExperimentError;
+use super::estimate::cell_s;
+use super::index;
+use super::library::Experiment;
+use super::run::{Order, run};
+use super::server::ServerCommand;
+use super::text;
+use crate::arguments::variable;
+use crate::error::{LabError, Outcome};
+use crate::progress::Progress;
+use crate::report::time;
+
+/// What `lab experiment` can be told.
+#[derive(Debug, Args)]
+pub struct ExperimentArguments {
+    /// An experiment's name, or the path of its file
+    pub name: String,
+    /// The short form: minutes in place of hours
+    #[arg(long)]
+    pub quick: bool,
+    /// Give a parameter another value, or a factor other levels (with commas between); repeats=N measures each cell N times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    pub set: Vec<(String, String)>,
+    /// Measure only the cells with this level; may be given several times
+    #[arg(long, value_name = "LEVEL")]
+    pub only: Vec<String>,
+    /// Where results and reports go [default: reports/NAME-FORM-date]
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Go on with an experiment that was broken off, in the folder of --report
+    #[arg(long, requires = "report")]
+    pub resume: bool,
+    /// What starts a server; {data}, {port} and {tls_port} stand for its folder and ports, settings come in the
+    /// environment (SCRINIUM_SECTION__KEY) [default: this program, serve --data-dir {data}]
+    #[arg(long, value_name = "COMMAND")]
+    pub server_command: Option<String>,
+    /// The administrator that such a server has
+    #[arg(long, value_name = "NAME", default_value = "admin")]
+    pub server_admin: String,
+    /// The administrator's password, which the server is told by SCRINIUM_ADMIN_PASSWORD [default: one drawn by lot]
+    #[arg(long, env = "SCRINIUM_LAB_SERVER_PASSWORD", hide_env_values = true)]
+    pub server_password: Option<String>,
+    /// Where servers keep their data while they are measured: the device that counts [default: below the report's folder]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Print the report as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Say what would be done, and how long it would take
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What `lab experiments` can be told.
+#[derive(Debug, Args)]
+pub struct ExperimentsArguments {
+    /// Write a page that links all experiments' reports below this folder
+    #[arg(long, value_name = "DIR")]
+    pub index: Option<PathBuf>,
+    /// Print only the names
+    #[arg(long)]
+    pub names: bool,
+}
+
+/// Lists the experiments, or makes the page of their reports.
+pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, LabError> {
+    if let Some(folder) = &arguments.index {
+        let page = index::write(folder)?;
+        crate::run::print(&format!("The page is {}\n", page.display()));
+        return Ok(Outcome::Done);
+    }
+    let mut text = String::new();
+    let mut sums = [0.0, 0.0];
+    for name in Experiment::names() {
+        if arguments.names {
+            text.push_str(&format!("{name}\n"));
+            continue;
+        }
+        let experiment = match Experiment::find(&name) {
+            Ok(experiment) => experiment,
+            Err(error) => {
+                text.push_str(&format!("{name:<21}(has errors: {error})\n"));
+                continue;
+            }
+        };
+        let mut lengths = [0.0, 0.0];
+        for (length, form) in lengths.iter_mut().zip([Form::Quick, Form::Full]) {
+            let plan = Plan::new(&experiment.definition, form, &[], &[])?;
+            *length = length_s(&experiment, &plan);
+        }
+        sums.iter_mut().zip(lengths).for_each(|(sum, length)| *sum += length);
+        text.push_str(&format!(
+            "{name:<21}{:>9}{:>9}  {}\n",
+            time(lengths[0]),
+            time(lengths[1]),
+            experiment.definition.title
+        ));
+    }
+    if !arguments.names {
+        text = format!(
+            "{:<21}{:>9}{:>9}\n{text}{:<21}{:>9}{:>9}\n",
+            "",
+            "quick",
+            "full",
+            "all",
+            time(sums[0]),
+            time(sums[1])
+        );
+    }
+    crate::run::print(&text);
+    Ok(Outcome::Done)
+}
+
+fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
+    let cells: f64 = plan.cells.iter().map(|cell| cell_s(&experiment.definition, cell)).sum();
+    cells * f64::from(plan.repeats)
+}
+
+/// Runs one experiment.
+pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome, LabError> {
+    let experiment = Experiment::find(&arguments.name)?;
+    let form = if arguments.quick { Form::Quick } else { Form::Full };
+    let plan = Plan::new(&experiment.definition, form, &arguments.set, &arguments.only)?;
+    if arguments.dry_run {
+        crate::run::print(&dry(&experiment, &plan));
+        return Ok(Outcome::Done);
+    }
+    let server = server_command(&arguments)?;
+    let folder = arguments.report.clone().unwrap_or_else(|| {
+        let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+        PathBuf::from("reports").join(format!("{}-{}-{now}", experiment.name, form.name()))
+    });
+    // Servers run in folders of their own, so their data is named from the root.
+    let folder = absolute(&folder)?;
+    let data = match &arguments.data {
+        Some(data) => absolute(data)?,
+        None => folder.join("data"),
+    };
+    let command = crate::run::command_line();
+    let order = Order {
+        experiment: &experiment,
+        plan: &plan,
+        form,
+        server: &server,
+        folder: &folder,
+        data: &data,
+        resume: arguments.resume,
+        command: &command,
+    };
+    let progress = Progress::new();
+    if arguments.data.is_none() {
+        // Of an experiment that was killed.
+        let _ = std::fs::remove_dir_all(&data);
+    }
+    let report = run(&order, &progress).await?;
+    // It is empty now, unless somebody else uses it too.
+    let _ = std::fs::remove_dir(&data);
+    report.write(&folder)?;
+    if arguments.json {
+        crate::run::print(&(serde_json::to_string_pretty(&report)? + "\n"));
+        progress.say(&text::terminal(&report));
+    } else {
+        crate::run::print(&text::terminal(&report));
+    }
+    progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
+    Ok(match report.cells.iter().any(|cell| cell.failed.is_some()) {
+        true => Outcome::Failed,
+        false if report.is_whole() => Outcome::Done,
+        false => Outcome::Missed,
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ExperimentError> {
+    std::path::absolute(path).map_err(|source| ExperimentError::File {
+        what: "use the folder",
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+fn dry(experiment: &Experiment, plan: &Plan) -> String {
+    let mut text = format!("{}\n{}\n\n", experiment.definition.title, experiment.definition.hypothesis);
+    for cell in &plan.cells {
+        let length = time(cell_s(&experiment.definition, cell));
+        text.push_str(&format!("  {:<50} {length:>9}\n", cell.labels.join(", ")));
+    }
+    text.push_str("\nParameters, changed by --set:\n");
+    for (name, value) in &plan.parameters {
+        let about =
+            experiment.definition.parameters.get(name).map_or("", |parameter| parameter.about.as_str());
+        text.push_str(&format!("  {:<50} {about}\n", format!("{name}={value}")));
+    }
+    text.push_str(&format!(
+        "\n{} cells, {} of each: about {}\n",
+        plan.cells.len(),
+        if plan.repeats == 1 { "one run".to_owned() } else { format!("{} runs", plan.repeats) },
+        time(length_s(experiment, plan))
+    ));
+    text
+}
+
+/// The server's command: the one given, or this program's own, or the server beside this program.
+fn server_command(arguments: &ExperimentArguments) -> Result<ServerCommand, LabError> {
+    let words = match &arguments.server_command {
+        Some(command) => command.split_whitespace().map(str::to_owned).collect(),
+        None => {
+            let missing = || {
+                LabError::Usage(
+                    "this program has no server: say what starts one by --server-command".to_owned(),
+                )
+            };
+            let here = std::env::current_exe().map_err(|_| missing())?;
+            let program = if here.file_stem().is_some_and(|stem| stem == "scrinium") {
+                here
+            } else {
+                here.with_file_name("scrinium")
+            };
+            if !program.exists() {
+                return Err(missing());
+            }
+            let mut words = vec![program.display().to_string()];
+            words.extend(["serve", "--data-dir", "{data}"].map(str::to_owned));
+            words
+        }
+    };
+    if words.is_empty() {
+        return Err(LabError::Usage("--server-command is empty".to_owned()));
+    }
+    let password =
+        arguments.server_password.clone().unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+    Ok(ServerCommand { words, admin: arguments.server_admin.clone(), password })
+}

@@ -1,0 +1,97 @@
+//! About how long a cell takes, before it was measured: people want to know whether to wait or to go home.
+
+use std::time::Duration;
+
+use super::cells::{Cell, substitute};
+use super::definition::{Definition, Fill, Load, Scalar, Step};
+use crate::arguments::duration;
+
+/// Seconds for what depends on the machine: these are of a small one of today.
+const START_S: f64 = 2.0;
+const DOCUMENTS_PER_S: f64 = 8000.0;
+const VIEWED_DOCUMENTS_PER_S: f64 = 3000.0;
+const MESSAGES_PER_S: f64 = 3000.0;
+const USERS_PER_S: f64 = 40.0;
+const BUILT_PER_S: f64 = 20_000.0;
+const LOAD_ENDS_S: f64 = 5.0;
+const CONSOLE_S: f64 = 5.0;
+
+/// A round of the workloads, where no ramp-up is given.
+const ROUND_S: f64 = 900.0;
+
+/// Seconds of one run of a cell.
+pub(super) fn cell_s(definition: &Definition, cell: &Cell) -> f64 {
+    let documents: f64 = definition
+        .steps
+        .iter()
+        .filter_map(|step| step.fill.as_ref())
+        .map(|fill| number(cell, Some(&fill.documents), 0.0) * number(cell, fill.databases.as_ref(), 1.0))
+        .sum();
+    definition.steps.iter().map(|step| step_s(step, cell, documents)).sum()
+}
+
+fn number(cell: &Cell, scalar: Option<&Scalar>, otherwise: f64) -> f64 {
+    let text = scalar.and_then(|scalar| substitute(&scalar.0, &cell.values).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn time(cell: &Cell, scalar: Option<&Scalar>) -> Option<f64> {
+    let text = substitute(&scalar?.0, &cell.values).ok()?;
+    duration(&text).ok().map(|time: Duration| time.as_secs_f64())
+}
+
+fn step_s(step: &Step, cell: &Cell, documents: f64) -> f64 {
+    if let Some(start) = &step.start {
+        return START_S * number(cell, start.servers.as_ref(), 1.0);
+    }
+    if let Some(fill) = &step.fill {
+        return fill_s(fill, cell);
+    }
+    if let Some(load) = &step.load {
+        return load_s(load, cell);
+    }
+    if let Some(probe) = &step.probe {
+        return time(cell, probe.length.as_ref()).unwrap_or(0.0);
+    }
+    if step.console.is_some() {
+        return CONSOLE_S + documents / BUILT_PER_S;
+    }
+    if let Some(request) = &step.request {
+        return 1.0 + documents * number(cell, request.databases.as_ref(), 1.0) / BUILT_PER_S;
+    }
+    number(cell, step.pause.as_ref(), 1.0)
+}
+
+fn fill_s(fill: &Fill, cell: &Cell) -> f64 {
+    let written = number(cell, Some(&fill.documents), 0.0)
+        * number(cell, fill.databases.as_ref(), 1.0)
+        * number(cell, fill.times.as_ref(), 1.0);
+    written / if fill.views { VIEWED_DOCUMENTS_PER_S } else { DOCUMENTS_PER_S }
+}
+
+fn load_s(load: &Load, cell: &Cell) -> f64 {
+    let users = number(cell, Some(&load.users), 1.0);
+    let messages = number(cell, load.messages_per_user.as_ref(), 100.0);
+    let speedup = number(cell, load.speedup.as_ref(), 1.0);
+    let run_s = time(cell, load.ramp_up.as_ref()).unwrap_or(ROUND_S / speedup)
+        + time(cell, Some(&load.duration)).unwrap_or(60.0)
+        + LOAD_ENDS_S;
+    let prepared_s = |users: f64| users * messages / MESSAGES_PER_S + users / USERS_PER_S;
+    let beside_s: f64 = load
+        .beside
+        .iter()
+        .map(|other| {
+            let messages = number(cell, other.messages_per_user.as_ref(), 100.0);
+            number(cell, Some(&other.users), 1.0) * messages / MESSAGES_PER_S
+        })
+        .sum();
+    match &load.search {
+        None => prepared_s(users) + run_s + beside_s,
+        Some(search) => {
+            let most = number(cell, Some(&search.most_users), users).max(users);
+            let doublings = (most / users.max(1.0)).log2().ceil();
+            let runs = doublings + 1.0 + number(cell, Some(&search.halvings), 0.0);
+            prepared_s(most) * 2.0 + runs * run_s
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Results of cells on disk, so that an experiment that was broken off goes on where it was.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ExperimentError;
+use super::load_step::SearchPoint;
+
+/// One measurement of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct CellRun {
+    pub(super) labels: Vec<String>,
+    /// From 1.
+    pub(super) repeat: u32,
+    /// `step.value`.
+    pub(super) values: BTreeMap<String, f64>,
+    /// Why it says nothing of the server.
+    pub(super) invalid: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) search: Vec<SearchPoint>,
+    pub(super) settings: BTreeMap<String, String>,
+    /// Name and version.
+    pub(super) server: Option<(String, String)>,
+    pub(super) seconds: f64,
+    /// Why it could not be measured. Such a run is not kept: it is tried again.
+    #[serde(skip)]
+    pub(super) failed: Option<String>,
+}
+
+/// The folder of an experiment's results.
+pub(super) struct Kept {
+    folder: PathBuf,
+}
+
+/// What a folder's results are of: the experiment's text, its form and what was set.
+const PRINT: &str = "experiment.print";
+
+impl Kept {
+    /// Opens a folder. Results in it are used again if they are to be and are of the same experiment.
+    ///
+    /// # Errors
+    /// [`ExperimentError::OtherResults`] if `resume` and they are not; [`ExperimentError::Usage`] if there are results
+    /// and not `resume`.
+    pub(super) fn open(folder: &Path, print: &str, resume: bool) -> Result<Self, ExperimentError> {
+        let kept = Self { folder: folder.to_owned() };
+        let path = folder.join(PRINT);
+        let shown = folder.display().to_string();
+        match std::fs::read_to_string(&path) {
+            Ok(_) if !resume => Err(ExperimentError::Usage(format!(
+                "{shown} holds results already; name another folder by --report, or go on with --resume"
+            ))),
+            Ok(before) if before != print => Err(ExperimentError::OtherResults { folder: shown }),
+            Ok(_) => Ok(kept),
+            Err(_) => {
+                std::fs::create_dir_all(folder.join("cells"))
+                    .and_then(|()| std::fs::write(&path, print))
+                    .map_err(|source| ExperimentError::File {
+                        what: "write",
+                        path: path.display().to_string(),
+                        source,
+                    })?;
+                Ok(kept)
+            }
+        }
+    }
+
+    fn path(&self, slug: &str, repeat: u32) -> PathBuf {
+        self.folder.join("cells").join(format!("{slug}-{repeat}.json"))
+    }
+
+    /// A run that was done before. One that cannot be read is done again.
+    pub(super) fn find(&self, slug: &str, repeat: u32) -> Option<CellRun> {
+        serde_json::from_slice(&std::fs::read(self.path(slug, repeat)).ok()?).ok()
+    }
+
+    /// Keeps a run: whole, or not at all.
+    pub(super) fn keep(&self, slug: &str, run: &CellRun) -> Result<(), ExperimentError> {
+        let path = self.path(slug, run.repeat);
+        let part = path.with_extension("part");
+        let text = serde_json::to_vec_pretty(run).unwrap_or_default();
+        std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|source| {
+            ExperimentError::File { what: "write", path: path.display().to_string(), source }
+        })
+    }
+
+    /// Where reports of a run go.
+    pub(super) fn reports(&self, slug: &str, repeat: u32) -> PathBuf {
+        self.folder.join("cells").join(format!("{slug}-{repeat}"))
+    }
+}

@@ -1,0 +1,354 @@
+//! `experiment.html`: hypothesis, tables and charts, the source's beside ours, and how to repeat it; one page that needs
+//! nothing else.
+
+use super::definition::{Published, Unit};
+use super::findings::{number, shown};
+use super::model::{CellPart, ExperimentReport, FigurePart, Spread};
+use super::text;
+use crate::error::LabError;
+use crate::report::curve::{CurvePoint, Curves};
+use crate::report::html::{STYLE, escape, table};
+use crate::report::{bytes_scale, series_variable, thousands, time};
+
+/// What this page has beside the style of all reports.
+const MORE_STYLE: &str = include_str!("page.css");
+
+/// Colours of the page.
+const COLOURS: usize = 4;
+
+/// The page.
+///
+/// # Errors
+/// [`LabError::Chart`] when a chart cannot be drawn.
+pub(super) fn page(report: &ExperimentReport) -> Result<String, LabError> {
+    let mut page = begin(&report.title);
+    page.push_str(&header(report));
+    page.push_str(&list("What it showed", &report.findings));
+    for figure in &report.figures {
+        page.push_str(&figure_section(figure)?);
+    }
+    page.push_str(&searches(report)?);
+    page.push_str(&all_cells(report));
+    for table in &report.published {
+        page.push_str(&format!(
+            "<h2>{}<small>the source</small></h2>\n{}",
+            escape(&table.title),
+            published(table)
+        ));
+    }
+    page.push_str(&list("What is otherwise than in the source", &report.choices));
+    page.push_str(&list("Notes", &report.notes));
+    page.push_str(&set_up(report));
+    page.push_str("</main>\n</body>\n</html>\n");
+    Ok(page)
+}
+
+/// The head of a page in the style of all reports.
+pub(crate) fn begin(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n<main>\n",
+        escape(title)
+    )
+}
+
+fn header(report: &ExperimentReport) -> String {
+    let verdict = if report.is_whole() {
+        "<p class=\"verdict good\">Every cell was measured, and every run is valid</p>".to_owned()
+    } else {
+        let lines: Vec<String> = text::stars(report)
+            .iter()
+            .map(|line| format!("<li class=\"bad\">{}</li>", escape(line)))
+            .collect();
+        format!(
+            "<p class=\"verdict bad\">Some cells say nothing</p><ul class=\"notes\">{}</ul>",
+            lines.join("")
+        )
+    };
+    format!(
+        "<header>\n<p class=\"kicker\">Scrinium laboratory \u{b7} experiment {} \u{b7} {} form \u{b7} {}</p>\n<h1>{}</h1>\n<p class=\"about\"><b>Hypothesis.</b> {}</p>\n<p class=\"about\"><b>Source.</b> {}</p>\n{verdict}\n</header>\n",
+        escape(&report.name),
+        report.form.name(),
+        escape(&report.began.replace('T', " ").replace('Z', " UTC")),
+        escape(&report.title),
+        escape(&report.hypothesis),
+        escape(&report.source),
+    )
+}
+
+fn list(head: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
+    format!("<h2>{head}</h2>\n<ul class=\"findings\">\n{items}</ul>\n")
+}
+
+/// A value, and what its runs differed by in small letters.
+pub(crate) fn cell(spread: Option<&Spread>, unit: Unit) -> String {
+    let Some(spread) = spread else { return "\u{2013}".to_owned() };
+    let (low, high) = (shown(spread.low, unit), shown(spread.high, unit));
+    let mean = shown(spread.mean, unit);
+    if spread.runs < 2 || low == high { mean } else { format!("{mean} <small>{low}\u{2013}{high}</small>") }
+}
+
+fn references(heads: &[String]) -> Vec<&str> {
+    heads.iter().map(String::as_str).collect()
+}
+
+fn published(table_of: &Published) -> String {
+    let heads: Vec<String> = table_of.columns.iter().map(|head| escape(head)).collect();
+    let rows: Vec<Vec<String>> =
+        table_of.rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
+    let note = if table_of.note.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"published\">{}</p>\n", escape(&table_of.note))
+    };
+    format!("{}{note}", table(&references(&heads), &rows))
+}
+
+/// Chart, our table, and the source's beside it.
+fn figure_section(figure: &FigurePart) -> Result<String, LabError> {
+    let fixed = if figure.fixed.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", escape(&figure.fixed.join(", ")))
+    };
+    let mut heads = vec![escape(&figure.rows_title)];
+    match figure.series.as_slice() {
+        [] => heads.push(escape(&figure.title)),
+        series => heads.extend(series.iter().map(|label| escape(label))),
+    }
+    let rows: Vec<Vec<String>> = figure
+        .rows
+        .iter()
+        .zip(&figure.values)
+        .map(|(label, values)| {
+            let values = values.iter().map(|spread| cell(spread.as_ref(), figure.unit));
+            std::iter::once(escape(label)).chain(values).collect()
+        })
+        .collect();
+    let ours = table(&references(&heads), &rows);
+    let tables = match &figure.published {
+        None => ours,
+        Some(theirs) => format!(
+            "<div class=\"beside\"><div><h3>Here</h3>{ours}</div><div><h3>{}</h3>{}</div></div>\n",
+            escape(&theirs.title),
+            published(theirs)
+        ),
+    };
+    Ok(format!(
+        "<h2>{}<small>by {}{}{fixed}</small></h2>\n{}{tables}",
+        escape(&figure.title),
+        escape(&figure.rows_title),
+        if figure.series.is_empty() {
+            String::new()
+        } else {
+            format!(" and {}", escape(&figure.series_title))
+        },
+        chart(figure)?
+    ))
+}
+
+/// Lines where the rows are numbers, else bars.
+fn chart(figure: &FigurePart) -> Result<String, LabError> {
+    let xs: Option<Vec<f64>> = figure.rows.iter().map(|label| number(label)).collect();
+    let columns = figure.values.iter().map(Vec::len).max().unwrap_or(0);
+    let measured = figure.values.iter().flatten().flatten().count();
+    match xs {
+        Some(xs) if xs.len() > 1 && measured > 1 => {
+            let line = |column: usize| -> Vec<CurvePoint> {
+                xs.iter()
+                    .zip(&figure.values)
+                    .filter_map(|(x, values)| {
+                        let spread = values.get(column).copied().flatten()?;
+                        Some(CurvePoint { x: *x, low: spread.low, mean: spread.mean, high: spread.high })
+                    })
+                    .collect()
+            };
+            let mut lines: Vec<Vec<CurvePoint>> = (0..columns).map(line).collect();
+            if figure.unit != Unit::Bytes {
+                return lines_figure(&figure.title, &figure.series, lines, &|value| {
+                    shown(value, figure.unit)
+                });
+            }
+            let (divisor, unit) =
+                bytes_scale(lines.iter().flatten().map(|point| point.high).fold(0.0, f64::max));
+            for point in lines.iter_mut().flatten() {
+                (point.low, point.mean, point.high) =
+                    (point.low / divisor, point.mean / divisor, point.high / divisor);
+            }
+            lines_figure(&figure.title, &figure.series, lines, &|value| format!("{}{unit}", thousands(value)))
+        }
+        _ => Ok(bars(figure, columns)),
+    }
+}
+
+fn lines_figure(
+    title: &str,
+    series: &[String],
+    lines: Vec<Vec<CurvePoint>>,
+    show_y: &dyn Fn(f64) -> String,
+) -> Result<String, LabError> {
+    let curves = Curves { lines, show_x: &thousands, show_y, marked: true, logarithmic: true };
+    Ok(format!(
+        "<figure class=\"wide\"><figcaption><span><b>{}</b></span><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
+        escape(title),
+        keys(series),
+        curves.svg()?
+    ))
+}
+
+/// What the colours mean.
+pub(crate) fn keys(series: &[String]) -> String {
+    let key = |(index, label): (usize, &String)| {
+        format!(
+            "<span class=\"key\" style=\"--key:var({})\">{}</span>",
+            series_variable(index % COLOURS),
+            escape(label)
+        )
+    };
+    series.iter().enumerate().map(key).collect()
+}
+
+/// A bar for each row and series.
+fn bars(figure: &FigurePart, columns: usize) -> String {
+    let highest = figure.values.iter().flatten().flatten().map(|spread| spread.high).fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return String::new();
+    }
+    let mut rows = String::new();
+    for (label, values) in figure.rows.iter().zip(&figure.values) {
+        for (column, spread) in values.iter().enumerate() {
+            let Some(spread) = spread else { continue };
+            let name = if column == 0 { escape(label) } else { String::new() };
+            let width = 100.0 * spread.mean / highest;
+            rows.push_str(&format!(
+                "<span class=\"of\">{name}</span><span class=\"track\"><i style=\"width:{width:.1}%;background:var({})\"></i></span><span class=\"is\">{}</span>\n",
+                series_variable(column % COLOURS),
+                cell(Some(spread), figure.unit)
+            ));
+        }
+    }
+    let keys = if columns > 1 {
+        format!("<figcaption><span class=\"keys\">{}</span></figcaption>", keys(&figure.series))
+    } else {
+        String::new()
+    };
+    format!("<figure class=\"wide\">{keys}<div class=\"bars\">{rows}</div></figure>\n")
+}
+
+/// Curves of searches for the largest number of users.
+fn searches(report: &ExperimentReport) -> Result<String, LabError> {
+    let mut text = String::new();
+    for found in report.cells.iter().filter(|cell| cell.search.len() > 1) {
+        let line = |value: fn(&super::SearchPoint) -> f64| -> Vec<CurvePoint> {
+            let point = |point: &super::SearchPoint| CurvePoint {
+                x: point.users,
+                low: value(point),
+                mean: value(point),
+                high: value(point),
+            };
+            let mut points: Vec<CurvePoint> = found.search.iter().map(point).collect();
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+            points
+        };
+        let series = ["average", "99 %"].map(str::to_owned);
+        let lines = vec![line(|point| point.average_ms), line(|point| point.p99_ms)];
+        text.push_str(&format!(
+            "<h2>Response against users<small>{}</small></h2>\n",
+            escape(&found.labels.join(", "))
+        ));
+        text.push_str(&lines_figure("Response", &series, lines, &crate::report::milliseconds)?);
+        let rows: Vec<Vec<String>> = found
+            .search
+            .iter()
+            .map(|point| {
+                vec![
+                    thousands(point.users),
+                    crate::report::milliseconds(point.average_ms),
+                    crate::report::milliseconds(point.p99_ms),
+                    thousands(point.transactions_per_minute),
+                    if point.reached { "yes" } else { "no" }.to_owned(),
+                ]
+            })
+            .collect();
+        text.push_str(&table(&["Users", "Average", "99 %", "Transactions<br>per minute", "Reached"], &rows));
+    }
+    Ok(text)
+}
+
+fn all_cells(report: &ExperimentReport) -> String {
+    let mut heads: Vec<String> = report.factors.iter().map(|factor| escape(&factor.title)).collect();
+    heads.extend(report.columns.iter().map(|column| escape(&column.title)));
+    heads.push("Runs".to_owned());
+    let row = |part: &CellPart| {
+        let mut row: Vec<String> =
+            part.labels.iter().map(|label| format!("<td class=\"left\">{}</td>", escape(label))).collect();
+        let values = report.columns.iter().zip(&part.values);
+        row.extend(values.map(|(column, spread)| cell(spread.as_ref(), column.unit)));
+        row.push(runs(part));
+        row
+    };
+    let rows: Vec<Vec<String>> = report.cells.iter().map(row).collect();
+    format!(
+        "<h2>All cells<small>average of the runs, lowest and highest in small letters</small></h2>\n{}",
+        table(&references(&heads), &rows)
+    )
+}
+
+/// Links to the reports of a cell's runs, or why there are none.
+fn runs(part: &CellPart) -> String {
+    if part.failed.is_some() {
+        return "<span class=\"bad\">not measured</span>".to_owned();
+    }
+    let links: Vec<String> = part
+        .reports
+        .iter()
+        .enumerate()
+        .map(|(index, folder)| format!("<a href=\"{}/load/report.html\">{}</a>", escape(folder), index + 1))
+        .collect();
+    let marked = if part.invalid.is_empty() { "" } else { " <span class=\"bad\">not valid</span>" };
+    format!("{}{marked}", links.join(" "))
+}
+
+fn set_up(report: &ExperimentReport) -> String {
+    let settings = |cell: &CellPart| {
+        let settings: Vec<String> = cell
+            .settings
+            .iter()
+            .map(|(name, value)| format!("<code>{}</code> = {}", escape(name), escape(value)))
+            .collect();
+        let settings = if settings.is_empty() { "defaults".to_owned() } else { settings.join(", ") };
+        format!("{}: {settings}", escape(&cell.labels.join(", ")))
+    };
+    let mut cells: Vec<String> = report.cells.iter().map(settings).collect();
+    cells.dedup();
+    let parameters: Vec<String> = report
+        .parameters
+        .iter()
+        .map(|(name, value)| format!("{} = {}", escape(name), escape(value)))
+        .collect();
+    let rows = [
+        ("Machine and versions", escape(&text::set_up(report))),
+        ("Server\u{2019}s command", format!("<code>{}</code>", escape(&report.server_command))),
+        ("Settings that are no defaults", cells.join("<br>")),
+        ("Parameters", parameters.join(", ")),
+        ("Experiment", escape(&report.origin)),
+        (
+            "Length",
+            format!(
+                "{}; each cell {}",
+                time(report.seconds),
+                if report.repeats == 1 { "once".to_owned() } else { format!("{} times", report.repeats) }
+            ),
+        ),
+    ];
+    let rows: String =
+        rows.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n")).collect();
+    format!(
+        "<h2>Set-up</h2>\n<dl>\n{rows}</dl>\n<h2>To repeat it</h2>\n<pre>{}</pre>\n<footer>Made by scrinium lab {}. The same is in experiment.md, experiment.csv and experiment.json.</footer>\n",
+        escape(&report.command),
+        escape(&report.laboratory_version)
+    )
+}

@@ -1,0 +1,473 @@
+//! A cell on its way through the steps: servers that run, what was measured, what has to be said about it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use http::Method;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::cells::{Cell, Values, substitute};
+use super::definition::{self, Fill, RequestStep, Scalar, Step};
+use super::error::ExperimentError;
+use super::fill::{Filling, fill};
+use super::ground::{Ground, Limits};
+use super::load_step::{Address, Loaded, Place, SearchPoint};
+use super::server::{self, Server, ServerCommand};
+use super::usage::{Measured, StepUsage, disk_bytes};
+use crate::driver::{Client, Failure, path_part};
+
+/// Building views of a large database is one request.
+const REQUEST_TIME_OUT: Duration = Duration::from_secs(6 * 3600);
+
+/// How often is looked whether a task has ended: looking costs the server something, and is part of what is measured.
+const SHORTEST_LOOK: Duration = Duration::from_millis(20);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+
+/// A command of which no task was seen in this time has none.
+const TASK_SEEN_WITHIN: Duration = Duration::from_secs(2);
+
+/// Servers on one machine.
+const MOST_SERVERS: usize = 16;
+
+/// What a cell gave.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gathered {
+    /// `step.value`.
+    pub(super) values: Measured,
+    pub(super) invalid: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) search: Vec<SearchPoint>,
+    pub(super) server: Option<(String, String)>,
+    /// Settings with which the servers were last started.
+    pub(super) settings: BTreeMap<String, String>,
+}
+
+/// A cell under way.
+pub(super) struct Stage<'a> {
+    cell: &'a Cell,
+    values: Values,
+    command: &'a ServerCommand,
+    /// Reports of loads, which stay.
+    reports: PathBuf,
+    /// Data, which goes.
+    data: PathBuf,
+    ram: PathBuf,
+    servers: Vec<Server>,
+    ground: Option<Ground>,
+    cpus: usize,
+    name: String,
+    pub(super) gathered: Gathered,
+}
+
+impl<'a> Stage<'a> {
+    /// A cell with a fresh folder. `name` is one that no other cell of this machine has at this moment.
+    pub(super) fn new(
+        cell: &'a Cell,
+        command: &'a ServerCommand,
+        data: &Path,
+        reports: &Path,
+        name: &str,
+    ) -> Result<Self, ExperimentError> {
+        let ram = Path::new("/dev/shm").join(name);
+        let mut values = cell.values.clone();
+        values.insert("data".to_owned(), data.join("server-1").display().to_string());
+        values.insert("ram".to_owned(), ram.display().to_string());
+        let stage = Self {
+            cell,
+            values,
+            command,
+            reports: reports.to_owned(),
+            data: data.to_owned(),
+            ram,
+            servers: Vec::new(),
+            ground: None,
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            name: name.to_owned(),
+            gathered: Gathered::default(),
+        };
+        for folder in [&stage.data, &stage.reports] {
+            std::fs::create_dir_all(folder).map_err(|source| ExperimentError::File {
+                what: "make the folder",
+                path: folder.display().to_string(),
+                source,
+            })?;
+        }
+        Ok(stage)
+    }
+
+    /// Carries out a step. `tell` hears what is being done.
+    pub(super) async fn run(
+        &mut self,
+        step: &Step,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), ExperimentError> {
+        let kind = step.kind().map_err(ExperimentError::Usage)?;
+        let name = step.name.as_deref().unwrap_or(kind).to_owned();
+        tell(&name);
+        let pids: Vec<u32> = self.servers.iter().map(Server::pid).collect();
+        let usage = StepUsage::begin(&pids);
+        let own = self.carry_out(step, &name, tell).await?;
+        let mut measured = usage.end(self.cpus);
+        measured.extend(own);
+        for server in &mut self.servers {
+            if server.has_ended() {
+                return Err(ExperimentError::ServerGone {
+                    step: name,
+                    log: server.log.display().to_string(),
+                });
+            }
+        }
+        let log: u64 = self.folders().map(|folder| disk_bytes(&folder.join("data/log"), None)).sum();
+        let data: u64 = self
+            .folders()
+            .map(|folder| disk_bytes(&folder.join("data"), Some(&folder.join("data/log"))))
+            .sum();
+        #[allow(clippy::cast_precision_loss, reason = "bytes need no more than 53 bits")]
+        measured.extend([("data_bytes".to_owned(), data as f64), ("log_bytes".to_owned(), log as f64)]);
+        let named = measured.into_iter().map(|(value, number)| (format!("{name}.{value}"), number));
+        self.gathered.values.extend(named);
+        Ok(())
+    }
+
+    /// Ends what still runs; the data goes with the stage.
+    pub(super) async fn end(mut self) -> Gathered {
+        for server in self.servers.drain(..) {
+            server.end(Signal::KILL).await;
+        }
+        std::mem::take(&mut self.gathered)
+    }
+
+    fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        (1..=self.servers.len().max(1)).map(|number| self.data.join(format!("server-{number}")))
+    }
+
+    async fn carry_out(
+        &mut self,
+        step: &Step,
+        name: &str,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Measured, ExperimentError> {
+        let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
+        if let Some(start) = &step.start {
+            return self.start(start, name).await;
+        }
+        if let Some(filling) = &step.fill {
+            return self.fill(filling, name, tell).await;
+        }
+        if let Some(load) = &step.load {
+            let urls = self.urls();
+            let loaded = self.place(name, &urls).load(load).await?;
+            return Ok(self.take(loaded));
+        }
+        if let Some(probe) = &step.probe {
+            let urls = self.urls();
+            let loaded = self.place(name, &urls).probe(probe).await?;
+            return Ok(self.take(loaded));
+        }
+        if let Some(command) = &step.console {
+            let command = substitute(command, &self.values).map_err(wrong)?;
+            return self.console(&command, name).await;
+        }
+        if let Some(request) = &step.request {
+            return self.request(request, name).await;
+        }
+        if let Some(seconds) = &step.pause {
+            let seconds: f64 = self.number(seconds, name)?;
+            let pause = Duration::try_from_secs_f64(seconds).map_err(|error| wrong(error.to_string()))?;
+            tokio::time::sleep(pause).await;
+            return Ok(Measured::new());
+        }
+        let signal = if step.kill.is_some() { Signal::KILL } else { Signal::TERM };
+        for server in self.servers.drain(..) {
+            server.end(signal).await.ok_or_else(|| wrong("a server did not end".to_owned()))?;
+        }
+        Ok(Measured::new())
+    }
+
+    fn take(&mut self, loaded: Loaded) -> Measured {
+        self.gathered.invalid.extend(loaded.invalid);
+        self.gathered.notes.extend(loaded.warnings);
+        self.gathered.search.extend(loaded.search);
+        loaded.measured
+    }
+
+    fn urls(&self) -> Vec<Address> {
+        let address = |server: &Server| Address {
+            plain: server.url.clone(),
+            encrypted: server.tls_url.clone(),
+            certificate: server.certificate.clone(),
+        };
+        self.servers.iter().map(address).collect()
+    }
+
+    fn place<'p>(&'p self, step: &'p str, urls: &'p [Address]) -> Place<'p> {
+        Place { step, values: &self.values, urls, command: self.command, folder: &self.reports }
+    }
+
+    fn number<T: std::str::FromStr>(&self, scalar: &Scalar, step: &str) -> Result<T, ExperimentError> {
+        let wrong = |why: String| ExperimentError::Step { step: step.to_owned(), why };
+        let text = substitute(&scalar.0, &self.values).map_err(wrong)?;
+        text.parse().map_err(|_| wrong(format!("{text} is no number that can be used here")))
+    }
+
+    fn number_or<T: std::str::FromStr>(
+        &self,
+        scalar: Option<&Scalar>,
+        otherwise: T,
+        step: &str,
+    ) -> Result<T, ExperimentError> {
+        scalar.map_or(Ok(otherwise), |scalar| self.number(scalar, step))
+    }
+
+    async fn start(&mut self, start: &definition::Start, name: &str) -> Result<Measured, ExperimentError> {
+        let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
+        let mut settings = self.cell.settings.clone();
+        settings.extend(start.settings.iter().map(|(key, value)| (key.clone(), value.0.clone())));
+        for value in settings.values_mut() {
+            *value = substitute(value, &self.values).map_err(wrong)?;
+        }
+        let servers = self.number_or(start.servers.as_ref(), 1_usize, name)?;
+        if !(1..=MOST_SERVERS).contains(&servers) || !self.servers.is_empty() {
+            return Err(wrong(format!(
+                "from 1 to {MOST_SERVERS} servers are started, where none is running"
+            )));
+        }
+        if self.ground.is_none() {
+            let ground = Ground::new(self.limits(start, name)?, &self.name);
+            self.gathered.notes.extend(ground.notes.iter().cloned());
+            self.cpus = ground.cpus().unwrap_or(self.cpus);
+            self.ground = Some(ground);
+        }
+        let Some(ground) = &self.ground else { return Ok(Measured::new()) };
+        if settings.values().any(|value| value.contains(&*self.ram.to_string_lossy())) {
+            std::fs::create_dir_all(&self.ram)
+                .map_err(|error| wrong(format!("{}: {error}", self.ram.display())))?;
+        }
+        let mut slowest = Duration::ZERO;
+        for number in 1..=servers {
+            let folder = self.data.join(format!("server-{number}"));
+            let begun = server::Start { command: self.command, settings: &settings, ground, folder: &folder };
+            let server = Server::start(begun).await?;
+            slowest = slowest.max(server.started_in);
+            self.servers.push(server);
+        }
+        self.gathered.settings = settings;
+        self.gathered.server = self.describe().await;
+        Ok(Measured::from([("seconds".to_owned(), slowest.as_secs_f64())]))
+    }
+
+    fn limits(&self, start: &definition::Start, name: &str) -> Result<Limits, ExperimentError> {
+        let text = |scalar: &Scalar| {
+            substitute(&scalar.0, &self.values)
+                .map_err(|why| ExperimentError::Step { step: name.to_owned(), why })
+        };
+        let memory = start.memory.as_ref().map(text).transpose()?.filter(|memory| !memory.is_empty());
+        let memory_bytes = memory
+            .map(|memory| {
+                size(&memory).ok_or_else(|| ExperimentError::Step {
+                    step: name.to_owned(),
+                    why: format!("{memory} is no size; write 128 MB"),
+                })
+            })
+            .transpose()?;
+        let cpus = self.number_or(start.cpus.as_ref(), 0_usize, name)?;
+        Ok(Limits { memory_bytes, cpus: (cpus > 0).then_some(cpus) })
+    }
+
+    /// Name and version of the first server.
+    async fn describe(&self) -> Option<(String, String)> {
+        let welcome = self.client(0).ok()?.get("/").await.ok()?;
+        let text = |pointer: &str| welcome.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Some((text("/vendor/name")?, text("/vendor/version").or_else(|| text("/version"))?))
+    }
+
+    fn client(&self, server: usize) -> Result<Client, ExperimentError> {
+        let url = self.servers.get(server).map(|server| server.url.as_str());
+        let url = url.ok_or_else(|| ExperimentError::Usage("no server is running".to_owned()))?;
+        let account = Some((self.command.admin.as_str(), self.command.password.as_str()));
+        Client::new(url, account, REQUEST_TIME_OUT).map_err(ExperimentError::Usage)
+    }
+
+    async fn fill(
+        &self,
+        step: &Fill,
+        name: &str,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<Measured, ExperimentError> {
+        let filling = Filling {
+            documents: self.number(&step.documents, name)?,
+            body_bytes: self.number_or(step.body_bytes.as_ref(), 400, name)?,
+            times: self.number_or(step.times.as_ref(), 1, name)?,
+            views: step.views,
+        };
+        let databases = self.databases(&step.database, step.databases.as_ref(), name)?;
+        let total = filling.documents * databases.len() as u64 * u64::from(filling.times.max(1));
+        let written = std::sync::atomic::AtomicU64::new(0);
+        let began = Instant::now();
+        for database in &databases {
+            let mut client = self.client(0)?;
+            let wrote = |documents| {
+                let sum = written.fetch_add(documents, std::sync::atomic::Ordering::Relaxed) + documents;
+                tell(&format!("{name}: {sum} of {total} documents"));
+            };
+            fill(&mut client, database, filling, wrote).await.map_err(|failure| failed(name, failure))?;
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        #[allow(clippy::cast_precision_loss, reason = "documents need no more than 53 bits")]
+        let documents = total as f64;
+        Ok(Measured::from([
+            ("seconds".to_owned(), seconds),
+            ("documents".to_owned(), documents),
+            ("documents_per_s".to_owned(), documents / seconds.max(0.001)),
+        ]))
+    }
+
+    /// `name`, and `name` with numbers from 2 on.
+    fn databases(
+        &self,
+        name: &str,
+        count: Option<&Scalar>,
+        step: &str,
+    ) -> Result<Vec<String>, ExperimentError> {
+        let name = substitute(name, &self.values)
+            .map_err(|why| ExperimentError::Step { step: step.to_owned(), why })?;
+        let count: usize = self.number_or(count, 1, step)?;
+        Ok((1..=count)
+            .map(|number| if number == 1 { name.clone() } else { format!("{name}{number}") })
+            .collect())
+    }
+
+    async fn console(&self, command: &str, name: &str) -> Result<Measured, ExperimentError> {
+        let mut client = self.client(0)?;
+        let told = |failure| failed(name, failure);
+        let before = last_task(&tell_console(&mut client, "show tasks").await.map_err(told)?);
+        let began = Instant::now();
+        tell_console(&mut client, command).await.map_err(told)?;
+        let answered = began.elapsed();
+        loop {
+            tokio::time::sleep((began.elapsed() / 50).clamp(SHORTEST_LOOK, LONGEST_LOOK)).await;
+            let tasks = tell_console(&mut client, "show tasks").await.map_err(told)?;
+            let state = TaskState::of(&tasks, before);
+            let seconds = match state {
+                TaskState::Ended => began.elapsed(),
+                TaskState::Failed(why) => {
+                    return Err(ExperimentError::Step {
+                        step: name.to_owned(),
+                        why: format!("{command}: {why}"),
+                    });
+                }
+                // A command without a task is done when it is answered.
+                TaskState::None if began.elapsed() > TASK_SEEN_WITHIN => answered,
+                TaskState::None | TaskState::Running => continue,
+            };
+            return Ok(Measured::from([("seconds".to_owned(), seconds.as_secs_f64())]));
+        }
+    }
+
+    async fn request(&self, step: &RequestStep, name: &str) -> Result<Measured, ExperimentError> {
+        let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
+        let databases = self.databases(&step.database, step.databases.as_ref(), name)?;
+        let method: Method =
+            step.method.parse().map_err(|_| wrong(format!("{} is no method", step.method)))?;
+        let body: Option<Value> = match &step.body {
+            None => None,
+            Some(text) => Some(serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?),
+        };
+        let began = Instant::now();
+        let mut tasks = tokio::task::JoinSet::new();
+        for database in databases {
+            let mut client = self.client(0)?;
+            let mut values = self.values.clone();
+            values.insert("database".to_owned(), path_part(&database));
+            let paths: Result<Vec<String>, String> =
+                step.paths.iter().map(|path| substitute(path, &values)).collect();
+            let (paths, method, body) = (paths.map_err(wrong)?, method.clone(), body.clone());
+            tasks.spawn(async move {
+                for path in paths {
+                    client.ask(method.clone(), &path, body.as_ref(), &[200, 201, 202]).await?;
+                }
+                Ok::<(), Failure>(())
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.map_err(|error| wrong(error.to_string()))?.map_err(|failure| failed(name, failure))?;
+        }
+        Ok(Measured::from([("seconds".to_owned(), began.elapsed().as_secs_f64())]))
+    }
+}
+
+impl Drop for Stage<'_> {
+    /// Also where an experiment is broken off.
+    fn drop(&mut self) {
+        self.servers.clear();
+        self.ground = None;
+        for folder in [&self.data, &self.ram] {
+            // What cannot be removed is in nobody's way but on the disk; the next cell has another folder.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A command of the console; gives the data of its answer.
+async fn tell_console(client: &mut Client, command: &str) -> Result<Value, Failure> {
+    let body = json!({"command": command});
+    let mut answer = client.ask(Method::POST, "/_console", Some(&body), &[200]).await?;
+    Ok(answer.get_mut("data").map(Value::take).unwrap_or_default())
+}
+
+/// The tasks that `show tasks` tells of.
+fn tasks(data: &Value) -> impl Iterator<Item = (u64, &Value)> {
+    let lists = ["running", "ended"].into_iter().filter_map(|list| data.get(list)?.as_array());
+    lists.flatten().filter_map(|task| Some((task.get("task")?.as_u64()?, task)))
+}
+
+fn last_task(data: &Value) -> u64 {
+    tasks(data).map(|(number, _)| number).max().unwrap_or(0)
+}
+
+/// What has become of the tasks after a number.
+#[derive(Debug, PartialEq, Eq)]
+enum TaskState {
+    None,
+    Running,
+    Ended,
+    Failed(String),
+}
+
+impl TaskState {
+    fn of(data: &Value, before: u64) -> Self {
+        let mut state = Self::None;
+        for (_, task) in tasks(data).filter(|(number, _)| *number > before) {
+            if task.get("state").and_then(Value::as_str) == Some("running") {
+                return Self::Running;
+            }
+            state = match task.get("reason").and_then(Value::as_str) {
+                Some(reason) => Self::Failed(reason.to_owned()),
+                None if state == Self::None => Self::Ended,
+                None => state,
+            };
+        }
+        state
+    }
+}
+
+fn failed(step: &str, failure: Failure) -> ExperimentError {
+    ExperimentError::Request { step: step.to_owned(), failure }
+}
+
+/// `128 MB`, in units of 1,024.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    let shift = match unit.trim() {
+        "" | "B" => 0,
+        "KB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}

@@ -1,0 +1,215 @@
+//! The commands for mail and calendars, of protocols beside documents.
+
+use super::arguments::Arguments;
+use super::command::{Command, MessageSize, Sending};
+use super::error::ScriptError;
+use crate::driver::Ability;
+
+/// A command that speaks IMAP, SMTP, POP3 or CalDAV.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table of commands describes each")]
+pub enum MailCommand {
+    ImapHelp,
+    ImapLogin,
+    ImapList,
+    ImapOpen {
+        mailbox: String,
+    },
+    ImapLastEntries {
+        count: u64,
+    },
+    ImapFetch {
+        count: u64,
+        next: bool,
+    },
+    ImapNewMail {
+        count: u64,
+    },
+    ImapDelete {
+        count: u64,
+    },
+    Send {
+        size: MessageSize,
+        sending: Sending,
+    },
+    /// `None`: all that there are.
+    Retrieve {
+        count: Option<u64>,
+        keep: bool,
+    },
+    CalendarOpen {
+        days: u64,
+    },
+    CalendarRead {
+        count: u64,
+    },
+    CalendarUpdate {
+        count: u64,
+    },
+    CalendarDelete {
+        count: u64,
+    },
+}
+
+/// Messages of one page of a mailbox.
+const PAGE: u64 = 20;
+
+/// Days of a calendar that are looked at.
+const DAYS: u64 = 28;
+
+impl MailCommand {
+    /// The command of that name; `None` when it is none of these.
+    pub(super) fn parse(name: &str, arguments: &mut Arguments<'_>) -> Result<Option<Command>, ScriptError> {
+        let command = match name {
+            "ImailHelp" => Self::ImapHelp,
+            "ImailLogin" => {
+                // Host, name and password: who a user is and where the servers are stands on the command line.
+                ignore(arguments, 3)?;
+                Self::ImapLogin
+            }
+            "ImailListMailboxes" => Self::ImapList,
+            "ImailOpenMailbox" => {
+                let mailbox = arguments.take().map(|word| arguments.fixed(word)).transpose()?;
+                Self::ImapOpen { mailbox: mailbox.unwrap_or_else(|| "INBOX".to_owned()) }
+            }
+            "ImailGetLastEntries" => Self::ImapLastEntries { count: arguments.number_or(1, PAGE)? },
+            "ImailFetchOld" => {
+                let next = !arguments.take_keyword("CURRENT");
+                if next {
+                    arguments.take_keyword("NEXT");
+                }
+                Self::ImapFetch { count: arguments.number_or(1, 1)?, next }
+            }
+            "ImailGetNewMail" => Self::ImapNewMail { count: arguments.number_or(1, PAGE)? },
+            "ImailDeleteEntry" => Self::ImapDelete { count: arguments.number_or(1, 1)? },
+            "SendSMTPMessage" => send(arguments)?,
+            "RetrievePOP3Mail" => retrieve(arguments)?,
+            "CalOpen" => Self::CalendarOpen { days: arguments.number_or(1, DAYS)? },
+            "CalRead" => Self::CalendarRead { count: arguments.number_or(1, 1)? },
+            "CalUpdate" => Self::CalendarUpdate { count: arguments.number_or(1, 1)? },
+            "CalDelete" => Self::CalendarDelete { count: arguments.number_or(1, 1)? },
+            _ => return Ok(None),
+        };
+        Ok(Some(Command::Mail(command)))
+    }
+
+    /// What it needs a server for.
+    #[must_use]
+    pub fn needs(&self) -> Ability {
+        match self {
+            Self::Send { .. } => Ability::SendMail,
+            Self::Retrieve { .. } => Ability::Pop3,
+            Self::CalendarOpen { .. }
+            | Self::CalendarRead { .. }
+            | Self::CalendarUpdate { .. }
+            | Self::CalendarDelete { .. } => Ability::Calendar,
+            _ => Ability::Imap,
+        }
+    }
+
+    /// As the script has it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ImapHelp => "ImailHelp",
+            Self::ImapLogin => "ImailLogin",
+            Self::ImapList => "ImailListMailboxes",
+            Self::ImapOpen { .. } => "ImailOpenMailbox",
+            Self::ImapLastEntries { .. } => "ImailGetLastEntries",
+            Self::ImapFetch { .. } => "ImailFetchOld",
+            Self::ImapNewMail { .. } => "ImailGetNewMail",
+            Self::ImapDelete { .. } => "ImailDeleteEntry",
+            Self::Send { .. } => "SendSMTPMessage",
+            Self::Retrieve { .. } => "RetrievePOP3Mail",
+            Self::CalendarOpen { .. } => "CalOpen",
+            Self::CalendarRead { .. } => "CalRead",
+            Self::CalendarUpdate { .. } => "CalUpdate",
+            Self::CalendarDelete { .. } => "CalDelete",
+        }
+    }
+
+    /// How many actions one run of it takes, on average.
+    #[must_use]
+    pub(super) fn actions(&self) -> f64 {
+        match self {
+            Self::Send { sending, .. } => 1.0 / super::estimate::number(sending.nth),
+            Self::ImapFetch { count, .. }
+            | Self::ImapDelete { count }
+            | Self::CalendarRead { count }
+            | Self::CalendarUpdate { count }
+            | Self::CalendarDelete { count } => super::estimate::number(*count),
+            _ => 1.0,
+        }
+    }
+}
+
+/// Reads words that say nothing here, as many as there are.
+fn ignore(arguments: &mut Arguments<'_>, most: usize) -> Result<(), ScriptError> {
+    for _ in 0..most {
+        let Some(word) = arguments.take() else { break };
+        arguments.text(word)?;
+    }
+    Ok(())
+}
+
+/// `bytes|profile [line bytes] [recipients] [host] [domain] [client] [nth]`. Lines have the length that the
+/// laboratory's text has; host and domain stand on the command line.
+fn send(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
+    let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let size = if arguments.take_keyword("profile") {
+        MessageSize::Profile
+    } else {
+        let word = arguments.require("a size in bytes, or profile,")?;
+        MessageSize::Bytes { body: bytes(arguments.number(word, 0)?), attachment: 0 }
+    };
+    arguments.number_or(0, 0)?;
+    let recipients = bytes(arguments.number_or(1, 1)?);
+    ignore(arguments, 3)?;
+    let nth = arguments.number_or(1, 1)?;
+    Ok(MailCommand::Send { size, sending: Sending { recipients, nth } })
+}
+
+/// `[user] [password] [count] [host] [-Keep]`; a count of -1 is all, and -Keep is ours.
+fn retrieve(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
+    let mut keep = arguments.take_keyword("-Keep");
+    if !keep {
+        ignore(arguments, 2)?;
+    }
+    let mut count = None;
+    if let Some(word) = arguments.take() {
+        count = if arguments.fixed(word)?.trim() == "-1" { None } else { Some(arguments.number(word, 1)?) };
+        ignore(arguments, usize::from(!keep))?;
+        keep |= arguments.take_keyword("-Keep");
+    }
+    Ok(MailCommand::Retrieve { count, keep })
+}
+
+impl Command {
+    /// What this command needs a server for, any of these; nothing if it only steers the script.
+    #[must_use]
+    pub fn needs(&self) -> &'static [Ability] {
+        match self {
+            Self::Mail(command) => match command.needs() {
+                Ability::SendMail => &[Ability::SendMail],
+                Ability::Imap => &[Ability::Imap],
+                Ability::Pop3 => &[Ability::Pop3],
+                Ability::Calendar => &[Ability::Calendar],
+                Ability::Documents => &[Ability::Documents],
+            },
+            Self::Calendar { .. } => &[Ability::Calendar, Ability::Documents],
+            command if super::estimate::acts(command) => &[Ability::Documents],
+            _ => &[],
+        }
+    }
+
+    /// Recipients of a message that it sends.
+    #[must_use]
+    pub fn recipients(&self) -> usize {
+        match self {
+            Self::Mail(MailCommand::Send { sending, .. })
+            | Self::SendMessage { sending, .. }
+            | Self::Calendar { sending, .. } => sending.recipients,
+            _ => 0,
+        }
+    }
+}

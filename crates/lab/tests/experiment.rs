@@ -1,0 +1,316 @@
+//! Experiments as people run them: whole, against a server in memory; what is wrong with a file; going on after a break.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fall over")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use scrinium_lab::experiment::library::Experiment;
+use scrinium_lab::experiment::model::ExperimentReport;
+use serde_json::Value;
+
+fn golden_path(name: &str) -> String {
+    format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares with a golden file; `UPDATE_GOLDEN=1` writes it anew.
+fn assert_golden(name: &str, now: &str) {
+    let path = golden_path(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, now).unwrap();
+    }
+    assert_eq!(now, std::fs::read_to_string(&path).unwrap(), "{name}");
+}
+
+fn lab(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"));
+    command.current_dir(folder).args(arguments).output().unwrap()
+}
+
+/// The server in memory that is an example of this crate; cargo builds it with the tests.
+fn fake_server() -> String {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_scrinium-lab"));
+    let example = program.with_file_name("examples").join("in_memory_server");
+    assert!(example.exists(), "{} is not built", example.display());
+    format!("{} 127.0.0.1:{{port}}", example.display())
+}
+
+/// Two factors, a database that is filled, and users at work, in a second or so.
+const SMALL: &str = r#"
+title = "Small"
+hypothesis = "It runs."
+source = "Nobody, 2000"
+repeats = { quick = 2, full = 2 }
+
+[parameters]
+documents = { quick = 40, full = 80 }
+
+[[factor]]
+name = "kind"
+title = "Kind"
+levels = [{ label = "plain", settings = { "log.style" = "circular" } }, { label = "full only", only_full = true }]
+
+[[factor]]
+name = "users"
+title = "Users"
+quick = [2, 4]
+full = [2, 4, 8]
+
+[[step]]
+start = {}
+
+[[step]]
+fill.database = "filled"
+fill.documents = "$documents"
+fill.body_bytes = 100
+
+[[step]]
+name = "work"
+load.workload = "R5Mail"
+load.users = "$users"
+load.speedup = 900
+load.ramp_up = "1s"
+load.duration = "1s"
+load.messages_per_user = 5
+
+[[column]]
+title = "Documents"
+value = "fill.documents"
+
+[[column]]
+title = "Average response"
+value = "work.mean_ms"
+unit = "milliseconds"
+
+[[column]]
+title = "Per user"
+value = "work.transactions_per_minute"
+per = "$users"
+
+[[figure]]
+column = "Average response"
+rows = "users"
+published.title = "Theirs"
+published.columns = ["Users", "s"]
+published.rows = [["100", ".04"], ["350", "14.49"]]
+"#;
+
+fn run(folder: &Path, more: &[&str]) -> Output {
+    let server = fake_server();
+    let arguments = [
+        &[
+            "experiment",
+            "small.toml",
+            "--quick",
+            "--json",
+            "--server-command",
+            &server,
+            "--server-password",
+            "secret",
+        ],
+        more,
+    ];
+    lab(folder, &arguments.concat())
+}
+
+fn report_of(output: &Output) -> ExperimentReport {
+    let talk = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{talk}"))
+}
+
+#[test]
+fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let output = run(folder.path(), &["--report", "out"]);
+    let report = report_of(&output);
+    let labels: Vec<&[String]> = report.cells.iter().map(|cell| cell.labels.as_slice()).collect();
+    assert_eq!(labels, [["plain", "2"], ["plain", "4"]]);
+    for cell in &report.cells {
+        assert!(cell.failed.is_none(), "{:?}", cell.failed);
+        let documents = cell.values[0].unwrap();
+        // Of the two runs those count that are valid; if none is, both are shown.
+        let kept = (1..=2).map(|repeat| {
+            let path = folder.path().join(format!("out/cells/plain-{}-{repeat}.json", cell.labels[1]));
+            let run: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            run["invalid"].as_array().unwrap().is_empty()
+        });
+        let counted = match kept.filter(|valid| *valid).count() {
+            0 => 2,
+            valid => u32::try_from(valid).unwrap(),
+        };
+        assert_eq!((documents.mean, documents.low, documents.runs), (40.0, 40.0, counted));
+        assert!(cell.values[1].unwrap().mean > 0.0 && cell.values[2].unwrap().mean > 0.0);
+        assert_eq!(cell.settings["log.style"], "circular");
+    }
+    assert_eq!((report.server_name.as_str(), report.figures[0].rows.len()), ("Fake", 2));
+    // A busy machine may starve the driver: such cells are no part of the findings.
+    if report.is_whole() {
+        assert!(
+            report.findings[0].starts_with("Average response, from 2 to 4 (Users): "),
+            "{:?}",
+            report.findings
+        );
+        assert!(report.findings[0].ends_with("The source, from 100 to 350: .04 to 14.49 (\u{d7}362)."));
+    }
+    assert!(matches!(output.status.code(), Some(0 | 99)));
+    for name in ["experiment.json", "experiment.html", "experiment.md", "experiment.csv"] {
+        assert!(folder.path().join("out").join(name).metadata().unwrap().len() > 100, "{name}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("out/experiment.html")).unwrap();
+    for outside in ["<script", "<link", "<img", "@import", "url(", "src=", "href=\"http"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(!page.contains("#FE0") && page.contains("14.49"));
+    assert!(page.contains("<svg") || !report.is_whole(), "a line through both cells");
+    assert!(!folder.path().join("out/data").exists(), "data of servers is taken away");
+
+    // A result that is lost is measured again, and no other.
+    let cells = folder.path().join("out/cells");
+    let before = std::fs::read(cells.join("plain-2-1.json")).unwrap();
+    std::fs::remove_file(cells.join("plain-4-2.json")).unwrap();
+    let refused = run(folder.path(), &["--report", "out"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let again = run(folder.path(), &["--report", "out", "--resume"]);
+    assert_eq!(report_of(&again).cells.len(), 2);
+    assert_eq!(std::fs::read(cells.join("plain-2-1.json")).unwrap(), before);
+    assert!(cells.join("plain-4-2.json").exists());
+    let other = run(folder.path(), &["--report", "out", "--resume", "--set", "documents=41"]);
+    assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
+
+    // Two experiments are compared cell by cell; a page links all that lie in a folder.
+    let compared = lab(folder.path(), &["compare", "out", "out", "--json"]);
+    let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    assert!(
+        compared["metrics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|metric| metric["values"][0] == metric["values"][1])
+    );
+    let index = lab(folder.path(), &["experiments", "--index", "."]);
+    assert!(index.status.success());
+    assert!(
+        std::fs::read_to_string(folder.path().join("index.html"))
+            .unwrap()
+            .contains("href=\"out/experiment.html\"")
+    );
+}
+
+#[test]
+fn a_server_that_does_not_start_is_told_with_what_it_said() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let start = |command: &str| {
+        let arguments = [
+            "experiment",
+            "small.toml",
+            "--quick",
+            "--server-command",
+            command,
+            "--report",
+            &format!("to-{}", command.len()),
+        ];
+        let output = lab(folder.path(), &arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = start("ls /no/such/folder");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("ended while it was starting") && said.contains("No such file"), "{said}");
+}
+
+#[test]
+fn the_command_line_names_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = lab(folder.path(), arguments);
+        let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+        (output.status.code(), String::from_utf8_lossy(&both).into_owned())
+    };
+    let base = ["experiment", "small.toml", "--quick", "--dry-run"];
+    let (code, text) = said(&base);
+    assert!(
+        code == Some(0) && text.contains("plain, 4") && text.contains("2 cells, 2 runs of each"),
+        "{text}"
+    );
+    let (code, text) = said(&[&base[..], &["--set", "users=3,5,7", "--only", "5"]].concat());
+    assert!(code == Some(0) && text.contains("plain, 5") && text.contains("1 cells"), "{text}");
+    for (wrong, word) in [
+        (["--set", "user=3"], "documents, kind, users"),
+        (["--set", "kind=fast"], "plain, full only"),
+        (["--only", "9"], "plain, 2, 4"),
+    ] {
+        let (code, text) = said(&[&base[..], &wrong].concat());
+        assert!(code == Some(2) && text.contains(word), "{text}");
+    }
+    let (code, text) = said(&["experiment", "no-such"]);
+    assert!(code == Some(2) && text.contains("transaction-logging"), "{text}");
+    let (code, text) = said(&["experiments"]);
+    assert!(code == Some(0) && text.contains("Transaction logging") && !text.contains("errors"), "{text}");
+}
+
+#[test]
+fn every_experiment_of_the_folder_is_carried_and_right() {
+    let folder = format!("{}/../../experiments", env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    // Tests run in the crate's folder, which has no folder of experiments: these are the carried ones.
+    assert_eq!(Experiment::names(), files);
+    for name in files {
+        Experiment::find(&name).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Each mistake with what is said about it.
+#[test]
+fn mistakes_are_told_with_their_lines() {
+    let mistakes = [
+        ("a key that there is not", SMALL.replace("hypothesis =", "hypotesis =")),
+        ("no TOML", SMALL.replace("quick = [2, 4]", "quick = [2, 4")),
+        ("a step of an unknown kind", SMALL.replace("start = {}", "begin = {}")),
+        ("a step that is two things", SMALL.replace("start = {}", "start = {}\nkill = true")),
+        ("a step that is nothing", SMALL.replace("start = {}", "name = \"idle\"")),
+        ("an option that a load has not", SMALL.replace("load.users", "load.people")),
+        ("a list where a number is", SMALL.replace("load.speedup = 900", "load.speedup = [900]")),
+        ("a name without a value", SMALL.replace("\"$documents\"", "\"$document\"")),
+        ("a column of no step", SMALL.replace("value = \"work.mean_ms\"", "value = \"load.mean_ms\"")),
+        ("a figure of no column", SMALL.replace("column = \"Average response\"", "column = \"Response\"")),
+        ("a figure of no factor", SMALL.replace("rows = \"users\"", "rows = \"people\"")),
+        ("a published row that is short", SMALL.replace("[\"350\", \"14.49\"]", "[\"350\"]")),
+        ("levels and values", SMALL.replace("title = \"Kind\"", "title = \"Kind\"\nquick = [1]")),
+        ("a factor without a quick form", SMALL.replace("quick = [2, 4]\n", "")),
+        ("a unit that there is not", SMALL.replace("unit = \"milliseconds\"", "unit = \"ms\"")),
+    ];
+    let mut told = String::new();
+    for (what, text) in mistakes {
+        assert_ne!(text, SMALL, "{what}");
+        let error = Experiment::parse("small", "small.toml", &text).unwrap_err();
+        told.push_str(&format!("{what}\n  {}\n", error.to_string().replace('\n', "\n  ")));
+    }
+    assert_golden("experiment-errors.txt", &told);
+}
+
+/// One cell against the real server, where it has been built.
+#[test]
+fn a_cell_of_the_real_server() {
+    let server = PathBuf::from(env!("CARGO_BIN_EXE_scrinium-lab")).with_file_name("scrinium");
+    if !server.exists() {
+        eprintln!("skipped: {} is not built", server.display());
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        ["experiment", "restart", "--quick", "--json", "--set", "documents=600", "--set", "repeats=1"];
+    let output = lab(folder.path(), &[&arguments[..], &["--only", "restart", "--report", "out"]].concat());
+    let report = report_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let cell = &report.cells[0];
+    assert_eq!((report.cells.len(), cell.settings["log.favor"].as_str()), (1, "restart"));
+    assert!(cell.values.iter().all(Option::is_some), "{:?}", cell.values);
+    assert_eq!(report.server_name, "Scrinium");
+}

@@ -1,0 +1,255 @@
+//! How much background work may read and write: a rate for each class, and giving way to whoever waits for an answer.
+//!
+//! Work comes in pieces. After each one the worker says how many bytes it was and how long it took, and is held until the
+//! next one may begin: until the rate of its class is kept, which all who work in it share, and, while requests wait, for
+//! at most some times as long as the piece took. So background work always gets a fifth of the time, and a build of
+//! views, for which those who wait may be waiting, half of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use scrinium_statistics::Registry;
+
+/// A look at whether to go on, while nothing is done.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// While requests wait it is looked more often.
+const LOOK_WHILE_PRESSED: Duration = Duration::from_millis(5);
+
+/// A rate lets as much through at once as it does in this time.
+const BURST: Duration = Duration::from_millis(250);
+
+/// While requests wait, so much at most is left to them after a piece.
+const YIELD_MAX: Duration = Duration::from_secs(2);
+
+/// What background work is for. Requests are in no class: they are never held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoClass {
+    /// Views that are built.
+    ViewUpdate,
+    /// Files that are merged.
+    Compact,
+    /// Backups that are made.
+    Backup,
+    /// Databases that are moved to another volume.
+    Move,
+}
+
+impl IoClass {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 4] = [Self::ViewUpdate, Self::Compact, Self::Backup, Self::Move];
+
+    /// The part of its statistics' names, as in `IO.Compact.Bytes`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ViewUpdate => "ViewUpdate",
+            Self::Compact => "Compact",
+            Self::Backup => "Backup",
+            Self::Move => "Move",
+        }
+    }
+}
+
+impl IoClass {
+    /// While requests wait, so many times what a piece took is left to them.
+    const fn yield_times(self) -> u32 {
+        match self {
+            Self::ViewUpdate => 1,
+            Self::Compact | Self::Backup | Self::Move => 4,
+        }
+    }
+}
+
+type Pressure = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// The limits of all classes. Clones share them.
+#[derive(Clone, Default)]
+pub struct IoLimits {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    classes: [Class; IoClass::ALL.len()],
+    /// Whether requests wait.
+    pressure: RwLock<Option<Pressure>>,
+}
+
+#[derive(Default)]
+struct Class {
+    /// 0: no limit.
+    rate_bytes: AtomicU64,
+    /// When all that was let through is paid for.
+    paid: Mutex<Option<Instant>>,
+    bytes: AtomicU64,
+    limited_us: AtomicU64,
+    yielded_us: AtomicU64,
+}
+
+impl IoLimits {
+    /// Lets a class have at most so many bytes a second from now on, also where work is under way; 0: no limit.
+    pub fn set_rate(&self, class: IoClass, bytes_per_second: u64) {
+        let class = self.class(class);
+        let before = class.rate_bytes.swap(bytes_per_second, Ordering::Relaxed);
+        if before != bytes_per_second {
+            *class.paid.lock() = None;
+        }
+    }
+
+    /// The rate of a class in bytes a second; 0: no limit.
+    #[must_use]
+    pub fn rate(&self, class: IoClass) -> u64 {
+        self.class(class).rate_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Asks `pressed` whether requests wait, from now on.
+    pub fn yield_while(&self, pressed: impl Fn() -> bool + Send + Sync + 'static) {
+        *self.shared.pressure.write() = Some(Arc::new(pressed));
+    }
+
+    /// A piece of so many bytes is done and has taken so long: waits until the next one may begin. False: `go_on` has
+    /// said that there is to be none.
+    #[must_use]
+    pub fn pace(&self, class: IoClass, bytes: u64, took: Duration, mut go_on: impl FnMut() -> bool) -> bool {
+        let yield_times = class.yield_times();
+        let class = self.class(class);
+        class.bytes.fetch_add(bytes, Ordering::Relaxed);
+        class.charge(bytes);
+        let begun = Instant::now();
+        while let Some(left) = class.left() {
+            if !go_on() {
+                return false;
+            }
+            std::thread::sleep(left.min(LOOK_EVERY));
+        }
+        let limited = begun.elapsed();
+        add(&class.limited_us, limited);
+        let most = took.saturating_mul(yield_times).min(YIELD_MAX).saturating_sub(limited);
+        let begun = Instant::now();
+        while begun.elapsed() < most && self.is_pressed() {
+            if !go_on() {
+                return false;
+            }
+            std::thread::sleep(LOOK_WHILE_PRESSED.min(most));
+        }
+        add(&class.yielded_us, begun.elapsed());
+        go_on()
+    }
+
+    /// Whether requests wait just now.
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        let pressure = self.shared.pressure.read().clone();
+        pressure.is_some_and(|pressed| pressed())
+    }
+
+    /// Registers for each class what it has read and written (`IO.Compact.Bytes`), its limit (`.Limit`), and how long it
+    /// was held for the limit's sake (`.Limited.Milliseconds`) and for that of requests (`.Yielded.Milliseconds`).
+    pub fn register(&self, statistics: &Registry) {
+        for class in IoClass::ALL {
+            let gauge = |name: &str, read: fn(&Class) -> u64| {
+                let limits = self.clone();
+                statistics.gauge(&format!("IO.{}.{name}", class.name()), move || {
+                    crate::figures::float(read(limits.class(class)))
+                });
+            };
+            gauge("Bytes", |class| class.bytes.load(Ordering::Relaxed));
+            gauge("Limit", |class| class.rate_bytes.load(Ordering::Relaxed));
+            gauge("Limited.Milliseconds", |class| class.limited_us.load(Ordering::Relaxed) / 1000);
+            gauge("Yielded.Milliseconds", |class| class.yielded_us.load(Ordering::Relaxed) / 1000);
+        }
+    }
+
+    fn class(&self, class: IoClass) -> &Class {
+        let [view_update, compact, backup, moving] = &self.shared.classes;
+        match class {
+            IoClass::ViewUpdate => view_update,
+            IoClass::Compact => compact,
+            IoClass::Backup => backup,
+            IoClass::Move => moving,
+        }
+    }
+}
+
+impl Class {
+    fn charge(&self, bytes: u64) {
+        let rate = self.rate_bytes.load(Ordering::Relaxed);
+        if rate == 0 {
+            return;
+        }
+        let micros = u128::from(bytes) * 1_000_000 / u128::from(rate);
+        let costs = Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX));
+        let mut paid = self.paid.lock();
+        let now = Instant::now();
+        let earliest = now.checked_sub(BURST).unwrap_or(now);
+        *paid = paid.unwrap_or(earliest).max(earliest).checked_add(costs);
+    }
+
+    /// How much too early it is.
+    fn left(&self) -> Option<Duration> {
+        if self.rate_bytes.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let left = self.paid.lock().as_ref()?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+fn add(sum: &AtomicU64, time: Duration) {
+    sum.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+impl std::fmt::Debug for IoLimits {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rates = IoClass::ALL.map(|class| (class.name(), self.rate(class)));
+        formatter.debug_map().entries(rates).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_limit_goes_on_when_it_is_taken_away_or_stops_when_told() {
+        let limits = IoLimits::default();
+        limits.set_rate(IoClass::Compact, 1);
+        // An hour's worth at this rate; the third look takes the limit away.
+        let mut looks = 0;
+        let goes_on = limits.pace(IoClass::Compact, 3600, Duration::ZERO, || {
+            looks += 1;
+            if looks == 3 {
+                limits.set_rate(IoClass::Compact, 0);
+            }
+            true
+        });
+        assert!(goes_on && looks >= 3);
+        limits.set_rate(IoClass::Backup, 1);
+        assert!(!limits.pace(IoClass::Backup, 3600, Duration::ZERO, || false));
+        // Another class has nothing to do with it.
+        assert!(limits.pace(IoClass::Move, 1 << 40, Duration::ZERO, || true));
+        let statistics = Registry::new();
+        limits.register(&statistics);
+        let gauges = statistics.snapshot().gauges;
+        assert_eq!(gauges["IO.Compact.Bytes"], 3600.0);
+        assert_eq!(gauges["IO.Backup.Limit"], 1.0);
+        assert_eq!(gauges["IO.ViewUpdate.Bytes"], 0.0);
+    }
+
+    #[test]
+    fn work_gives_way_while_requests_wait_and_no_longer_than_it_may() {
+        let limits = IoLimits::default();
+        let asked = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&asked);
+        limits.yield_while(move || counted.fetch_add(1, Ordering::Relaxed) < 3);
+        assert!(limits.pace(IoClass::Backup, 1, Duration::from_secs(3600), || true));
+        assert!(asked.load(Ordering::Relaxed) >= 3, "it looks until nobody waits");
+        // Somebody always waits: the piece took no time, so nothing is left to others.
+        limits.yield_while(|| true);
+        assert!(limits.pace(IoClass::Backup, 1, Duration::ZERO, || true));
+        assert!(limits.pace(IoClass::Backup, 1, Duration::from_millis(1), || true));
+    }
+}
