@@ -192,6 +192,8 @@ fn check_room(database: &Database, to: &Common) -> Result<()> {
 impl Move<'_> {
     fn run(&self) -> Result<Duration> {
         self.task.detail("phase", "copy");
+        // What was on its way when the noting of keys began may not be noted; with this it is visible.
+        self.barrier()?;
         self.compare()?;
         self.catch_up()?;
         self.build_views()?;

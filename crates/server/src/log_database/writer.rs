@@ -270,9 +270,9 @@ impl Writer {
         }
     }
 
-    /// Opens the database unless it is open.
+    /// Opens the database unless it is open where it is now.
     pub(super) fn open(&mut self) -> Result<Arc<Database>, PrepareError> {
-        if let Some(database) = &self.database {
+        if let Some(database) = self.database.as_ref().filter(|database| database.moved().is_none()) {
             return Ok(Arc::clone(database));
         }
         let database = design::prepare(&self.parts.databases, &self.parts.name)?;
@@ -311,7 +311,7 @@ impl Writer {
             return;
         }
         self.remove_at = Instant::now() + REMOVAL_EVERY;
-        let Some(database) = self.database.clone() else { return };
+        let Ok(database) = self.open() else { return };
         let (databases, keep) = (self.parts.databases.clone(), (self.parts.keep)());
         let go_on = Arc::new(AtomicBool::new(true));
         let asked = Arc::clone(&go_on);
