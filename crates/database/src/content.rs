@@ -27,6 +27,7 @@ use pins::{Collecting, Pins};
 use places::Places;
 pub(crate) use reader::ContentReader;
 use record::{Placement, Record};
+use upload::Upload;
 
 /// Contents are read and written in pieces of at most this many bytes.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
@@ -201,9 +202,9 @@ impl Contents {
         // Kept there while it is read.
         let Some(_kept) = theirs.hold(digest)? else { return Ok(Brought::Missing) };
         let reader = theirs.reader(digest)?;
-        match self.copy(&reader) {
+        match self.receive(&reader) {
             Err(DatabaseError::Internal { reason }) if reader.is_object() => Ok(Brought::Lost(reason)),
-            copied => copied.map(Brought::Here),
+            received => finish(received?, digest).map(Brought::Here),
         }
     }
 
@@ -218,15 +219,14 @@ impl Contents {
     }
 
     fn copy(&self, reader: &ContentReader) -> Result<Content> {
+        finish(self.receive(reader)?, reader.digest())
+    }
+
+    fn receive(&self, reader: &ContentReader) -> Result<Upload> {
         // Compressed is what can be, as it was.
-        let mut upload = upload::Upload::new(self, "text/plain", u64::MAX);
+        let mut upload = Upload::new(self, "text/plain", u64::MAX);
         reader.each(|piece| upload.write(piece).map(|()| true))?;
-        let content = upload.finish()?;
-        if content.name() != reader.digest() {
-            // Under its own name nobody would find it, and under this one it must not lie.
-            return Err(DatabaseError::damaged("content", &hex(reader.digest())));
-        }
-        Ok(content)
+        Ok(upload)
     }
 
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
@@ -275,6 +275,16 @@ impl Contents {
             bytes.extend_from_slice(&piece);
         }
     }
+}
+
+/// Ends the copy of a content.
+fn finish(upload: Upload, digest: &Digest) -> Result<Content> {
+    let content = upload.finish()?;
+    if content.name() != digest {
+        // Under its own name nobody would find it, and under this one it must not lie.
+        return Err(DatabaseError::damaged("content", &hex(digest)));
+    }
+    Ok(content)
 }
 
 impl Content {

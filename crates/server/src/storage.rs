@@ -54,19 +54,12 @@ impl Storage {
         let placed = Arc::new(Placed::default());
         placed.set(settings);
         databases.set_placement(Arc::<Placed>::clone(&placed));
+        open_objects(&databases, settings).map_err(unusable)?;
         attach_volumes(&databases, settings, statistics)?;
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.remove_left_builds();
         databases.set_compact_options(compact_options(settings));
-        let dir = settings.in_data_dir(&settings.attachment.cache_dir);
-        databases.set_objects(Objects::new(&dir, Arc::new(open_bucket)));
-        let options = attachment_options(settings);
-        // Where its device is missing, or it does not answer, everything else goes on.
-        if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {
-            tracing::error!(%error, "large attachments can be neither read nor stored");
-        }
-        databases.set_attachment_options(options).map_err(|error| unusable(error.to_string()))?;
         databases.register_statistics(statistics);
         for name in databases.refused().unwrap_or_default() {
             tracing::error!(
@@ -245,6 +238,18 @@ pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
     options.direct_reads_above_bytes = settings.file_cache.threshold;
     options.report_syncs_above = settings.file_cache.sync_report;
     options
+}
+
+/// Says where attachments go, before volumes are attached: one that takes no write keeps nobody from starting.
+fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String> {
+    let dir = settings.in_data_dir(&settings.attachment.cache_dir);
+    databases.set_objects(Objects::new(&dir, Arc::new(open_bucket)));
+    let options = attachment_options(settings);
+    // Where its device is missing, or it does not answer, everything else goes on.
+    if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {
+        tracing::error!(%error, "large attachments can be neither read nor stored");
+    }
+    databases.set_attachment_options(options).map_err(|error| error.to_string())
 }
 
 fn attachment_options(settings: &Settings) -> AttachmentOptions {

@@ -19,6 +19,7 @@ fn settings(root: &Path) -> Vec<(&'static str, String)> {
     settings.push(("SCRINIUM_ATTACHMENT__STORE", format!("file://{}", root.join("objects").display())));
     settings.push(("SCRINIUM_ATTACHMENT__THRESHOLD", "300 KB".to_owned()));
     settings.push(("SCRINIUM_ATTACHMENT__KEEP_REMOVED", "0 s".to_owned()));
+    settings.push(("SCRINIUM_VOLUME__FAST__DIR", "volumes/fast".to_owned()));
     settings
 }
 
@@ -130,4 +131,65 @@ fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
     let third = root.join("third/data").display().to_string();
     let restored = answer(&run(&["restore", &repository, "--into", &third]));
     assert!(restored["warning"].as_str().unwrap().contains("is missing"), "{restored}");
+}
+
+/// Each volume has a folder of its own among the objects, and so has the one that it is restored as.
+#[test]
+fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join("objects")).unwrap();
+    let repository = root.join("repository").display().to_string();
+    let server = start(root, root);
+    let listen = server.address().to_string();
+    let run = |arguments: &[&str]| scrinium(root, root, &listen, arguments);
+    let mut client = server.client();
+    let (one, two, three) = (noise(1, 400 << 10), noise(2, 500 << 10), noise(3, 600 << 10));
+    for database in ["/mail%2Fada", "/papers?volume=fast", "/stays"] {
+        client.json("PUT", database, &json!({})).unwrap().expect(201);
+    }
+    for (id, bytes) in [("one", &one), ("two", &two)] {
+        attach(&mut client, id, bytes);
+    }
+    for (path, bytes) in [("/papers/two/file", &two), ("/stays/three/file", &three)] {
+        client.ask("PUT", path, "application/zip", bytes).unwrap().expect(201);
+    }
+    assert_eq!(objects(root).len(), 4);
+    answer(&run(&["console", "load move mail/ada fast"]));
+    let volume = |database: &str| server.client().get(database).unwrap().value()["volume"].clone();
+    wait_for("the database is moved", || volume("/mail%2Fada") == "fast");
+    wait_for("what it has left goes", || objects(root).len() == 3);
+    let all_right = |client: &mut Client| {
+        for (path, bytes) in [
+            ("mail%2Fada/one", &one),
+            ("mail%2Fada/two", &two),
+            ("papers/two", &two),
+            ("stays/three", &three),
+        ] {
+            assert!(client.get(&format!("/{path}/file")).unwrap().expect(200).body == *bytes, "{path}");
+        }
+    };
+    all_right(&mut client);
+    let made = answer(&run(&["backup", &repository]));
+    assert_eq!(made["objects"], 3, "{made}");
+    assert_eq!(answer(&run(&["backup", "verify", &repository, "--deep"]))["ok"], true);
+    let one_of_it = ["restore", &repository, "--database", "mail/ada", "--as", "then"];
+    assert!(answer(&run(&one_of_it))["warning"].is_null());
+    assert!(client.get("/then/one/file").unwrap().expect(200).body == one);
+    client.json("DELETE", "/then", &json!({})).unwrap().expect(200);
+    wait_for("what was restored goes", || objects(root).len() == 3);
+
+    let other = root.join("other");
+    let into = other.join("data").display().to_string();
+    assert!(answer(&run(&["restore", &repository, "--into", &into]))["warning"].is_null());
+    let restored = start(&other, root);
+    let mut beside = restored.client();
+    all_right(&mut beside);
+    delete(&mut beside, "one");
+    attach(&mut beside, "four", &noise(4, 350 << 10));
+    delete(&mut beside, "four");
+    assert_eq!(objects(root).len(), 4);
+    wait_for("what a server has written itself goes", || objects(root).len() == 3);
+    drop(restored);
+    all_right(&mut client);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use scrinium_database::{AttachmentOptions, Database, Databases, FIRST_VOLUME, FixupOptions};
+use scrinium_database::{AttachmentOptions, Database, Databases, FIRST_VOLUME, FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 
@@ -169,4 +169,29 @@ fn objects_that_are_written_during_moves_are_all_there_after_them() {
     for number in 0..written {
         assert!(read(&moved, &format!("d{number}")).unwrap() == content(100 + number, 310 * KB), "{number}");
     }
+}
+
+/// What is brought in comes from a copy, so that nothing is lost by going on without.
+#[test]
+fn a_database_is_brought_in_without_an_object_that_is_lost() {
+    let bucket = Memory::new(11);
+    let (from, database) = server(&bucket);
+    attach(&database, "large", &content(27, 700 * KB)).unwrap();
+    attach(&database, "lost", &content(28, 400 * KB)).unwrap();
+    let digest = blake3::hash(&content(28, 400 * KB)).to_hex().to_string();
+    bucket.0.lock().unwrap().objects.retain(|name, _| !name.contains(&digest));
+    let (to, _database) = server(&bucket);
+    let adopted = to.databases.adopt(&from.databases, "test", "then", &mut |_| true).unwrap();
+    delete(&database, "large");
+    settle(&from);
+    assert!(read(&adopted, "large").unwrap() == content(27, 700 * KB));
+    assert_eq!(read(&adopted, "lost").unwrap_err().status(), 500);
+    let found = findings(&to, FixupOptions { repair: false, ..FixupOptions::default() });
+    assert!(
+        found.iter().any(|found| found.0 == FindingKind::ContentMissing && found.1 == "lost"),
+        "{found:?}"
+    );
+    bucket.0.lock().unwrap().away = true;
+    let away = from.databases.adopt(&to.databases, "then", "again", &mut |_| true).err().unwrap();
+    assert_eq!(away.status(), 503);
 }
