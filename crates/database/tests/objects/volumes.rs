@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use scrinium_database::{AttachmentOptions, Database, Databases, FIRST_VOLUME, FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
@@ -147,23 +147,26 @@ fn objects_that_are_written_during_moves_are_all_there_after_them() {
     let bucket = Memory::new(10);
     let (server, _other, database) = two_volumes(&bucket);
     drop(database);
-    let stop = AtomicBool::new(false);
-    let written = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut number = 0;
-            while !stop.load(Ordering::Relaxed) && number < 400 {
+    let (stop, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let number = written.load(Ordering::Relaxed);
                 let database = server.databases.get("test").unwrap();
                 attach(&database, &format!("d{number}"), &content(100 + number, 310 * KB)).unwrap();
-                number += 1;
+                written.fetch_add(1, Ordering::Relaxed);
             }
-            number
         });
-        for volume in [OTHER, FIRST_VOLUME, OTHER] {
+        for volume in [OTHER, FIRST_VOLUME, OTHER, FIRST_VOLUME, OTHER] {
+            let before = written.load(Ordering::Relaxed);
+            while written.load(Ordering::Relaxed) < before + 8 {
+                std::thread::yield_now();
+            }
             server.databases.relocate("test", volume).unwrap();
         }
         stop.store(true, Ordering::Relaxed);
-        writer.join().unwrap()
     });
+    let written = written.load(Ordering::Relaxed);
     check_bucket(&server, &bucket, (0, usize::try_from(written).unwrap()));
     let moved = server.databases.get("test").unwrap();
     for number in 0..written {
