@@ -243,7 +243,7 @@ pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
 /// Says where attachments go, before volumes are attached: one that takes no write keeps nobody from starting.
 fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String> {
     let dir = settings.in_data_dir(&settings.attachment.cache_dir);
-    databases.set_objects(Objects::new(&dir, Arc::new(open_bucket)));
+    databases.set_objects(&Objects::new(&dir, Arc::new(open_bucket)));
     let options = attachment_options(settings);
     // Where its device is missing, or it does not answer, everything else goes on.
     if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {

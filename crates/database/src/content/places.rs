@@ -101,7 +101,7 @@ impl Totals {
 impl Databases {
     /// Has stores of objects used by `objects` from now on: to be called before anything is read or written. Volumes that
     /// are attached later use it too.
-    pub fn set_objects(&self, objects: Objects) {
+    pub fn set_objects(&self, objects: &Objects) {
         for common in self.commons() {
             common.contents.places().set_objects(objects.clone());
         }
@@ -126,7 +126,10 @@ impl Databases {
                 common.contents.places().define(address)?;
             }
         }
-        commons.iter().try_for_each(|common| common.contents.places().set_options(options.clone()))
+        for common in commons.iter().skip(1) {
+            common.contents.places().set_options(options.clone())?;
+        }
+        self.common().contents.places().set_options(options)
     }
 }
 

@@ -36,7 +36,7 @@ fn options(threshold_bytes: usize) -> AttachmentOptions {
 /// A server whose contents from 300 KB on are objects.
 fn server(bucket: &Memory) -> (Server, Arc<Database>) {
     let server = Server::quick();
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     let database = server.databases.create("test").unwrap();
     (server, database)
@@ -193,7 +193,7 @@ fn without_the_store_only_large_attachments_are_refused() {
     // The same content again is known to be there.
     attach(&database, "same", &large).unwrap();
     bucket.0.lock().unwrap().away = false;
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     attach(&database, "large", &content(5, 400 * KB)).unwrap();
     assert!(read(&database, "same").unwrap() == large);
     settle(&server);
@@ -258,7 +258,7 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
 fn contents_are_moved_there_and_back_while_they_are_read() {
     let bucket = Memory::new(5);
     let server = Server::quick();
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     let database = server.databases.create("test").unwrap();
     let sizes = [100 * KB, 290 * KB, 310 * KB, 3 << 20];
     let bytes: Vec<Vec<u8>> = sizes.iter().map(|size| content(*size as u64, *size)).collect();
@@ -288,7 +288,7 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
     let failed = server.databases.relocate_attachments(None, Relocation::ToVolume).unwrap_err();
     assert_eq!(failed.status(), 503);
     bucket.0.lock().unwrap().away = false;
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     assert_eq!(server.databases.relocate_attachments(None, Relocation::ToVolume).unwrap().moved, 1);
     all_right();
     settle(&server);

@@ -24,7 +24,7 @@ fn may_fail<T>(result: Result<T, DatabaseError>) -> Option<T> {
 
 fn check(server: &Server, bucket: &Memory, model: &BTreeMap<String, u64>, seed: u64) {
     let failing = std::mem::take(&mut bucket.0.lock().unwrap().fails_one_in);
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     let database = server.databases.get("test").unwrap();
     for (id, number) in model {
         let expected = content(*number, SIZES[usize::try_from(*number).unwrap() % SIZES.len()]);
@@ -37,7 +37,7 @@ fn run(seed: u64, steps: usize) {
     let mut random = StdRng::seed_from_u64(seed);
     let bucket = Memory::new(seed);
     let mut server = Server::quick();
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     server.databases.create("test").unwrap();
     let mut model: BTreeMap<String, u64> = BTreeMap::new();
@@ -45,7 +45,7 @@ fn run(seed: u64, steps: usize) {
     for step in 0..steps {
         let database = server.databases.get("test").unwrap();
         // Another process would try again as well.
-        server.databases.set_objects(bucket.objects(server.dir.path()));
+        server.databases.set_objects(&bucket.objects(server.dir.path()));
         match random.random_range(0..20) {
             0..9 => {
                 let (id, number) = (random.random_range(0..6).to_string(), random.random_range(0..10));
@@ -81,7 +81,7 @@ fn run(seed: u64, steps: usize) {
             _ => {
                 drop(database);
                 server = server.crash();
-                server.databases.set_objects(bucket.objects(server.dir.path()));
+                server.databases.set_objects(&bucket.objects(server.dir.path()));
                 server.databases.set_attachment_options(options(300 * KB)).unwrap();
             }
         }

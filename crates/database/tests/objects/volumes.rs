@@ -15,7 +15,7 @@ use super::{KB, attach, content, delete, findings, options, read, server, settle
 const OTHER: &str = "other";
 
 fn attach_other(databases: &Databases, dir: &Path) -> Store {
-    let mut options = StoreOptions::new(&dir.join(OTHER));
+    let mut options = StoreOptions::new(dir.join(OTHER));
     options.budget_bytes = Some(32 << 20);
     options.log_extent_bytes = 4 << 20;
     let store = Store::open(options, &Registry::new()).unwrap();
@@ -100,7 +100,7 @@ fn a_database_that_is_moved_to_another_volume_takes_its_objects_along() {
     let server = server.reopen();
     other.close().unwrap();
     let _other = attach_other(&server.databases, &dir);
-    server.databases.set_objects(bucket.objects(&dir));
+    server.databases.set_objects(&bucket.objects(&dir));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     all_right(&server.databases, OTHER);
     server.databases.relocate("test", FIRST_VOLUME).unwrap();
@@ -123,7 +123,7 @@ fn a_database_of_which_an_object_cannot_be_had_stays_where_it_is() {
     bucket.0.lock().unwrap().away = true;
     assert_eq!(server.databases.relocate("test", OTHER).unwrap_err().status(), 503);
     bucket.0.lock().unwrap().away = false;
-    server.databases.set_objects(bucket.objects(server.dir.path()));
+    server.databases.set_objects(&bucket.objects(server.dir.path()));
     let digest = blake3::hash(&content(26, 400 * KB)).to_hex().to_string();
     let name = bucket.names().into_iter().find(|name| name.contains(&digest)).unwrap();
     let object = bucket.0.lock().unwrap().objects.remove(&name).unwrap();
