@@ -172,7 +172,12 @@ async fn answer_parts(
         waited_us: AtomicU64::new(0),
     };
     *usage = Usage::of(&context, &target);
-    let mut response = dispatch::dispatch(&context, target, body).await?;
+    let entry = state.operation_log.entry(&context, &target);
+    let answered = dispatch::dispatch(&context, target, body).await;
+    if let Some(entry) = entry {
+        state.operation_log.record(&entry, &answered);
+    }
+    let mut response = answered?;
     if let Some(renewed) = known.renewed {
         session::insert_cookie(response.headers_mut(), &context, &renewed);
     }

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::authority::{Administration, Authenticator};
 use crate::error::Result;
 use crate::observer::{NamedOperation, Observer};
+use crate::operation_log::{OperationLog, OperationLogOptions};
 use crate::uuid::UuidSequence;
 
 /// Limits and times that hold for all ports.
@@ -27,6 +28,8 @@ pub struct HttpOptions {
     pub changes_timeout_ms: u64,
     /// The name that `/_membership` gives this server.
     pub node_name: String,
+    /// Where what is done is written down, if anywhere.
+    pub operation_log: Option<OperationLogOptions>,
 }
 
 impl Default for HttpOptions {
@@ -35,6 +38,7 @@ impl Default for HttpOptions {
             body_budget_bytes: 256 << 20,
             changes_timeout_ms: 60_000,
             node_name: String::from("scrinium@127.0.0.1"),
+            operation_log: None,
         }
     }
 }
@@ -71,6 +75,7 @@ pub struct Shared {
     /// One permit per KiB of request body held in memory.
     pub(crate) body_budget: Arc<Semaphore>,
     pub(crate) compactions: Compactions,
+    pub(crate) operation_log: OperationLog,
     pub(crate) connections: Arc<AtomicU64>,
     requests: AtomicU64,
     pub(crate) workers: WorkerPool,
@@ -145,6 +150,7 @@ impl HttpState {
             uuids: UuidSequence::new(),
             body_budget: Arc::new(Semaphore::new(permits)),
             compactions: Compactions { waiting: Mutex::default(), turn: Semaphore::new(1) },
+            operation_log: OperationLog::begin(parts.options.operation_log.as_ref(), registry),
             connections,
             requests: AtomicU64::new(rand::random()),
             databases: parts.databases,

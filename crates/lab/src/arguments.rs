@@ -30,9 +30,11 @@ pub enum LabCommand {
     /// Read a script and say what is wrong with it, or that nothing is
     Check(ScriptArguments),
     /// Print a workload with what it does in an hour
-    Show(ScriptArguments),
+    Show(ShowArguments),
     /// List the workloads
-    List,
+    List(ListArguments),
+    /// Make a workload of a server's operation log (http.operation_log)
+    Capture(CaptureArguments),
     /// Run an experiment: cells of settings, users and sizes, each on fresh data
     Experiment(Box<ExperimentArguments>),
     /// List the experiments, or make a page of their reports
@@ -41,6 +43,38 @@ pub enum LabCommand {
     Probe(Box<ProbeArguments>),
     /// Compare the reports of two or more runs, or of experiments
     Compare(CompareArguments),
+}
+
+/// What `lab show` can be told.
+#[derive(Debug, Args)]
+pub struct ShowArguments {
+    /// The workload, and values for its variables.
+    #[command(flatten)]
+    pub script: ScriptArguments,
+    /// Print what is expected as JSON, without the script
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `lab list` can be told.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ListArguments {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `lab capture` can be told.
+#[derive(Debug, Args)]
+pub struct CaptureArguments {
+    /// The operation log; the file beside it that ends in .1 is read first
+    pub log: PathBuf,
+    /// Write the workload into this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The workload's name
+    #[arg(long, default_value = "Captured")]
+    pub name: String,
 }
 
 /// Where a driver listens for its controller.

@@ -212,9 +212,21 @@ impl Writer {
     /// The profile is Server.Load's (help page of `SendMessage profile`): 10 % of 500 bytes, 30 % of
     /// 10,000, 40 % of 50,000, 10 % of 50,000 with 50,000 attached, 9.5 % of 150,000, and 0.5 % of 1,000
     /// with 10,000,000 attached.
-    pub(crate) fn sizes(&mut self, size: MessageSize) -> (usize, usize) {
+    pub(crate) fn sizes(&mut self, size: &MessageSize) -> (usize, usize) {
         match size {
-            MessageSize::Bytes { body, attachment } => (body, attachment),
+            MessageSize::Bytes { body, attachment } => (*body, *attachment),
+            MessageSize::Weighted(choices) => {
+                let total: u64 = choices.iter().map(|(_, weight)| u64::from(*weight)).sum();
+                let mut drawn = self.random.random_range(0..total.max(1));
+                for (body, weight) in choices.iter() {
+                    let weight = u64::from(*weight);
+                    if drawn < weight {
+                        return (*body, 0);
+                    }
+                    drawn -= weight;
+                }
+                (0, 0)
+            }
             MessageSize::Profile => match self.random.random_range(0..1000) {
                 0..100 => (500, 0),
                 100..400 => (10_000, 0),

@@ -8,6 +8,7 @@
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
 //! - [`remote`] lets several processes drive one run;
+//! - [`capture`] makes a workload of what a server's users did;
 //! - [`report`] says what came of it, and compares;
 //! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
 //! - [`probe`] is one end user beside all others.
@@ -15,6 +16,7 @@
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
 mod arguments;
+pub mod capture;
 mod content;
 pub mod driver;
 mod error;
@@ -29,11 +31,16 @@ pub mod report;
 mod run;
 pub mod schedule;
 pub mod script;
+mod script_commands;
 mod workload;
 
-pub use arguments::{DriveArguments, LabArguments, LabCommand, LoadArguments, ScriptArguments};
+pub use arguments::{
+    CaptureArguments, DriveArguments, LabArguments, LabCommand, ListArguments, LoadArguments,
+    ScriptArguments, ShowArguments,
+};
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
 pub use progress::Progress;
 pub use run::run;
+pub use script::reference_markdown as workloads_markdown;
 pub use workload::Workload;

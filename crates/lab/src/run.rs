@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::arguments::{LabArguments, LabCommand, LoadArguments, ScriptArguments};
+use crate::arguments::{LabArguments, LabCommand, LoadArguments};
 use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
@@ -14,7 +14,8 @@ use crate::progress::Progress;
 use crate::remote::{Job, Team, drive};
 use crate::report::{Report, table};
 use crate::schedule::Model;
-use crate::script::{COMMANDS, Estimate, Support, Variables};
+use crate::script::Variables;
+use crate::script_commands;
 use crate::workload::Workload;
 
 /// Runs a command of the laboratory.
@@ -25,12 +26,10 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     match arguments.command {
         LabCommand::Load(arguments) => run_load(*arguments).await,
         LabCommand::Drive(arguments) => drive(&arguments).await,
-        LabCommand::Check(arguments) => check(&arguments),
-        LabCommand::Show(arguments) => show(&arguments),
-        LabCommand::List => {
-            list();
-            Ok(Outcome::Done)
-        }
+        LabCommand::Check(arguments) => script_commands::check(&arguments),
+        LabCommand::Show(arguments) => script_commands::show(&arguments),
+        LabCommand::List(arguments) => script_commands::list(arguments),
+        LabCommand::Capture(arguments) => script_commands::capture(&arguments),
         LabCommand::Experiment(arguments) => crate::experiment::experiment(*arguments).await,
         LabCommand::Experiments(arguments) => crate::experiment::experiments(&arguments),
         LabCommand::Probe(arguments) => crate::probe::run(*arguments).await,
@@ -38,7 +37,7 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     }
 }
 
-fn given(set: &[(String, String)]) -> Variables {
+pub(crate) fn given(set: &[(String, String)]) -> Variables {
     let mut variables = Variables::default();
     for (name, value) in set {
         variables.set(name, value);
@@ -50,74 +49,6 @@ fn given(set: &[(String, String)]) -> Variables {
 pub(crate) fn print(text: &str) {
     let mut output = std::io::stdout().lock();
     let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-}
-
-fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
-    let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
-    let mut text = String::new();
-    for (line, name) in workload.script.cannot_run() {
-        text.push_str(&format!("{}: line {line}: {name} is known, and cannot be run yet\n", workload.origin));
-    }
-    let outcome = if text.is_empty() {
-        text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
-        for needed in workload.script.abilities() {
-            let target = needed.iter().map(|ability| ability.target()).collect::<Vec<_>>().join(" or ");
-            text.push_str(&format!(
-                "needs a server for {}: --target {target}\n",
-                needed.iter().map(|ability| ability.name()).collect::<Vec<_>>().join(" or ")
-            ));
-        }
-        Outcome::Done
-    } else {
-        Outcome::Failed
-    };
-    print(&text);
-    Ok(outcome)
-}
-
-fn show(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
-    let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
-    let estimate = Estimate::of(&workload.script);
-    let mut text = workload.text.trim_end().to_owned();
-    text.push_str("\n\n");
-    let minutes = |time: std::time::Duration| time.as_secs_f64() / 60.0;
-    if estimate.one_loop.is_zero() {
-        text.push_str("The script is run once.\n");
-    } else {
-        text.push_str(&format!(
-            "A round takes {:.2} minutes of think time on average; before the first, {:.2}.\n",
-            minutes(estimate.one_loop),
-            minutes(estimate.before_loop)
-        ));
-    }
-    text.push_str(&format!("\n{:<22}{:>10}{:>16}\n", "Command", "a round", "a user's hour"));
-    for command in &estimate.commands {
-        text.push_str(&format!(
-            "{:<22}{:>10.2}{:>16.2}\n",
-            command.command, command.per_loop, command.per_hour
-        ));
-    }
-    print(&text);
-    Ok(Outcome::Done)
-}
-
-fn list() {
-    let mut text = String::new();
-    for name in Workload::names() {
-        let title = Workload::find(&name, &Variables::default())
-            .map(|workload| (workload.name, workload.script.header.title.unwrap_or_default()));
-        text.push_str(&match title {
-            Ok((name, title)) => format!("{name:<14}{title}\n"),
-            Err(_) => format!("{name:<14}(has errors: lab check {name})\n"),
-        });
-    }
-    let count = |support| COMMANDS.iter().filter(|command| command.support == support).count();
-    text.push_str(&format!(
-        "\nThe script language has {} commands; {} can be run.\n",
-        COMMANDS.len(),
-        count(Support::Runs) + count(Support::Steers)
-    ));
-    print(&text);
 }
 
 async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {

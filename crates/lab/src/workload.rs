@@ -5,8 +5,31 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::script::{Script, Variables};
 
+/// Each with the text of its file.
+macro_rules! carried {
+    ($($name:literal),* $(,)?) => {
+        [$((concat!($name, ".script"), include_str!(concat!("../../../workloads/", $name, ".script")))),*]
+    };
+}
+
 /// Workloads that the program carries with it: file name and text.
-const CARRIED: &[(&str, &str)] = &[("r5mail.script", include_str!("../../../workloads/r5mail.script"))];
+const CARRIED: &[(&str, &str)] = &carried![
+    "calendar",
+    "groupware_a",
+    "groupware_b",
+    "idle",
+    "imap",
+    "mail-only",
+    "mail-routing-hub",
+    "maildb",
+    "n8mail",
+    "r5mail",
+    "r6mail",
+    "replication-hub",
+    "shared-database",
+    "smtp-pop3",
+    "web-mail",
+];
 
 /// The ending of a workload's file.
 const ENDING: &str = "script";
@@ -32,6 +55,17 @@ impl Workload {
     pub fn find(name: &str, given: &Variables) -> Result<Self, LabError> {
         let (origin, text) = text_of(name)?;
         Self::of(origin, text, given)
+    }
+
+    /// One of [`Workload::carried_names`], whatever files there are.
+    pub(crate) fn find_carried(name: &str, given: &Variables) -> Result<Self, LabError> {
+        let (origin, text) = carried_text(name)?;
+        Self::of(origin, text, given)
+    }
+
+    /// The names of the workloads that the program carries.
+    pub(crate) fn carried_names() -> impl Iterator<Item = &'static str> {
+        CARRIED.iter().map(|(file, _)| file.split('.').next().unwrap_or(file))
     }
 
     /// A workload whose text was found somewhere.
@@ -76,6 +110,10 @@ fn text_of(name: &str) -> Result<(String, String), LabError> {
                 .map_err(|source| LabError::File { what: "read", path: origin, source });
         }
     }
+    carried_text(name)
+}
+
+fn carried_text(name: &str) -> Result<(String, String), LabError> {
     CARRIED
         .iter()
         .find(|(file, _)| stem(file).eq_ignore_ascii_case(name))

@@ -271,8 +271,8 @@ async fn what_cannot_be_done_is_said_before_anything_is_sent() {
         let driver = HttpDriver::new(options).unwrap();
         load(driver, &plan(script, 1), &Progress::silent()).await.err().unwrap()
     };
-    let later = try_it(options(&server), "Close\nGetAll").await;
-    assert_eq!(later.to_string(), "test cannot be run yet: line 2: GetAll");
+    let later = try_it(options(&server), "Close\nLDAPLookup").await;
+    assert_eq!(later.to_string(), "test cannot be run yet: line 2: LDAPLookup");
     assert!(server.log().is_empty());
 
     let admin = Some(("admin".to_owned(), "guess".to_owned()));

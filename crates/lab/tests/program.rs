@@ -68,7 +68,7 @@ fn scripts_are_checked_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
     std::fs::write(folder.path().join("bad.script"), "Pause 5\nOpne $Inbox\n").unwrap();
-    std::fs::write(folder.path().join("later.script"), "Pause 5\nGetAll\n").unwrap();
+    std::fs::write(folder.path().join("later.script"), "Pause 5\nLDAPLookup\n").unwrap();
 
     let listed = lab(folder.path(), &["list"]);
     assert!(text(&listed).contains("R5Mail") && listed.status.success());
@@ -85,7 +85,7 @@ fn scripts_are_checked_and_shown() {
     );
     let later = lab(folder.path(), &["check", "later.script"]);
     assert_eq!(later.status.code(), Some(1));
-    assert_eq!(text(&later), "later.script: line 2: GetAll is known, and cannot be run yet\n");
+    assert_eq!(text(&later), "later.script: line 2: LDAPLookup is known, and cannot be run yet\n");
 
     for (arguments, code) in [
         (vec!["load", "NoSuchWorkload"], 2),

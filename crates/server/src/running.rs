@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
-use scrinium_http::{HttpOptions, HttpState, Parts, PortOptions, Server};
+use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_store::Purpose;
 use serde_json::json;
@@ -65,6 +65,7 @@ impl Running {
                 body_budget_bytes: bounded(settings.http.body_budget_bytes),
                 changes_timeout_ms: milliseconds(settings.http.changes_timeout),
                 node_name: format!("scrinium@{}", ground.name()),
+                operation_log: operation_log(&settings),
             },
         });
         state.set_observer(Arc::new(log.clone()));
@@ -99,6 +100,13 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// Where what is done is written down; a relative path begins in the data folder.
+fn operation_log(settings: &Settings) -> Option<OperationLogOptions> {
+    let path = Some(settings.http.operation_log.trim()).filter(|path| !path.is_empty())?;
+    let path = settings.in_data_dir(path.as_ref());
+    Some(OperationLogOptions { path, max_bytes: settings.http.operation_log_bytes })
 }
 
 /// The directory is read by administrators only: it holds the hashes of passwords.

@@ -20,13 +20,16 @@ struct Written {
 
 #[derive(Deserialize)]
 struct Entries {
-    total_rows: u64,
+    /// Not told to who may not read everything.
+    total_rows: Option<u64>,
     rows: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
     id: String,
+    #[serde(default)]
+    level: u32,
     key: Box<RawValue>,
 }
 
@@ -101,19 +104,20 @@ pub(super) fn page(answer: &Answer, count: u64, position: Option<u64>) -> Result
     let wrong = |why: &str| Err(answer.failure(FailureKind::WrongAnswer, why));
     let entries: Entries = json(answer)?;
     let read = entries.rows.len() as u64;
+    let total = entries.total_rows.unwrap_or(0);
     if read > count {
         return wrong("more entries than were asked for: ");
     }
     if entries.rows.iter().any(|entry| entry.id.is_empty()) {
         return wrong("an entry without a document: ");
     }
-    if position.is_some_and(|position| read < count && position.saturating_add(read) < entries.total_rows) {
+    if position.is_some_and(|position| read < count && position.saturating_add(read) < total) {
         return wrong("entries are missing: ");
     }
     let last = entries
         .rows
         .last()
         .map(|entry| EntryPlace { key: entry.key.get().to_owned(), document: entry.id.clone() });
-    let documents = entries.rows.into_iter().map(|entry| entry.id).collect();
-    Ok(Page { total: entries.total_rows, documents, last })
+    let (documents, levels) = entries.rows.into_iter().map(|entry| (entry.id, entry.level)).unzip();
+    Ok(Page { total, documents, levels, last })
 }

@@ -70,7 +70,7 @@ impl<'a> MessageDocument<'a> {
                 required_attendees: &message.recipients,
                 appointment_type: match kind {
                     CalendarKind::Appointment => "0",
-                    CalendarKind::Invitation => "3",
+                    CalendarKind::Invitation | CalendarKind::Acceptance => "3",
                 },
                 start_date_time: Date(message.posted + PLANNED_AHEAD_S),
                 end_date_time: Date(message.posted + PLANNED_AHEAD_S + MEETING_S),
@@ -82,6 +82,7 @@ impl<'a> MessageDocument<'a> {
                 Form::Memo => "Memo",
                 Form::Calendar(CalendarKind::Appointment) => "Appointment",
                 Form::Calendar(CalendarKind::Invitation) => "Invitation",
+                Form::Calendar(CalendarKind::Acceptance) => "Acceptance",
             },
             from: &message.from,
             send_to: &message.recipients,

@@ -29,6 +29,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::collections::{INBOX_VIEW, collection_path, view_page};
 use super::connection::{Address, Connection};
 use super::documents::{
     MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
@@ -41,13 +42,13 @@ use super::{
     Session, check, delivered,
 };
 use crate::content::{Form, Message, Writer};
+use crate::script::Needs;
 
 /// What stays as it is in a part of a path: all that RFC 3986 calls unreserved.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The folder that the inbox is, where the server has folders, and the view, where it has none.
+/// The folder that the inbox is, where the server has folders.
 const INBOX: &str = "Inbox";
-const INBOX_VIEW: &str = "inbox";
 
 /// Documents of one `_bulk_docs` request, unless they are large.
 const BULK_DOCUMENTS: u64 = 100;
@@ -76,6 +77,16 @@ pub enum ViewLanguage {
     Javascript,
 }
 
+impl ViewLanguage {
+    /// As a design document says it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Formula => "formula",
+            Self::Javascript => "javascript",
+        }
+    }
+}
+
 /// Where the server is and how to use it.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -97,17 +108,18 @@ pub struct HttpOptions {
 #[derive(Clone)]
 pub struct HttpDriver {
     address: Arc<Address>,
-    options: Arc<HttpOptions>,
+    pub(super) options: Arc<HttpOptions>,
     syncs: Arc<LogSyncs>,
     /// Whether the inbox is a folder; not known before the first database was asked.
-    inbox_is_folder: Arc<OnceLock<bool>>,
+    pub(super) inbox_is_folder: Arc<OnceLock<bool>>,
     now_s: i64,
 }
 
 /// The connection of one user.
 pub struct HttpSession {
-    connection: Connection,
-    options: Arc<HttpOptions>,
+    pub(super) connection: Connection,
+    address: Arc<Address>,
+    pub(super) options: Arc<HttpOptions>,
     inbox_is_folder: Arc<OnceLock<bool>>,
     /// Ids of the laboratory's messages that were fetched last, and which they are.
     fetched: Vec<(String, Found)>,
@@ -116,12 +128,12 @@ pub struct HttpSession {
 
 /// What a database has that knows folders.
 #[derive(Deserialize)]
-struct FoldersAnswer {
+pub(super) struct FoldersAnswer {
     folders: Vec<FolderAnswer>,
 }
 
 #[derive(Deserialize)]
-struct FolderAnswer {
+pub(super) struct FolderAnswer {
     name: String,
 }
 
@@ -132,6 +144,12 @@ struct DatabaseAnswer {
     doc_count: u64,
     #[serde(default)]
     update_seq: Value,
+}
+
+impl HttpOptions {
+    fn administrator(&self) -> Option<(&str, &str)> {
+        self.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str()))
+    }
 }
 
 impl HttpDriver {
@@ -158,17 +176,14 @@ impl HttpDriver {
     }
 
     fn connection(&self, account: Option<(&str, &str)>) -> Connection {
-        let authorization = account.and_then(|(name, password)| basic(name, password));
-        Connection::new(Arc::clone(&self.address), authorization, self.options.time_out)
+        connection(&self.address, account, self.options.time_out)
     }
 
-    fn administrator(&self) -> Connection {
-        self.connection(
-            self.options.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str())),
-        )
+    pub(super) fn administrator(&self) -> Connection {
+        self.connection(self.options.administrator())
     }
 
-    async fn make_database(connection: &mut Connection, database: &str) -> Result<bool, Failure> {
+    pub(super) async fn make_database(connection: &mut Connection, database: &str) -> Result<bool, Failure> {
         let path = format!("/{}", part(database));
         let answer = connection.exchange(Method::PUT, &path, None).await?;
         Ok(answer.expect(&[201, 202, 412])?.status.as_u16() != 412)
@@ -230,8 +245,13 @@ impl HttpDriver {
     }
 }
 
+fn connection(address: &Arc<Address>, account: Option<(&str, &str)>, time_out: Duration) -> Connection {
+    let authorization = account.and_then(|(name, password)| basic(name, password));
+    Connection::new(Arc::clone(address), authorization, time_out)
+}
+
 /// The folders of a database, and whether its server has such at all.
-async fn folders(
+pub(super) async fn folders(
     connection: &mut Connection,
     known: &OnceLock<bool>,
     database: &str,
@@ -253,9 +273,11 @@ impl Driver for HttpDriver {
             Login::Users => self.connection(Some((&person.name, &self.options.user_password))),
         };
         let inbox_is_folder = Arc::clone(&self.inbox_is_folder);
+        let (address, options) = (Arc::clone(&self.address), Arc::clone(&self.options));
         HttpSession {
             connection,
-            options: Arc::clone(&self.options),
+            address,
+            options,
             inbox_is_folder,
             fetched: Vec::new(),
             name: person.name.clone(),
@@ -307,31 +329,38 @@ impl Driver for HttpDriver {
         let mut writer = Writer::new(person, filling.seed, fresh_number());
         let mut left = missing;
         while left > 0 {
-            let fits = BULK_BYTES / filling.body_bytes.max(1);
-            let count = left.min(BULK_DOCUMENTS).min(u64::try_from(fits).unwrap_or(1).max(1));
-            let messages: Vec<Message> = (0..count)
-                .map(|index| {
-                    let age = HISTORY_S / i64::try_from(missing).unwrap_or(1).max(1)
-                        * i64::try_from(left - index).unwrap_or(0);
-                    let recipients = vec![person.name.clone()];
-                    let mut message =
-                        writer.write(Form::Memo, filling.body_bytes, 0, recipients, self.now_s - age);
-                    message.delivered = true;
-                    let sender = usize::try_from(left - index).unwrap_or(0) % senders.len().max(1);
-                    if let Some(sender) = senders.get(sender) {
-                        message.from.clone_from(sender);
-                    }
-                    message
-                })
-                .collect();
+            let mut messages = Vec::new();
+            let mut bytes = 0;
+            while bytes < BULK_BYTES && left > 0 && (messages.len() as u64) < BULK_DOCUMENTS {
+                let age =
+                    HISTORY_S / i64::try_from(missing).unwrap_or(1).max(1) * i64::try_from(left).unwrap_or(0);
+                let (size, attachment) = writer.sizes(&filling.size);
+                let recipients = vec![person.name.clone()];
+                let mut message = writer.write(Form::Memo, size, attachment, recipients, self.now_s - age);
+                message.delivered = true;
+                let sender = usize::try_from(left).unwrap_or(0) % senders.len().max(1);
+                if let Some(sender) = senders.get(sender) {
+                    message.from.clone_from(sender);
+                }
+                bytes = bytes.saturating_add(size).saturating_add(attachment);
+                left -= 1;
+                messages.push(message);
+            }
             session.add_many(database, &messages).await?;
-            left -= count;
         }
         if missing > 0 {
             // The index is built before the run, not by the first user who opens the view.
             session.read_entries(database, INBOX_VIEW, From::Position(0), 1).await?;
         }
         Ok(Prepared { created, documents_added: missing })
+    }
+
+    async fn prepare_surroundings(&self, needs: &Needs, people: &[Person]) -> Result<(), Failure> {
+        self.make_surroundings(needs, people).await
+    }
+
+    async fn prepare_mail_surroundings(&self, needs: &Needs, person: &Person) -> Result<(), Failure> {
+        self.make_mail_surroundings(needs, person).await
     }
 
     async fn mark_mailbox(&self, person: &Person) -> Result<String, Failure> {
@@ -354,7 +383,12 @@ impl Driver for HttpDriver {
 }
 
 impl HttpSession {
-    async fn inbox_is_folder(&mut self, database: &str) -> Result<bool, Failure> {
+    /// A connection of the administrator's, for what a user may not do.
+    pub(super) fn administrator(&self) -> Connection {
+        connection(&self.address, self.options.administrator(), self.options.time_out)
+    }
+
+    pub(super) async fn inbox_is_folder(&mut self, database: &str) -> Result<bool, Failure> {
         match self.inbox_is_folder.get() {
             Some(known) => Ok(*known),
             None => Ok(folders(&mut self.connection, &self.inbox_is_folder, database).await?.is_some()),
@@ -383,7 +417,7 @@ impl HttpSession {
         if right { Ok(()) } else { Err(answer.failure(FailureKind::WrongAnswer, "not all were written: ")) }
     }
 
-    async fn put(
+    pub(super) async fn put(
         &mut self,
         database: &str,
         id: &str,
@@ -415,13 +449,9 @@ impl Session for HttpSession {
         from: From,
         count: u64,
     ) -> Result<Page, Failure> {
-        let view = view_name(view);
-        let collection = if view == INBOX_VIEW && self.inbox_is_folder(database).await? {
-            format!("_folder/{INBOX}")
-        } else {
-            format!("_design/mail/_view/{}", part(&view))
-        };
-        let mut path = format!("/{}/{collection}?descending=true&limit={count}", part(database));
+        let here = self.inbox_is_folder(database).await?;
+        let mut path = collection_path(database, view, here);
+        path.push_str(&format!("?descending=true&limit={count}"));
         match &from {
             From::Position(0) => {}
             From::Position(position) => path.push_str(&format!("&skip={position}")),
@@ -430,12 +460,7 @@ impl Session for HttpSession {
                 path.push_str(&format!("&startkey={key}&startkey_docid={id}&skip=1"));
             }
         }
-        let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
-        let position = match from {
-            From::Position(position) => Some(position),
-            From::After(_) => None,
-        };
-        check::page(&answer, count, position)
+        view_page(&mut self.connection, &path, count, from).await
     }
 
     async fn fetch(&mut self, database: &str, id: &str, known: Option<&str>) -> Result<Fetched, Failure> {
@@ -460,6 +485,7 @@ impl Session for HttpSession {
     ) -> Result<String, Failure> {
         match change {
             Change::Category(category) => fetched.fields.insert("Categories".to_owned(), json!([category])),
+            Change::Folder(folder) => fetched.fields.insert("Folder".to_owned(), json!(folder)),
             Change::Subject(subject) => fetched.fields.insert("Subject".to_owned(), json!(subject)),
         };
         let document = body(&fetched.fields)?;
@@ -506,12 +532,7 @@ pub(super) fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
-/// `$Inbox` and `($Inbox)` are the inbox.
-fn view_name(view: &str) -> String {
-    view.trim_matches(['(', ')', '$']).to_ascii_lowercase()
-}
-
-fn body(document: &impl Serialize) -> Result<Bytes, Failure> {
+pub(super) fn body(document: &impl Serialize) -> Result<Bytes, Failure> {
     serde_json::to_vec(document)
         .map(Bytes::from)
         .map_err(|error| Failure::wrong(format!("cannot write a document: {error}")))

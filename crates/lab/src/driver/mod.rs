@@ -11,22 +11,26 @@
 mod caldav;
 mod check;
 mod client;
+mod collections;
 mod connection;
 mod delivered;
 mod documents;
 mod endpoint;
 mod failure;
+mod groupware;
 mod http;
 mod icalendar;
 mod imap;
 mod ledger;
 mod letter;
 mod mail;
+mod passed_on;
 mod pop3;
 mod postgres;
 mod session;
 mod smtp;
 mod statistics;
+mod surroundings;
 mod targets;
 mod tls;
 mod wire;
@@ -35,10 +39,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::content::Message;
+use crate::script::{MessageSize, Needs};
 
 pub use caldav::CalendarSession;
 pub(crate) use client::{Client, path_part};
+pub(crate) use collections::sorted_column;
 pub use failure::{Failure, FailureKind};
+pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
 pub use imap::ImapSession;
 pub use ledger::{Deliveries, Found, Ledger};
@@ -48,6 +55,7 @@ pub use pop3::{Pop3Entry, Pop3Session};
 pub use postgres::{PostgresDriver, PostgresSession};
 pub use session::{Protocols, TargetsSession};
 pub use smtp::SmtpSender;
+pub use surroundings::database_named;
 pub use targets::{TargetOptions, Targets};
 
 /// What a command needs a server for.
@@ -143,6 +151,8 @@ pub struct Page {
     pub total: u64,
     /// The documents of the entries.
     pub documents: Vec<String>,
+    /// How deep each entry is: 0, or more for responses and in categories.
+    pub levels: Vec<u32>,
     pub last: Option<EntryPlace>,
 }
 
@@ -155,6 +165,20 @@ pub struct Fetched {
     pub(crate) fields: serde_json::Map<String, serde_json::Value>,
 }
 
+impl Fetched {
+    /// A field's text.
+    #[must_use]
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).and_then(serde_json::Value::as_str)
+    }
+
+    /// The document was written, and has another revision now.
+    pub(crate) fn set_revision(&mut self, revision: String) {
+        self.fields.insert("_rev".to_owned(), serde_json::Value::from(revision.as_str()));
+        self.revision = revision;
+    }
+}
+
 /// What a user changes in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
@@ -162,6 +186,8 @@ pub enum Change<'a> {
     Category(&'a str),
     /// Writes another subject.
     Subject(&'a str),
+    /// Puts it into a folder, where the server has none.
+    Folder(&'a str),
 }
 
 /// What preparing one user took.
@@ -173,11 +199,11 @@ pub struct Prepared {
 }
 
 /// What a mail database holds when it is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Filling {
     pub documents: u64,
-    pub body_bytes: usize,
+    pub size: MessageSize,
     pub seed: u64,
 }
 
@@ -202,6 +228,23 @@ pub trait Driver: Send + Sync + 'static {
         senders: &[String],
         filling: Filling,
     ) -> impl Future<Output = Result<Prepared, Failure>> + Send;
+
+    /// Makes what a script needs beside mail databases, for all users together.
+    ///
+    /// # Errors
+    /// [`FailureKind::Missing`] too, where the server has not what a command of the script asks for.
+    fn prepare_surroundings(
+        &self,
+        needs: &Needs,
+        people: &[Person],
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Makes the views and folders of one mail database that a script needs.
+    fn prepare_mail_surroundings(
+        &self,
+        needs: &Needs,
+        person: &Person,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// How many times the server has synced its log, if it tells.
     fn log_syncs(&self) -> impl Future<Output = Option<u64>> + Send;
@@ -244,7 +287,7 @@ fn nothing_to_read() -> Failure {
 }
 
 /// One user's connection.
-pub trait Session: Send + 'static {
+pub trait Session: Groupware {
     /// Opens a database.
     fn open_database(
         &mut self,

@@ -23,10 +23,11 @@ use super::documents::MessageDocument;
 use super::failure::{Failure, FailureKind};
 use super::mail::in_time;
 use super::{
-    Change, DatabaseState, Driver, EntryPlace, Fetched, Filling, From, Page, Person, Prepared,
-    ServerDescription, Session, check,
+    Change, DatabaseState, Driver, EntryPlace, Fetched, Filling, From, Groupware, Page, Person, Prepared,
+    ServerDescription, Session, check, database_named,
 };
 use crate::content::{Message, Writer, digest};
+use crate::script::Needs;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS lab_documents (
@@ -239,10 +240,11 @@ impl Driver for PostgresDriver {
         for index in 0..missing {
             let ago =
                 HISTORY_S - i64::try_from(index * HISTORY_S.unsigned_abs() / missing.max(1)).unwrap_or(0);
+            let (body, attachment) = writer.sizes(&filling.size);
             let mut message = writer.write(
                 crate::content::Form::Memo,
-                filling.body_bytes,
-                0,
+                body,
+                attachment,
                 vec![person.name.clone()],
                 now_s - ago,
             );
@@ -257,8 +259,39 @@ impl Driver for PostgresDriver {
         Ok(Prepared { created: there == 0 && missing > 0, documents_added: missing })
     }
 
+    /// Mail files are all that there is.
+    async fn prepare_surroundings(&self, needs: &Needs, people: &[Person]) -> Result<(), Failure> {
+        let Some(first) = people.first() else { return Ok(()) };
+        let shared = needs.databases.iter().any(|database| {
+            let name = database_named(&database.name.of(first.number, &first.name), first);
+            name != first.mail_database
+        });
+        if shared || needs.address_book || !needs.folders.is_empty() || !needs.only_here.is_empty() {
+            return Err(Failure::new(
+                FailureKind::Refused,
+                "a target of PostgreSQL has mail files and nothing else: no shared databases, folders or look-ups",
+            ));
+        }
+        Ok(())
+    }
+
+    async fn prepare_mail_surroundings(&self, _needs: &Needs, _person: &Person) -> Result<(), Failure> {
+        Ok(())
+    }
+
     async fn log_syncs(&self) -> Option<u64> {
         None
+    }
+}
+
+impl Groupware for PostgresSession {
+    async fn store(
+        &mut self,
+        database: &str,
+        message: &Message,
+        _folder: Option<&str>,
+    ) -> Result<String, Failure> {
+        self.add(database, message).await
     }
 }
 
@@ -288,7 +321,8 @@ impl Session for PostgresSession {
                 self.query("PAGE", PAGE_AFTER, &[&database, &place.key, &place.document, &limit]).await?
             }
         };
-        let mut page = Page { total: 0, documents: Vec::with_capacity(rows.len()), last: None };
+        let mut page =
+            Page { total: 0, documents: Vec::with_capacity(rows.len()), levels: Vec::new(), last: None };
         for row in &rows {
             let document: String = row.try_get(0).map_err(|error| wrong_row(&error))?;
             let key: String = row.try_get(1).map_err(|error| wrong_row(&error))?;
@@ -343,6 +377,7 @@ impl Session for PostgresSession {
     ) -> Result<String, Failure> {
         match change {
             Change::Category(category) => fetched.fields.insert("Categories".to_owned(), json!([category])),
+            Change::Folder(folder) => fetched.fields.insert("Folder".to_owned(), json!(folder)),
             Change::Subject(subject) => fetched.fields.insert("Subject".to_owned(), json!(subject)),
         };
         let body =

@@ -35,7 +35,7 @@ pub struct Protocols {
     pub calendar: Option<Box<CalendarSession>>,
 }
 
-fn no_documents() -> Failure {
+pub(super) fn no_documents() -> Failure {
     Failure::new(FailureKind::Refused, "no target holds documents")
 }
 

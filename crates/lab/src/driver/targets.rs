@@ -21,6 +21,7 @@ use super::tls::Tls;
 use super::{Ability, Driver, Filling, Person, Prepared, ServerDescription, nothing_to_read};
 use crate::content::{Form, Writer};
 use crate::monitor::process_listening;
+use crate::script::Needs;
 
 /// How the command line names the servers.
 #[derive(Clone, Debug)]
@@ -255,8 +256,8 @@ impl Targets {
         let mut writer = Writer::new(person, filling.seed, rand::random());
         for index in 0..missing {
             let posted = jiff::Timestamp::now().as_second();
-            let mut message =
-                writer.write(Form::Memo, filling.body_bytes, 0, vec![person.name.clone()], posted);
+            let (body, attachment) = writer.sizes(&filling.size);
+            let mut message = writer.write(Form::Memo, body, attachment, vec![person.name.clone()], posted);
             let sender =
                 usize::try_from(index).ok().and_then(|index| senders.get(index % senders.len().max(1)));
             if let Some(sender) = sender {
@@ -407,8 +408,8 @@ impl Driver for Targets {
         filling: Filling,
     ) -> Result<Prepared, Failure> {
         let mut prepared = match &self.documents {
-            Documents::Http(driver) => driver.prepare_user(person, senders, filling).await?,
-            Documents::Postgres(driver) => driver.prepare_user(person, senders, filling).await?,
+            Documents::Http(driver) => driver.prepare_user(person, senders, filling.clone()).await?,
+            Documents::Postgres(driver) => driver.prepare_user(person, senders, filling.clone()).await?,
             Documents::None => Prepared::default(),
         };
         prepared.documents_added += self.fill_inbox(person, senders, filling).await?;
@@ -416,6 +417,22 @@ impl Driver for Targets {
             prepared.created |= calendar.prepare().await?;
         }
         Ok(prepared)
+    }
+
+    async fn prepare_surroundings(&self, needs: &Needs, people: &[Person]) -> Result<(), Failure> {
+        match &self.documents {
+            Documents::Http(driver) => driver.prepare_surroundings(needs, people).await,
+            Documents::Postgres(driver) => driver.prepare_surroundings(needs, people).await,
+            Documents::None => Ok(()),
+        }
+    }
+
+    async fn prepare_mail_surroundings(&self, needs: &Needs, person: &Person) -> Result<(), Failure> {
+        match &self.documents {
+            Documents::Http(driver) => driver.prepare_mail_surroundings(needs, person).await,
+            Documents::Postgres(driver) => driver.prepare_mail_surroundings(needs, person).await,
+            Documents::None => Ok(()),
+        }
     }
 
     async fn log_syncs(&self) -> Option<u64> {

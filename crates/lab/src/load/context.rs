@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::critical::CriticalRegion;
 use crate::measure::Recorder;
 use crate::schedule::Model;
-use crate::script::Script;
+use crate::script::{MessageSize, Script};
 
 /// When users stop: the first at `from`, the last after `spread`.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,11 @@ pub(super) struct Context {
     pub(super) run: u32,
     /// Short names of all users.
     pub(super) people: Vec<String>,
-    pub(super) normal_message_bytes: usize,
+    pub(super) normal_message_size: MessageSize,
+    /// This part of the people gets that part of all messages.
+    pub(super) recipient_skew: Option<(f64, f64)>,
+    /// Documents that a replica of a user's brings at a time.
+    pub(super) replicated_documents: u64,
     /// One user at a time between BeginCrit and EndCrit.
     pub(super) critical: CriticalRegion,
     /// Users that have done a first round.

@@ -3,11 +3,14 @@
 use rand::rngs::SmallRng;
 use rand::seq::index;
 
-use crate::driver::{EntryPlace, From, Page};
-use crate::script::Direction;
+use crate::driver::{EntryPlace, Fetched, From, Page};
+use crate::script::{Direction, Step, Stop};
 
 /// Documents that a user remembers at most; those opened last are kept.
 const REMEMBERED: usize = 64;
+
+/// Documents that a user knows to be unread, at most.
+const UNREAD: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Desk {
@@ -15,12 +18,17 @@ pub(super) struct Desk {
     view: Option<OpenView>,
     /// Documents that were opened or written, with their revisions.
     documents: Vec<(String, String)>,
+    /// Documents that were marked as unread and have not been opened since.
+    unread: Vec<String>,
+    /// The profile that was opened.
+    pub(super) profile: Option<Fetched>,
 }
 
 #[derive(Debug)]
 struct OpenView {
     name: String,
     documents: Vec<String>,
+    levels: Vec<u32>,
     last: Option<EntryPlace>,
     /// The document that `Navigate` opened last.
     at: Option<usize>,
@@ -35,6 +43,18 @@ impl Desk {
     pub(super) fn close_database(&mut self) {
         self.view = None;
         self.documents.clear();
+        self.unread.clear();
+        self.profile = None;
+    }
+
+    /// The name of the open view.
+    pub(super) fn view(&self) -> Option<&str> {
+        self.view.as_ref().map(|view| view.name.as_str())
+    }
+
+    /// Opens a view without a page.
+    pub(super) fn open_view(&mut self, name: String) {
+        self.view = Some(OpenView { name, documents: Vec::new(), levels: Vec::new(), last: None, at: None });
     }
 
     pub(super) fn close_view(&mut self) {
@@ -48,7 +68,13 @@ impl Desk {
             view.last = None;
             return;
         }
-        self.view = Some(OpenView { name, documents: page.documents, last: page.last, at: None });
+        self.view = Some(OpenView {
+            name,
+            documents: page.documents,
+            levels: page.levels,
+            last: page.last,
+            at: None,
+        });
     }
 
     /// The open view, and where its next page begins; after the last page comes the first again.
@@ -64,20 +90,62 @@ impl Desk {
     }
 
     /// Goes to another document of the page; `None` when there is none there.
-    pub(super) fn turn(&mut self, direction: Direction, circular: bool) -> Option<String> {
+    pub(super) fn turn(&mut self, step: Step) -> Option<String> {
+        let at = self.target(step)?;
         let view = self.view.as_mut()?;
-        let last = view.documents.len().checked_sub(1)?;
-        let at = match (direction, view.at) {
-            (Direction::Next, None) | (Direction::Current, None) => Some(0),
-            (Direction::Previous, None) => Some(last),
-            (Direction::Current, Some(at)) => Some(at.min(last)),
-            (Direction::Next, Some(at)) if at < last => Some(at + 1),
-            (Direction::Next, Some(_)) => circular.then_some(0),
-            (Direction::Previous, Some(0)) => circular.then_some(last),
-            (Direction::Previous, Some(at)) => Some((at - 1).min(last)),
-        }?;
         view.at = Some(at);
         view.documents.get(at).cloned()
+    }
+
+    fn target(&self, step: Step) -> Option<usize> {
+        let view = self.view.as_ref()?;
+        let length = view.documents.len();
+        let last = length.checked_sub(1)?;
+        let level = |at: usize| view.levels.get(at).copied().unwrap_or(0);
+        let current = view.at.map(|at| at.min(last));
+        let level_now = current.map_or(0, level);
+        let stops = |at: &usize| match step.stop {
+            Stop::Every => true,
+            Stop::Main => level(*at) == 0,
+            Stop::Peer => level(*at) == level_now,
+            Stop::Unread => self.is_unread(view, *at),
+            Stop::UnreadMain => level(*at) == 0 && self.is_unread(view, *at),
+        };
+        let behind = current.map_or(0, |at| at + 1);
+        match step.direction {
+            Direction::First => Some(0),
+            Direction::Last => Some(last),
+            Direction::Current => Some(current.unwrap_or(0)),
+            Direction::Child => Some(behind).filter(|at| *at < length && level(*at) > level_now),
+            Direction::Parent => (0..current?).rev().find(|at| level(*at) < level_now),
+            Direction::Next => {
+                let again = if step.circular { 0..behind.min(length) } else { 0..0 };
+                (behind..length).chain(again).find(stops)
+            }
+            Direction::Previous => {
+                let before = current.unwrap_or(length);
+                let again = if step.circular { before..length } else { 0..0 };
+                (0..before).rev().chain(again.rev()).find(stops)
+            }
+        }
+    }
+
+    fn is_unread(&self, view: &OpenView, at: usize) -> bool {
+        view.documents.get(at).is_some_and(|document| self.unread.contains(document))
+    }
+
+    pub(super) fn mark(&mut self, documents: &[String], unread: bool) {
+        self.unread.retain(|known| !documents.contains(known));
+        if unread {
+            self.unread.extend_from_slice(documents);
+            let too_many = self.unread.len().saturating_sub(UNREAD);
+            self.unread.drain(..too_many);
+        }
+    }
+
+    /// Some documents of the page in sight, by chance.
+    pub(super) fn choose_shown(&self, count: u64, random: &mut SmallRng) -> Vec<String> {
+        some_of(&self.shown().iter().collect::<Vec<_>>(), count, random)
     }
 
     /// The last known revision of a document.
@@ -96,8 +164,14 @@ impl Desk {
     /// The document is gone.
     pub(super) fn forget(&mut self, id: &str) {
         self.documents.retain(|(known, _)| known != id);
-        if let Some(view) = &mut self.view {
-            view.documents.retain(|shown| shown != id);
+        self.unread.retain(|known| known != id);
+        if let Some(view) = &mut self.view
+            && let Some(at) = view.documents.iter().position(|shown| shown == id)
+        {
+            view.documents.remove(at);
+            if at < view.levels.len() {
+                view.levels.remove(at);
+            }
         }
     }
 
@@ -105,8 +179,12 @@ impl Desk {
     pub(super) fn choose(&self, count: u64, random: &mut SmallRng) -> Vec<String> {
         let opened: Vec<&String> = self.documents.iter().map(|(id, _)| id).collect();
         let from = if opened.is_empty() { self.shown().iter().collect() } else { opened };
-        let count = usize::try_from(count).unwrap_or(usize::MAX).min(from.len());
-        let chosen = index::sample(random, from.len(), count);
-        chosen.iter().filter_map(|index| from.get(index).map(|id| (*id).clone())).collect()
+        some_of(&from, count, random)
     }
+}
+
+fn some_of(from: &[&String], count: u64, random: &mut SmallRng) -> Vec<String> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(from.len());
+    let chosen = index::sample(random, from.len(), count);
+    chosen.iter().filter_map(|index| from.get(index).map(|id| (*id).clone())).collect()
 }

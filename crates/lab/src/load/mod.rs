@@ -5,6 +5,8 @@ mod crew;
 mod critical;
 mod deliveries;
 mod desk;
+mod documents;
+mod groupware;
 mod hands;
 mod plan;
 mod prepare;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::driver::{Ability, Person};
 use crate::schedule::Model;
-use crate::script::{Command, Estimate, Script, Variables};
+use crate::script::{Command, Estimate, MessageSize, Script, Variables, message_size};
 
 /// What has to happen for a run to be stopped before its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,6 +96,27 @@ impl Plan {
             Some(ramp_up) => (ramp_up, ramp_up),
             None => (round, (before + round) * LONGEST_RAMP_UP_ROUNDS),
         }
+    }
+
+    /// How large messages are where the script does not say: `[NormalMessageSize]`, or 1,000 bytes.
+    #[must_use]
+    pub fn normal_message_size(&self) -> MessageSize {
+        let normal = self.variables.get("NormalMessageSize").and_then(message_size);
+        normal.unwrap_or(MessageSize::Bytes { body: 1000, attachment: 0 })
+    }
+
+    /// Of the users so many percent get so many percent of all messages: `[RecipientSkew]`, written `20:80`.
+    #[must_use]
+    pub fn recipient_skew(&self) -> Option<(f64, f64)> {
+        let (people, messages) = self.variables.get("RecipientSkew")?.split_once(':')?;
+        let percent = |text: &str| {
+            text.trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|percent| (0.0..=100.0).contains(percent))
+                .map(|percent| percent / 100.0)
+        };
+        Some((percent(people)?, percent(messages)?))
     }
 
     /// What the script needs servers for: for each, any one of some abilities.

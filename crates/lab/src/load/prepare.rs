@@ -9,6 +9,7 @@ use super::plan::Plan;
 use crate::driver::{Driver, Filling, Person, Prepared};
 use crate::error::LabError;
 use crate::progress::Progress;
+use crate::script::Needs;
 
 /// So many users are prepared at a time.
 const AT_A_TIME: usize = 8;
@@ -34,9 +35,10 @@ pub(super) async fn prepare<D: Driver>(
         .map_err(|failure| LabError::Prepare { what: "directory and mail box".to_owned(), failure })?;
     let filling = Filling {
         documents: plan.number("NumMailNotesPerUser", 0),
-        body_bytes: usize::try_from(plan.number("NormalMessageSize", 1000)).unwrap_or(usize::MAX),
+        size: plan.normal_message_size(),
         seed: plan.seed,
     };
+    let needs = Arc::new(Needs::of(&plan.script));
     let senders: Arc<[String]> = people.iter().map(|person| person.name.clone()).collect();
     let places = Arc::new(Semaphore::new(AT_A_TIME));
     let mut tasks: JoinSet<Result<Prepared, LabError>> = JoinSet::new();
@@ -45,8 +47,14 @@ pub(super) async fn prepare<D: Driver>(
     for person in people {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
         let (driver, senders, person) = (Arc::clone(driver), Arc::clone(&senders), person.clone());
+        let (filling, needs) = (filling.clone(), Arc::clone(&needs));
         tasks.spawn(async move {
-            let prepared = driver.prepare_user(&person, &senders, filling).await;
+            let prepared = async {
+                let prepared = driver.prepare_user(&person, &senders, filling).await?;
+                driver.prepare_mail_surroundings(&needs, &person).await?;
+                Ok(prepared)
+            };
+            let prepared = prepared.await;
             drop(place);
             prepared.map_err(|failure| LabError::Prepare { what: person.name, failure })
         });
@@ -57,6 +65,10 @@ pub(super) async fn prepare<D: Driver>(
     while let Some(finished) = tasks.join_next().await {
         add(&mut done, finished, progress)?;
     }
+    driver
+        .prepare_surroundings(&needs, people)
+        .await
+        .map_err(|failure| LabError::Prepare { what: "what the script needs".to_owned(), failure })?;
     progress.end();
     Ok(done)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::{Sending, TimeRange, UserPiece, UserText};
+use super::command::{MessageSize, Percent, Sending, TimeRange, UserPiece, UserText};
 use super::error::{Place, Problem, ScriptError};
 use super::header::Variables;
 use super::table::{CommandInfo, nearest};
@@ -40,6 +40,11 @@ impl<'a> Arguments<'a> {
         let word = self.line.words.get(self.next)?;
         self.next += 1;
         Some(word)
+    }
+
+    /// The next word, which stays there.
+    pub(super) fn peek(&self) -> Option<&'a Word> {
+        self.line.words.get(self.next)
     }
 
     /// Takes the next word if it says `text`, in whatever case.
@@ -92,16 +97,16 @@ impl<'a> Arguments<'a> {
 
     /// Text in which only the user's own number and name are still open.
     pub(super) fn text(&self, word: &Word) -> Result<UserText, ScriptError> {
-        let mut pieces = Vec::new();
+        let mut text = UserText::default();
         for piece in &word.pieces {
-            pieces.push(match piece {
+            text.append(UserText(vec![match piece {
                 Piece::Text(text) => UserPiece::Text(text.clone()),
                 Piece::Variable(name) if name == "#" => UserPiece::Number,
                 Piece::Variable(name) if name.eq_ignore_ascii_case("user") => UserPiece::Name,
                 Piece::Variable(name) => UserPiece::Text(self.variable(word, name)?),
-            });
+            }]));
         }
-        Ok(UserText(pieces))
+        Ok(text)
     }
 
     /// Text that is the same for every user.
@@ -141,18 +146,77 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The next word as a number of bytes, or `[NormalMessageSize]`, or 1,000.
-    pub(super) fn bytes_or_normal(&mut self) -> Result<usize, ScriptError> {
-        let normal = self.variables.get("NormalMessageSize").and_then(|value| value.parse().ok());
-        let bytes = self.number_or(0, normal.unwrap_or(1000))?;
-        Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+    /// The next word as the size of a message, or `[NormalMessageSize]`, or 1,000 bytes.
+    pub(super) fn size_or_normal(&mut self) -> Result<MessageSize, ScriptError> {
+        match self.take() {
+            Some(word) => self.size(word),
+            None => {
+                let normal = self.variables.get("NormalMessageSize").and_then(message_size);
+                Ok(normal.unwrap_or(MessageSize::Bytes { body: 1000, attachment: 0 }))
+            }
+        }
+    }
+
+    /// A number of bytes, `profile`, or sizes with their weights: `500:10|10000:30`.
+    pub(super) fn size(&self, word: &Word) -> Result<MessageSize, ScriptError> {
+        message_size(&self.fixed(word)?).ok_or_else(|| self.error(word, Problem::Size))
+    }
+
+    /// A percentage, as `25`, `2.5` or `25%`.
+    pub(super) fn percent(&mut self) -> Result<Percent, ScriptError> {
+        let word = self.require("a percentage")?;
+        let value = self.fixed(word)?;
+        let number = value.trim().trim_end_matches('%').parse().ok().and_then(Percent::new);
+        number.ok_or_else(|| self.error(word, Problem::Percent))
+    }
+
+    /// All that is left, in brackets after the name or not, with commas or without: `NewMail(a,b,c)`.
+    pub(super) fn values(&mut self) -> Result<Vec<UserText>, ScriptError> {
+        let mut values = Values::default();
+        let name = self.line.words.get(self.name).filter(|word| word.written.contains('('));
+        let mut skip_to_bracket = name.is_some();
+        let rest = self.line.words.get(self.next..).unwrap_or_default();
+        for word in name.into_iter().chain(rest) {
+            let mut text = self.text(word)?.0;
+            if std::mem::take(&mut skip_to_bracket)
+                && let Some(UserPiece::Text(first)) = text.first_mut()
+            {
+                *first = first.split_once('(').map(|(_, after)| after).unwrap_or_default().to_owned();
+            }
+            for piece in text {
+                match piece {
+                    UserPiece::Text(text) if !word.quoted => values.split(&text),
+                    piece => values.push(piece),
+                }
+            }
+            values.open = false;
+        }
+        self.next = self.line.words.len();
+        Ok(values.found)
+    }
+
+    /// A value that is the same for every user, as a number.
+    pub(super) fn value_as_number(&self, value: &UserText, lowest: u64) -> Result<u64, ScriptError> {
+        let number = match value.0.as_slice() {
+            [UserPiece::Text(text)] => text.trim().parse().ok(),
+            _ => None,
+        };
+        number
+            .filter(|number| (lowest..=HIGHEST_NUMBER).contains(number))
+            .ok_or_else(|| self.at_name(Problem::Number { lowest, highest: HIGHEST_NUMBER }))
     }
 
     /// `[recipients] [nth]`, each 1 when it is left out.
     pub(super) fn sending(&mut self) -> Result<Sending, ScriptError> {
         let recipients = self.number_or(1, 1)?;
         let nth = self.number_or(1, 1)?;
-        Ok(Sending { recipients: usize::try_from(recipients).unwrap_or(usize::MAX), nth })
+        Ok(self.sending_of(recipients, nth))
+    }
+
+    /// Whether copies are kept says `NB_MAIL_SAVE_MESSAGE`.
+    pub(super) fn sending_of(&self, recipients: u64, nth: u64) -> Sending {
+        let kept = self.variables.get("NB_MAIL_SAVE_MESSAGE").is_some_and(|value| !matches!(value, "" | "0"));
+        Sending { recipients: usize::try_from(recipients).unwrap_or(usize::MAX), nth: nth.max(1), kept }
     }
 
     /// All words that are left as a time: `0 - 180000`, `10-20sec`, `8 min`.
@@ -183,6 +247,66 @@ pub(super) fn error_at(line: &Line, word: &Word, problem: Problem) -> ScriptErro
         word: word.written.clone(),
         problem,
     }
+}
+
+/// Values as they are put together.
+#[derive(Default)]
+struct Values {
+    found: Vec<UserText>,
+    /// What comes next belongs to the last value.
+    open: bool,
+    /// There is a value behind the last comma.
+    since_comma: bool,
+}
+
+impl Values {
+    fn push(&mut self, piece: UserPiece) {
+        match self.found.last_mut().filter(|_| self.open) {
+            Some(value) => value.append(UserText(vec![piece])),
+            None => self.found.push(UserText(vec![piece])),
+        }
+        (self.open, self.since_comma) = (true, true);
+    }
+
+    /// Brackets and commas part values; two commas have an empty one between them.
+    fn split(&mut self, text: &str) {
+        for (index, part) in text.split(',').enumerate() {
+            if index > 0 {
+                if !self.since_comma {
+                    self.found.push(UserText::default());
+                }
+                (self.open, self.since_comma) = (false, false);
+            }
+            let part = part.trim_matches(['(', ')']);
+            if !part.is_empty() {
+                self.push(UserPiece::Text(part.to_owned()));
+            }
+        }
+    }
+}
+
+/// Sizes of a message as a script or a variable gives them.
+pub(crate) fn message_size(text: &str) -> Option<MessageSize> {
+    let text = text.trim();
+    let bytes = |text: &str| {
+        text.trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|bytes| *bytes <= HIGHEST_NUMBER)
+            .and_then(|bytes| usize::try_from(bytes).ok())
+    };
+    if text.eq_ignore_ascii_case("profile") {
+        return Some(MessageSize::Profile);
+    }
+    if !text.contains(':') {
+        return bytes(text).map(|body| MessageSize::Bytes { body, attachment: 0 });
+    }
+    let choices = text.split('|').map(|choice| {
+        let (size, weight) = choice.split_once(':')?;
+        let weight: u32 = weight.trim().parse().ok().filter(|weight| (1..=1_000_000).contains(weight))?;
+        Some((bytes(size)?, weight))
+    });
+    choices.collect::<Option<Vec<_>>>().map(|choices| MessageSize::Weighted(choices.into()))
 }
 
 fn time_range(text: &str) -> Option<TimeRange> {

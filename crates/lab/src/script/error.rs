@@ -79,6 +79,10 @@ pub enum Problem {
         "a time is wanted here: 500, 5000-10000, 10-20sec, 8-12min or 1hour; without a unit it is milliseconds, and the most is 24 hours"
     )]
     Time,
+    #[error("a size is wanted here: bytes (10000), profile, or sizes with weights (500:10|10000:30)")]
+    Size,
+    #[error("a percentage from 0 to 100 is wanted here")]
+    Percent,
     #[error("the first time of the two is the longer one")]
     TimeOrder,
     #[error("this can only be {0}")]

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::Script;
-use super::command::{Command, LoopName, Statement};
+use super::command::{CalendarKind, Command, LoopName, ReplicationDirection, Statement, Stop};
+use crate::measure::Operation;
 
 /// How often a command is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,15 @@ pub struct ExpectedCommand {
     pub per_hour: f64,
 }
 
+/// How often a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ExpectedRequest {
+    pub operation: Operation,
+    pub per_loop: f64,
+    pub per_hour: f64,
+}
+
 /// Think times and actions of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
@@ -26,6 +36,8 @@ pub struct Estimate {
     pub one_loop: Duration,
     /// What is done in the loop, or in the whole script if it has none.
     pub commands: Vec<ExpectedCommand>,
+    /// The requests of that, where nothing fails and every page is full.
+    pub requests: Vec<ExpectedRequest>,
 }
 
 impl Estimate {
@@ -39,19 +51,34 @@ impl Estimate {
         let one_loop = think_time(statements, body.clone());
         let loops_per_hour = if one_loop.is_zero() { 0.0 } else { 3600.0 / one_loop.as_secs_f64() };
         let mut commands: Vec<ExpectedCommand> = Vec::new();
+        let mut requests: Vec<ExpectedRequest> = Vec::new();
         for (statement, weight) in weighted(statements, body) {
-            let Some((command, count)) = actions(&statement.command) else { continue };
-            let per_loop = count * weight;
+            for (operation, count) in requests_of(&statement.command) {
+                let per_loop = count * weight;
+                let known = requests.iter_mut().find(|known| known.operation == operation);
+                match known {
+                    Some(known) => known.per_loop += per_loop,
+                    None => requests.push(ExpectedRequest { operation, per_loop, per_hour: 0.0 }),
+                }
+            }
+            let Some((operation, count)) = action_of(&statement.command) else { continue };
+            let (command, per_loop) = (operation.command(), count * weight);
             match commands.iter_mut().find(|known| known.command == command) {
                 Some(known) => known.per_loop += per_loop,
-                None => commands.push(ExpectedCommand { command, per_loop, per_hour: 0.0 }),
+                None => {
+                    let command = command.to_owned();
+                    commands.push(ExpectedCommand { command, per_loop, per_hour: 0.0 });
+                }
             }
         }
         for command in &mut commands {
             command.per_hour = command.per_loop * loops_per_hour;
         }
+        for request in &mut requests {
+            request.per_hour = request.per_loop * loops_per_hour;
+        }
         let one_loop = if endless.is_some() { one_loop } else { Duration::ZERO };
-        Self { before_loop, one_loop, commands }
+        Self { before_loop, one_loop, commands, requests }
     }
 }
 
@@ -67,20 +94,57 @@ fn think_time(statements: &[Statement], part: Range<usize>) -> Duration {
     weighted(statements, part)
         .filter_map(|(statement, weight)| match &statement.command {
             Command::Pause(range) => Some(range.mean().mul_f64(weight)),
+            Command::NewMail { polls, delay, .. } => {
+                Some(delay.mul_f64(number(polls.saturating_sub(1)) * weight))
+            }
             _ => None,
         })
         .sum()
 }
 
-/// The statements of a part, each with the number of times that it is run. What a condition jumps over is
-/// left out: conditions are known before a script is run.
+/// A part of the script that is run with some probability.
+struct Branch {
+    end: usize,
+    /// Of what is before it.
+    weight_before: f64,
+    probability: f64,
+}
+
+/// The statements of a part, each with the number of times that it is run, on average. What a condition jumps over is
+/// left out where the condition is known before a script is run.
 fn weighted(statements: &[Statement], part: Range<usize>) -> impl Iterator<Item = (&Statement, f64)> {
     let mut weight = 1.0;
     let mut next = part.start;
+    let mut branches: Vec<Branch> = Vec::new();
     part.filter_map(move |index| {
+        while let Some(branch) = branches.pop_if(|branch| branch.end <= index) {
+            weight = branch.weight_before;
+        }
         let statement = statements.get(index).filter(|_| index >= next)?;
+        let mut begin = |end: usize, probability: f64, weight: &mut f64| {
+            branches.push(Branch { end, weight_before: *weight, probability });
+            *weight *= probability;
+        };
         match &statement.command {
-            Command::SkipUnless { holds: false, target } | Command::Jump { target } => next = *target,
+            Command::SkipUnlessChance { percent, target } => {
+                begin(*target, percent.fraction(), &mut weight);
+            }
+            Command::SkipUnlessNth { nth, target } => begin(*target, 1.0 / number(*nth), &mut weight),
+            Command::Jump { target } => {
+                let other = branches.pop_if(|branch| branch.end == index + 1);
+                match other {
+                    Some(branch) => {
+                        weight = branch.weight_before * (1.0 - branch.probability);
+                        branches.push(Branch {
+                            end: *target,
+                            weight_before: branch.weight_before,
+                            probability: 1.0 - branch.probability,
+                        });
+                    }
+                    None => next = *target,
+                }
+            }
+            Command::SkipUnless { holds: false, target } => next = *target,
             Command::BeginLoop(name) => weight *= repetitions(statements, *name),
             Command::Rewind { name, .. } => weight /= repetitions(statements, *name),
             _ => {}
@@ -99,30 +163,128 @@ fn repetitions(statements: &[Statement], name: LoopName) -> f64 {
 
 /// Whether a command asks something of a server.
 pub(super) fn acts(command: &Command) -> bool {
-    actions(command).is_some() || matches!(command, Command::Populate { .. })
+    !requests_of(command).is_empty()
 }
 
-/// The command's name for people, and how many actions one run of it takes.
-fn actions(command: &Command) -> Option<(String, f64)> {
-    let (name, count) = match command {
-        Command::ChangeTo { .. } => ("ChangeTo", 1.0),
-        Command::Open { .. } => ("Open", 1.0),
-        Command::Entries { .. } => ("Entries", 1.0),
-        Command::Navigate { count, .. } => ("Navigate", number(*count)),
-        Command::Read { count } => ("Read", number(*count)),
-        Command::Add { count, .. } => ("Add", number(*count)),
-        Command::Update { count, stamp: true } => ("Stamp", number(*count)),
-        Command::Update { count, stamp: false } => ("Update", number(*count)),
-        Command::Delete { count } => ("Delete", number(*count)),
-        Command::SendMessage { sending, .. } => ("SendMessage", 1.0 / number(sending.nth)),
-        Command::Calendar { kind, sending } => {
-            return Some((format!("Cal {kind:?}"), 1.0 / number(sending.nth)));
+/// What a command is there for, and how often one run of it does that.
+fn action_of(command: &Command) -> Option<(Operation, f64)> {
+    let requests = requests_of(command);
+    // The request that a command is there for is the last one, but for what follows on it.
+    let main = requests.iter().rev().find(|(operation, _)| {
+        !matches!(
+            operation,
+            Operation::KeepMessage
+                | Operation::MarkRead
+                | Operation::GetAllUnread
+                | Operation::NewMailRefresh
+                | Operation::ReplicateWrite
+                | Operation::ReplicateCompare
+                | Operation::ReplicateRead
+                | Operation::ReplicateChanges
+        )
+    });
+    main.copied()
+}
+
+/// The requests of one run of a command, in their order.
+fn requests_of(command: &Command) -> Vec<(Operation, f64)> {
+    match command {
+        Command::SendMessage { sending, .. } => {
+            let each = 1.0 / number(sending.nth);
+            let mut requests = vec![(Operation::SendMessage, each)];
+            requests.extend(sending.kept.then_some((Operation::KeepMessage, each)));
+            requests
         }
-        Command::CheckForNewMail { .. } => ("CheckForNewMail", 1.0),
-        Command::Mail(command) => (command.name(), command.actions()),
+        Command::Answer { sending, .. } => {
+            let each = 1.0 / number(sending.nth);
+            let mut requests = vec![(Operation::AnswerFetch, each), (Operation::Answer, each)];
+            requests.extend(sending.kept.then_some((Operation::KeepMessage, each)));
+            requests
+        }
+        Command::Calendar { kind, sending } => {
+            let operation = match kind {
+                CalendarKind::Appointment => Operation::Appointment,
+                _ => Operation::Invitation,
+            };
+            vec![(operation, 1.0 / number(sending.nth))]
+        }
+        Command::Accept { nth } => {
+            let each = 1.0 / number(*nth);
+            vec![(Operation::AcceptFind, each), (Operation::AcceptFetch, each), (Operation::Accept, each)]
+        }
+        Command::Replicate { direction, databases } => {
+            let mut requests = Vec::new();
+            let each = number(databases.len().max(1) as u64);
+            if *direction != ReplicationDirection::Push {
+                requests.push((Operation::ReplicateChanges, each));
+                requests.push((Operation::ReplicateRead, each));
+            }
+            if *direction != ReplicationDirection::Pull {
+                requests.push((Operation::ReplicateCompare, each));
+                requests.push((Operation::ReplicateWrite, each));
+            }
+            requests.push((Operation::ReplicateCheckpoint, each));
+            requests
+        }
+        Command::Navigate { count, step } => {
+            let mut requests = vec![(Operation::Navigate, number(*count))];
+            if matches!(step.stop, Stop::Unread | Stop::UnreadMain) {
+                requests.push((Operation::MarkRead, number(*count)));
+            }
+            requests
+        }
+        Command::Update { count, stamp: true } => {
+            vec![(Operation::StampFetch, number(*count)), (Operation::Stamp, number(*count))]
+        }
+        Command::Update { count, stamp: false } => {
+            vec![(Operation::UpdateFetch, number(*count)), (Operation::Update, number(*count))]
+        }
+        Command::DeleteFromCollection { count } => {
+            vec![(Operation::DeleteEntryFetch, number(*count)), (Operation::DeleteEntry, number(*count))]
+        }
+        Command::GetAll => vec![(Operation::GetAll, 1.0), (Operation::GetAllUnread, 1.0)],
+        Command::NewMailPoll => vec![(Operation::NewMailPoll, 1.0), (Operation::NewMailRefresh, 1.0)],
+        Command::ColorProfileAdd => {
+            vec![(Operation::ColorProfileFetch, 1.0), (Operation::ColorProfileAdd, 1.0)]
+        }
+        Command::ColorProfileDelete => {
+            vec![(Operation::ColorProfileDeleteFetch, 1.0), (Operation::ColorProfileDelete, 1.0)]
+        }
+        Command::SetCalendarProfile => {
+            vec![(Operation::CalendarProfileFetch, 1.0), (Operation::CalendarProfile, 1.0)]
+        }
+        Command::Mail(command) => command.requests(),
+        command => single_request(command).into_iter().collect(),
+    }
+}
+
+fn single_request(command: &Command) -> Option<(Operation, f64)> {
+    Some(match command {
+        Command::ChangeTo { .. } | Command::Populate { .. } => (Operation::ChangeTo, 1.0),
+        Command::Open { .. } => (Operation::Open, 1.0),
+        Command::OpenCollection { .. } => (Operation::OpenCollection, 1.0),
+        Command::Index { .. } => (Operation::Index, 1.0),
+        Command::SetCollation { .. } => (Operation::SetCollation, 1.0),
+        Command::FindByKey { .. } => (Operation::FindByKey, 1.0),
+        Command::FindPeriod => (Operation::FindPeriod, 1.0),
+        Command::Entries { .. } => (Operation::Entries, 1.0),
+        Command::Read { count } => (Operation::Read, number(*count)),
+        Command::Add { count, .. } => (Operation::Add, number(*count)),
+        Command::Delete { count } => (Operation::Delete, number(*count)),
+        Command::Unread { .. } => (Operation::Unread, 1.0),
+        Command::MoveToFolder { .. } => (Operation::Move, 1.0),
+        Command::CheckForNewMail { .. } => (Operation::CheckForNewMail, 1.0),
+        Command::NewMail { polls, .. } => (Operation::NewMail, number(*polls)),
+        Command::ModifiedNotes => (Operation::ModifiedNotes, 1.0),
+        Command::FolderChanges => (Operation::FolderChanges, 1.0),
+        Command::Lookup { .. } => (Operation::Lookup, 1.0),
+        Command::ProfileOpen { .. } => (Operation::ProfileOpen, 1.0),
+        Command::ProfileUpdate => (Operation::ProfileUpdate, 1.0),
+        Command::DeleteDatabase { .. } => (Operation::DeleteDatabase, 1.0),
+        Command::Console { .. } => (Operation::Console, 1.0),
+        Command::WebGet { .. } => (Operation::WebGet, 1.0),
         _ => return None,
-    };
-    Some((name.to_owned(), count))
+    })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "numbers of a script are far below 2^53")]

@@ -3,7 +3,9 @@
 use super::arguments::Arguments;
 use super::command::{Command, MessageSize, Sending};
 use super::error::ScriptError;
+use super::estimate::number;
 use crate::driver::Ability;
+use crate::measure::Operation;
 
 /// A command that speaks IMAP, SMTP, POP3 or CalDAV.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,17 +130,29 @@ impl MailCommand {
         }
     }
 
-    /// How many actions one run of it takes, on average.
-    #[must_use]
-    pub(super) fn actions(&self) -> f64 {
+    /// The requests of one run of it, as far as they do not depend on what there is to fetch.
+    pub(super) fn requests(&self) -> Vec<(Operation, f64)> {
         match self {
-            Self::Send { sending, .. } => 1.0 / super::estimate::number(sending.nth),
-            Self::ImapFetch { count, .. }
-            | Self::ImapDelete { count }
-            | Self::CalendarRead { count }
-            | Self::CalendarUpdate { count }
-            | Self::CalendarDelete { count } => super::estimate::number(*count),
-            _ => 1.0,
+            Self::ImapHelp => vec![(Operation::ImailHelp, 1.0)],
+            Self::ImapLogin => vec![(Operation::ImailLogin, 1.0)],
+            Self::ImapList => vec![(Operation::ImailListMailboxes, 1.0)],
+            Self::ImapOpen { .. } => vec![(Operation::ImailOpenMailbox, 1.0)],
+            Self::ImapLastEntries { .. } => vec![(Operation::ImailGetLastEntries, 1.0)],
+            Self::ImapFetch { count, .. } => vec![(Operation::ImailFetchOld, number(*count))],
+            Self::ImapNewMail { .. } => vec![(Operation::ImailAskNewMail, 1.0)],
+            Self::ImapDelete { count } => {
+                let all =
+                    [Operation::ImailDeleteFetch, Operation::ImailDeleteStore, Operation::ImailDeleteEntry];
+                all.map(|operation| (operation, number(*count))).to_vec()
+            }
+            Self::Send { sending, .. } => vec![(Operation::SendSmtpMessage, 1.0 / number(sending.nth))],
+            Self::Retrieve { .. } => [Operation::Pop3Login, Operation::Pop3List, Operation::Pop3Quit]
+                .map(|each| (each, 1.0))
+                .to_vec(),
+            Self::CalendarOpen { .. } => vec![(Operation::CalOpen, 1.0)],
+            Self::CalendarRead { count } => vec![(Operation::CalRead, number(*count))],
+            Self::CalendarUpdate { count } => vec![(Operation::CalUpdate, number(*count))],
+            Self::CalendarDelete { count } => vec![(Operation::CalDelete, number(*count))],
         }
     }
 }
@@ -155,18 +169,13 @@ fn ignore(arguments: &mut Arguments<'_>, most: usize) -> Result<(), ScriptError>
 /// `bytes|profile [line bytes] [recipients] [host] [domain] [client] [nth]`. Lines have the length that the
 /// laboratory's text has; host and domain stand on the command line.
 fn send(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
-    let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let size = if arguments.take_keyword("profile") {
-        MessageSize::Profile
-    } else {
-        let word = arguments.require("a size in bytes, or profile,")?;
-        MessageSize::Bytes { body: bytes(arguments.number(word, 0)?), attachment: 0 }
-    };
+    let word = arguments.require("a size in bytes, or profile,")?;
+    let size = arguments.size(word)?;
     arguments.number_or(0, 0)?;
-    let recipients = bytes(arguments.number_or(1, 1)?);
+    let recipients = arguments.number_or(1, 1)?;
     ignore(arguments, 3)?;
     let nth = arguments.number_or(1, 1)?;
-    Ok(MailCommand::Send { size, sending: Sending { recipients, nth } })
+    Ok(MailCommand::Send { size, sending: arguments.sending_of(recipients, nth) })
 }
 
 /// `[user] [password] [count] [host] [-Keep]`; a count of -1 is all, and -Keep is ours.
@@ -208,6 +217,7 @@ impl Command {
         match self {
             Self::Mail(MailCommand::Send { sending, .. })
             | Self::SendMessage { sending, .. }
+            | Self::Answer { sending, .. }
             | Self::Calendar { sending, .. } => sending.recipients,
             _ => 0,
         }

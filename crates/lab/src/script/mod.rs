@@ -4,24 +4,34 @@
 //! wrong with its line. What it returns can be run at once: loops and conditions know where they jump to.
 //! The language and its commands: Domino's administration help, "Server.Load commands".
 
+mod actions;
 mod arguments;
+mod blocks;
 mod command;
 mod error;
 mod estimate;
 mod header;
 mod mail;
+mod needs;
 mod parser;
+mod print;
+mod reference;
 mod table;
+mod web;
 mod words;
 
+pub(crate) use arguments::message_size;
 pub use command::{
-    CalendarKind, Command, Direction, LoopName, MessageSize, Sending, Statement, TimeRange, UserText,
+    CalendarKind, Command, Direction, LoopName, MessageSize, Percent, ReplicationDirection, Sending,
+    Statement, Step, Stop, TimeRange, UserText,
 };
 pub use error::{Place, Problem, ScriptError, ScriptErrors};
-pub use estimate::{Estimate, ExpectedCommand};
+pub use estimate::{Estimate, ExpectedCommand, ExpectedRequest};
 pub use header::{Header, Variable, Variables};
 pub use mail::MailCommand;
-pub use table::{COMMANDS, CommandInfo, Support, find as find_command};
+pub use needs::{Needs, SharedDatabase};
+pub use reference::reference_markdown;
+pub use table::{COMMANDS, CommandInfo, Elsewhere, Support, find as find_command};
 
 use crate::driver::Ability;
 

@@ -1,40 +1,13 @@
 //! From words to statements.
 
+use super::actions::action;
 use super::arguments::{Arguments, error_at};
-use super::command::{CalendarKind, Command, Direction, LoopName, MessageSize, Statement};
+use super::blocks::{Block, BlockKind};
+use super::command::{Command, LoopName, Statement};
 use super::error::{Problem, ScriptError};
 use super::header::Variables;
-use super::mail::MailCommand;
 use super::table::{COMMANDS, CommandInfo, Support, find, nearest};
 use super::words::{Line, Word};
-
-/// What is open at one place of a script, and the line that opened it.
-struct Block {
-    kind: BlockKind,
-    line: usize,
-    /// The statement to which the block's jump, or its loop, is bound.
-    at: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BlockKind {
-    Loop(LoopName),
-    Critical,
-    If,
-    Else,
-}
-
-impl BlockKind {
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Loop(LoopName::First) => ("BeginLoop", "Rewind"),
-            Self::Loop(LoopName::Second) => ("BeginLoop2", "Rewind2"),
-            Self::Critical => ("BeginCrit", "EndCrit"),
-            Self::If => ("@If", "@EndIf"),
-            Self::Else => ("@Else", "@EndIf"),
-        }
-    }
-}
 
 pub(super) struct Parser<'a> {
     variables: &'a Variables,
@@ -73,8 +46,9 @@ impl Parser<'_> {
             "If" => self.short_if(line, arguments),
             _ if info.support == Support::Steers => self.steering(line, info, arguments),
             _ => {
-                let command = action(info, arguments)?;
-                self.add(line, command);
+                for command in action(info, arguments)? {
+                    self.add(line, command);
+                }
                 Ok(())
             }
         }
@@ -89,14 +63,19 @@ impl Parser<'_> {
         let word = arguments.require("a command")?;
         let info = command_named(line, word)?;
         let inner = Arguments::new(line, arguments.position() - 1, info, self.variables);
-        let command = match info.name {
-            "Pause" | "Break" | "ErrorDelay" | "Close" | "DBClose" | "Drop" => simple(info, inner)?,
+        let commands = match info.name {
+            "Pause" | "Break" | "ErrorDelay" | "Close" | "CloseColl" | "DBClose" | "Drop"
+            | "ProfileClose" => {
+                vec![simple(info, inner)?]
+            }
             _ if info.support == Support::Steers => return Err(error_at(line, word, Problem::NotAfterIf)),
             _ => action(info, inner)?,
         };
-        let target = self.statements.len() + 2;
+        let target = self.statements.len() + 1 + commands.len();
         self.add(line, Command::SkipUnless { holds, target });
-        self.add(line, command);
+        for command in commands {
+            self.add(line, command);
+        }
         Ok(())
     }
 
@@ -133,8 +112,23 @@ impl Parser<'_> {
                 self.add(line, Command::SkipUnless { holds, target: 0 });
                 Ok(())
             }
+            "@Chance" => {
+                let percent = arguments.percent()?;
+                arguments.finish()?;
+                self.begin(line, BlockKind::Chance);
+                self.add(line, Command::SkipUnlessChance { percent, target: 0 });
+                Ok(())
+            }
+            "@Nth" => {
+                let word = arguments.require("a number of rounds")?;
+                let nth = arguments.number(word, 1)?;
+                arguments.finish()?;
+                self.begin(line, BlockKind::Nth);
+                self.add(line, Command::SkipUnlessNth { nth, target: 0 });
+                Ok(())
+            }
             "@Else" => {
-                let block = self.end(&arguments, BlockKind::If)?;
+                let block = self.end(&arguments, self.innermost_condition())?;
                 arguments.finish()?;
                 self.begin(line, BlockKind::Else);
                 self.add(line, Command::Jump { target: 0 });
@@ -143,7 +137,8 @@ impl Parser<'_> {
             }
             "@EndIf" => {
                 let is_else = self.open.last().is_some_and(|block| block.kind == BlockKind::Else);
-                let block = self.end(&arguments, if is_else { BlockKind::Else } else { BlockKind::If })?;
+                let kind = if is_else { BlockKind::Else } else { self.innermost_condition() };
+                let block = self.end(&arguments, kind)?;
                 arguments.finish()?;
                 self.bind(block.at);
                 Ok(())
@@ -154,6 +149,12 @@ impl Parser<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// The kind of the condition that was opened last; `@If` where there is none.
+    fn innermost_condition(&self) -> BlockKind {
+        let mut open = self.open.iter().rev().map(|block| block.kind);
+        open.find(|kind| kind.is_condition()).unwrap_or(BlockKind::If)
     }
 
     fn begin(&mut self, line: &Line, kind: BlockKind) {
@@ -185,7 +186,13 @@ impl Parser<'_> {
     fn bind(&mut self, statement: usize) {
         let next = self.statements.len();
         let command = self.statements.get_mut(statement).map(|statement| &mut statement.command);
-        if let Some(Command::SkipUnless { target, .. } | Command::Jump { target }) = command {
+        if let Some(
+            Command::SkipUnless { target, .. }
+            | Command::SkipUnlessChance { target, .. }
+            | Command::SkipUnlessNth { target, .. }
+            | Command::Jump { target },
+        ) = command
+        {
             *target = next;
         }
     }
@@ -239,154 +246,19 @@ fn simple(info: &'static CommandInfo, mut arguments: Arguments<'_>) -> Result<Co
             Command::Break(Some(arguments.number(word, 0)?).filter(|errors| *errors > 0))
         }
         "Close" => Command::Close,
+        "CloseColl" => {
+            // The view's name: one is open at a time.
+            arguments.take();
+            Command::CloseCollection
+        }
+        "ProfileClose" => {
+            arguments.take();
+            Command::ProfileClose
+        }
         "DBClose" => Command::CloseDatabase,
         "Drop" => Command::Drop,
         _ => return Ok(Command::Known(info.name)),
     };
     arguments.finish()?;
     Ok(command)
-}
-
-/// Commands that send requests, and those that cannot be run: of these the words are not looked at.
-fn action(info: &'static CommandInfo, mut arguments: Arguments<'_>) -> Result<Command, ScriptError> {
-    let command = match info.name {
-        "ChangeTo" => change_to(&mut arguments)?,
-        "Open" => {
-            let view = match arguments.take() {
-                Some(word) => arguments.text(word)?,
-                None => super::command::UserText(vec![super::command::UserPiece::Text("$Inbox".to_owned())]),
-            };
-            Command::Open { view }
-        }
-        "Entries" => {
-            let start = arguments.take().map(|word| arguments.number(word, 0)).transpose()?;
-            Command::Entries { start: start.map(|start| start.max(1)), count: arguments.number_or(1, 20)? }
-        }
-        "Navigate" => navigate(&mut arguments)?,
-        "Read" => Command::Read { count: arguments.number_or(1, 1)? },
-        "Add" => add(&mut arguments)?,
-        "Stamp" | "Update" => {
-            Command::Update { count: arguments.number_or(1, 1)?, stamp: info.name == "Stamp" }
-        }
-        "Delete" => Command::Delete { count: arguments.number_or(0, 1)? },
-        "Populate" => populate(&mut arguments)?,
-        "SendMessage" => send_message(&mut arguments)?,
-        "Cal" => calendar(&mut arguments)?,
-        "CheckForNewMail" => {
-            let database = arguments.take().map(|word| arguments.text(word)).transpose()?;
-            Command::CheckForNewMail { database }
-        }
-        _ => match MailCommand::parse(info.name, &mut arguments)? {
-            Some(command) => command,
-            None => return Ok(Command::Known(info.name)),
-        },
-    };
-    arguments.finish()?;
-    Ok(command)
-}
-
-fn change_to(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let word = arguments.require("a database")?;
-    let database = arguments.text(word)?;
-    let mut keep_open = arguments.take_keyword("-KeepOpen");
-    if !keep_open {
-        // The template that a missing database would be made from: mail files are made beforehand.
-        if let Some(template) = arguments.take() {
-            arguments.text(template)?;
-        }
-        keep_open = arguments.take_keyword("-KeepOpen");
-    }
-    Ok(Command::ChangeTo { database, keep_open })
-}
-
-fn navigate(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let (mut count, mut direction, mut circular) = (1, Direction::Next, false);
-    while let Some(word) = arguments.take() {
-        for option in word.written.split('|') {
-            match option.to_ascii_uppercase().as_str() {
-                "NEXT" => direction = Direction::Next,
-                "PREV" => direction = Direction::Previous,
-                "CURRENT" => direction = Direction::Current,
-                "CIRCULAR" => circular = true,
-                _ if option.starts_with(|first: char| first.is_ascii_digit() || first == '[') => {
-                    count = arguments.number(word, 1)?;
-                }
-                _ => {
-                    let choice = Problem::Choice("NEXT, PREV, CURRENT, CIRCULAR or a number");
-                    return Err(arguments.error(word, choice));
-                }
-            }
-        }
-    }
-    Ok(Command::Navigate { count, direction, circular })
-}
-
-fn add(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let word = arguments.require("a number of documents")?;
-    let count = arguments.number(word, 1)?;
-    let mut folder = arguments.take_keyword("-f");
-    let mut body = None;
-    if !folder {
-        arguments.number_or(0, 0)?;
-        folder = arguments.take_keyword("-f");
-        if !folder {
-            body = Some(arguments.bytes_or_normal()?);
-            folder = arguments.take_keyword("-f");
-        }
-    }
-    if folder {
-        inbox(arguments)?;
-    }
-    let body = match body {
-        Some(body) => body,
-        None => arguments.bytes_or_normal()?,
-    };
-    Ok(Command::Add { count, body })
-}
-
-fn populate(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let word = arguments.require("a number of documents")?;
-    let count = arguments.number(word, 0)?;
-    inbox(arguments)?;
-    arguments.number_or(0, 0)?;
-    Ok(Command::Populate { count, body: arguments.bytes_or_normal()? })
-}
-
-/// New documents stand in the inbox; there is no other folder to put them into yet.
-fn inbox(arguments: &mut Arguments<'_>) -> Result<(), ScriptError> {
-    let Some(word) = arguments.take() else { return Ok(()) };
-    let folder = arguments.fixed(word)?;
-    if folder.eq_ignore_ascii_case("$Inbox") || folder.eq_ignore_ascii_case("($Inbox)") {
-        return Ok(());
-    }
-    Err(arguments.error(word, Problem::Choice("$Inbox")))
-}
-
-fn send_message(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let profile = arguments.take_keyword("profile");
-    let body = if profile {
-        0
-    } else {
-        let word = arguments.require("a size in bytes, or profile,")?;
-        arguments.number(word, 0)?
-    };
-    let sending = arguments.sending()?;
-    let size = if profile {
-        MessageSize::Profile
-    } else {
-        let attachment = arguments.number_or(0, 0)?;
-        let bytes = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        MessageSize::Bytes { body: bytes(body), attachment: bytes(attachment) }
-    };
-    Ok(Command::SendMessage { size, sending })
-}
-
-fn calendar(arguments: &mut Arguments<'_>) -> Result<Command, ScriptError> {
-    let word = arguments.require("Appointment or Invitation")?;
-    let kind = match arguments.fixed(word)?.to_ascii_lowercase().as_str() {
-        "appointment" => CalendarKind::Appointment,
-        "invitation" => CalendarKind::Invitation,
-        _ => return Err(arguments.error(word, Problem::Choice("Appointment or Invitation"))),
-    };
-    Ok(Command::Calendar { kind, sending: arguments.sending()? })
 }

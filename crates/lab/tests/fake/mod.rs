@@ -3,6 +3,8 @@
 #![allow(dead_code, unused_imports, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
+mod groupware;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,6 +56,11 @@ struct Database {
     documents: BTreeMap<String, Value>,
     changes: u64,
     inbox: bool,
+    /// Documents that are in another folder than the inbox.
+    elsewhere: std::collections::BTreeSet<String>,
+    locals: BTreeMap<String, u64>,
+    /// The last change of each document.
+    last: BTreeMap<String, u64>,
 }
 
 #[derive(Default)]
@@ -232,12 +239,14 @@ impl State {
         if !self.may_enter(user) {
             return error(401, "unauthorized", "Name or password is incorrect.");
         }
+        if let Some(answer) = self.groupware(method, &parts, query, &body, faults) {
+            return answer;
+        }
         match parts.as_slice() {
             [database] => self.database(method, database, user),
             [_, rest] if rest.starts_with("_folder") && !faults.folders => error(404, "not_found", "missing"),
             [database, rest] if rest.starts_with("_folder") => self.folder(method, database, rest, query),
             [database, rest] if rest == "_bulk_docs" => self.bulk(database, &body),
-            [database, rest] if rest == "_changes" => self.changes(database, query),
             [_, rest] if rest == "_security" => (200, json!({"ok": true})),
             [database, rest] if rest.starts_with("_design/mail/_view/") => self.view(database, query),
             [database, id] => self.document(method, database, id, query, body, faults),
@@ -285,18 +294,6 @@ impl State {
         (201, json!(rows))
     }
 
-    /// All documents in one page, whatever was seen before.
-    fn changes(&self, name: &str, query: &BTreeMap<String, String>) -> Answer {
-        let Some(database) = self.databases.get(name) else { return error(404, "not_found", "missing") };
-        let last = format!("{}-x", database.changes);
-        let new = query.get("since").is_none_or(|since| *since != last);
-        let documents = database.documents.iter().filter(|_| new);
-        let results: Vec<Value> = documents
-            .map(|(id, document)| json!({"id": id, "seq": last, "changes": [], "doc": document}))
-            .collect();
-        (200, json!({"results": results, "last_seq": last}))
-    }
-
     fn store(&mut self, name: &str, id: &str, mut document: Value) -> String {
         let Some(database) = self.databases.get_mut(name) else { return String::new() };
         let revision = next_revision(database.documents.get(id));
@@ -304,6 +301,7 @@ impl State {
         document["_rev"] = json!(revision);
         database.documents.insert(id.to_owned(), document);
         database.changes += 1;
+        database.last.insert(id.to_owned(), database.changes);
         revision
     }
 
@@ -335,7 +333,8 @@ impl State {
         let mut rows: Vec<(&str, &String)> = database
             .documents
             .iter()
-            .filter(|(id, _)| !id.starts_with('_'))
+            .filter(|(id, _)| !id.starts_with('_') && !id.starts_with("profile:"))
+            .filter(|(id, _)| !database.elsewhere.contains(*id))
             .map(|(id, document)| (field(document, "DeliveredDate"), id))
             .collect();
         rows.sort();

@@ -75,6 +75,14 @@ pub(super) fn origin(text: &str) -> Result<(), String> {
     if fine { Ok(()) } else { Err(format!("{text:?} is no origin: write it like \"https://example.com\"")) }
 }
 
+/// A path without what no file's name has.
+pub(super) fn file_or_empty(text: &str) -> Result<(), String> {
+    if text.contains('\0') || text.ends_with('/') {
+        return Err(format!("{text:?} is no file's path"));
+    }
+    Ok(())
+}
+
 /// `level`, or `part=level` where a part is a path of modules; several with commas between them.
 pub(super) fn tracing_level(text: &str) -> Result<(), String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];

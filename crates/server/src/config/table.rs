@@ -232,6 +232,12 @@ configuration! {
         idle_timeout: Duration { min: SECOND, max: DAY } = "5 min", Restart;
         /// How long `_changes` waits for a change where the client does not say.
         changes_timeout: Duration { min: SECOND, max: DAY } = "60 s", Restart;
+        /// A file in which every request is written down: time, operation, bytes and milliseconds, with person and
+        /// database as numbers that mean nothing elsewhere, and no contents. `lab capture` makes a workload of it
+        /// (docs/workloads.md). Empty: none.
+        operation_log: Text { form: "a file, or empty", check: checks::file_or_empty } = "", Restart;
+        /// The size at which that file is put aside, with `.1` at its end, in place of the one before it.
+        operation_log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
     }
 
     /// The encrypted HTTP port, beside the other one: the same limits, with switches of its own.

@@ -55,7 +55,7 @@ impl<S: Session> User<S> {
             MailCommand::ImapFetch { count, next } => self.imap_fetch(*count, *next).await,
             MailCommand::ImapNewMail { count } => self.imap_new_mail(*count).await,
             MailCommand::ImapDelete { count } => self.imap_delete(*count).await,
-            MailCommand::Send { size, sending } => self.send_mail(*size, *sending).await,
+            MailCommand::Send { size, sending } => self.send_mail(size, *sending).await,
             MailCommand::Retrieve { count, keep } => self.retrieve(*count, *keep).await,
             MailCommand::CalendarOpen { days } => self.list_events(*days).await,
             MailCommand::CalendarRead { count } => self.events(*count, Operation::CalRead).await,
@@ -85,7 +85,7 @@ impl<S: Session> User<S> {
     }
 
     /// Notes a message for the check of deliveries, if those of its kind are checked.
-    pub(super) fn sent<T>(&self, as_what: Ability, message: &Message, answer: &Result<T, Failure>) {
+    pub(in crate::load) fn sent<T>(&self, as_what: Ability, message: &Message, answer: &Result<T, Failure>) {
         if let Some((checked, ledger)) = &self.ledger
             && *checked == as_what
         {
@@ -93,13 +93,13 @@ impl<S: Session> User<S> {
         }
     }
 
-    pub(super) fn deleting(&self, found: Option<&Found>) {
+    pub(in crate::load) fn deleting(&self, found: Option<&Found>) {
         if let (Some((_, ledger)), Some(found)) = (&self.ledger, found) {
             ledger.deleting(found);
         }
     }
 
-    pub(super) fn deleted(&self, found: Option<&Found>) {
+    pub(in crate::load) fn deleted(&self, found: Option<&Found>) {
         if let (Some((_, ledger)), Some(found)) = (&self.ledger, found) {
             ledger.deleted(found);
         }
@@ -189,7 +189,7 @@ impl<S: Session> User<S> {
         Ok(())
     }
 
-    async fn send_mail(&mut self, size: MessageSize, sending: Sending) -> Acted {
+    async fn send_mail(&mut self, size: &MessageSize, sending: Sending) -> Acted {
         if !self.is_nth(sending.nth) {
             return Ok(());
         }
@@ -258,11 +258,11 @@ impl<S: Session> User<S> {
         if !self.is_nth(sending.nth) {
             return Ok(());
         }
-        let size = MessageSize::Bytes { body: self.context.normal_message_bytes, attachment: 0 };
-        let message = self.compose(Form::Calendar(kind), size, sending);
+        let size = self.context.normal_message_size.clone();
+        let message = self.compose(Form::Calendar(kind), &size, sending);
         let operation = match kind {
             CalendarKind::Appointment => Operation::AppointmentEvent,
-            CalendarKind::Invitation => Operation::InvitationEvent,
+            CalendarKind::Invitation | CalendarKind::Acceptance => Operation::InvitationEvent,
         };
         let begin = self.begin();
         let answer = match self.calendar() {
@@ -289,11 +289,11 @@ impl<S: Session> User<S> {
         for _ in 0..count.min(events.len() as u64) {
             let index = rand::Rng::random_range(&mut self.random, 0..events.len());
             let id = events.swap_remove(index);
-            let sending = Sending { recipients: 1, nth: 1 };
+            let sending = Sending { recipients: 1, nth: 1, kept: false };
             let size = MessageSize::Bytes { body: EVENT_BYTES, attachment: 0 };
             let message = match operation {
                 Operation::CalUpdate => {
-                    Some(self.compose(Form::Calendar(CalendarKind::Appointment), size, sending))
+                    Some(self.compose(Form::Calendar(CalendarKind::Appointment), &size, sending))
                 }
                 _ => None,
             };

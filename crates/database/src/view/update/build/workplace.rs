@@ -278,7 +278,7 @@ impl Manifest {
             let identity = unhex(identity);
             identity.is_some_and(|identity| awaits_build(&database, &identity).unwrap_or(true))
         };
-        self.version == VERSION && hex(&database.uuid()) == self.database && self.views.iter().all(awaits)
+        self.version == VERSION && id_of(&database) == self.database && self.views.iter().all(awaits)
     }
 
     /// Whether it tells of a build of the same views.
@@ -317,11 +317,12 @@ impl Databases {
     /// Removes from the folder of builds what a killed server has left of builds that will not be gone on with. Whatever
     /// another server works on stays, as does what is not this store's. Looks at each folder there.
     pub fn remove_left_builds(&self) {
-        let common = self.common();
-        let dir = common.rebuild_dir();
+        let dir = self.common().rebuild_dir();
         let is_wanted = |path: &Path| Manifest::read(path).is_some_and(|manifest| manifest.is_wanted(self));
-        if let Err(error) = remove_left(&dir, &common.history, is_wanted) {
-            tracing::warn!(dir = %dir.display(), %error, "what builds of views have left there was not removed");
+        for common in self.commons() {
+            if let Err(error) = remove_left(&dir, &common.history, is_wanted) {
+                tracing::warn!(dir = %dir.display(), %error, "what builds of views have left there was not removed");
+            }
         }
     }
 }

@@ -1,0 +1,266 @@
+//! A log of what is done to the server, without contents, from which the laboratory makes a workload.
+//!
+//! A text file. Each start of the server writes a line of its own, then there is a line for each request, with a blank
+//! between two fields:
+//!
+//! ```text
+//! # scrinium-operation-log/1 1790000000000
+//! 1790000000123 5f3759df0badcafe OPEN_NOTE own 1f2e3d4c5b6a7988 2311 4 200
+//! ```
+//!
+//! That is: when the request came (ms since 1970), who asked, the operation, what kind of database (`own` mail file,
+//! mail `box`, `shared`, or `-` for the directory and where there is none), which database, bytes (of the request where it writes, else of the answer; 0 where
+//! they are not known beforehand), milliseconds to the answer, its status. People and databases are hashes with a key
+//! that is drawn at each start and kept nowhere: they tell the same from another and nothing else.
+//!
+//! Requests never wait for it. They hand a line to a thread by a bounded queue; what does not fit is counted and left
+//! out. A file that is full is renamed, with `.1` at its end, in place of the one before it.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use http::header::{CONTENT_LENGTH, ETAG};
+use http::{Method, Response};
+use scrinium_statistics::{Counter, Registry};
+
+use crate::context::Context;
+use crate::error::HttpError;
+use crate::response::Body;
+use crate::router::{FolderPage, Special, Target};
+
+/// Lines that may wait to be written.
+const QUEUE: usize = 8192;
+
+/// What was handed over is in the file after this time.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// The database of people.
+const DIRECTORY: &str = "directory";
+
+/// Where the log is, and how large a file of it may become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct OperationLogOptions {
+    pub path: PathBuf,
+    pub max_bytes: u64,
+}
+
+/// Takes what is done, and never waits.
+pub(crate) struct OperationLog {
+    sender: Option<SyncSender<String>>,
+    key: RandomState,
+    left_out: Counter,
+}
+
+/// A request that is being answered.
+pub(crate) struct Entry {
+    time_ms: u128,
+    began: Instant,
+    person: u64,
+    operation: &'static str,
+    kind: &'static str,
+    database: u64,
+    bytes: Option<u64>,
+}
+
+impl OperationLog {
+    /// Begins a log, if there is to be one. A file that cannot be written is told as a warning.
+    pub(crate) fn begin(options: Option<&OperationLogOptions>, statistics: &Registry) -> Self {
+        let sender = options.and_then(|options| {
+            let (sender, lines) = sync_channel(QUEUE);
+            let options = options.clone();
+            let thread = std::thread::Builder::new().name("operation log".to_owned());
+            let begun = thread.spawn(move || {
+                if let Err(error) = write_lines(&options, &lines) {
+                    tracing::warn!(path = %options.path.display(), %error, "the operation log ends: it cannot be written");
+                }
+            });
+            begun.ok().map(|_| sender)
+        });
+        Self { sender, key: RandomState::new(), left_out: statistics.counter("HTTP.OperationLog.LeftOut") }
+    }
+
+    /// What is about to be done; `None` where nobody wants to know.
+    pub(crate) fn entry(&self, context: &Context, target: &Target<'_>) -> Option<Entry> {
+        self.sender.as_ref()?;
+        let (operation, database) = operation_of(context, target);
+        let person = context.identity.name().unwrap_or_default();
+        let kind = match database {
+            // People are registered by administrators, which is no user's work.
+            None | Some(DIRECTORY) => "-",
+            Some(name) if name.strip_prefix("mail/") == Some(person) => "own",
+            Some(name) if name == "mail.box" || (name.starts_with("mail") && name.ends_with(".box")) => "box",
+            Some(_) => "shared",
+        };
+        let operation = if kind == "box" && operation == "PUT_NOTE" { "MAIL_DEPOSIT" } else { operation };
+        let writes = !matches!(context.method, Method::GET | Method::HEAD);
+        let sent = context.header(&CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        Some(Entry {
+            time_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
+            began: Instant::now(),
+            person: self.key.hash_one(("person", person)),
+            operation,
+            kind,
+            database: self.key.hash_one(("database", database.unwrap_or_default())),
+            bytes: if writes { Some(sent.unwrap_or(0)) } else { None },
+        })
+    }
+
+    /// It has been done.
+    pub(crate) fn record(&self, entry: &Entry, answer: &Result<Response<Body>, HttpError>) {
+        let Some(sender) = &self.sender else { return };
+        let (status, length) = match answer {
+            Ok(response) => (response.status().as_u16(), response.body().length()),
+            Err(error) => (error.status.as_u16(), None),
+        };
+        let operation = match entry.operation {
+            "PUT_NOTE" if is_first_revision(answer) => "CREATE_NOTE",
+            "PUT_NOTE" => "UPDATE_NOTE",
+            operation => operation,
+        };
+        let line = format!(
+            "{} {:016x} {operation} {} {:016x} {} {} {status}\n",
+            entry.time_ms,
+            entry.person,
+            entry.kind,
+            entry.database,
+            entry.bytes.or(length).unwrap_or(0),
+            entry.began.elapsed().as_millis(),
+        );
+        if sender.try_send(line).is_err() {
+            self.left_out.add(1);
+        }
+    }
+}
+
+/// A document that was written for the first time has a revision that begins with 1.
+fn is_first_revision(answer: &Result<Response<Body>, HttpError>) -> bool {
+    let tag = answer.as_ref().ok().and_then(|response| response.headers().get(ETAG));
+    tag.and_then(|tag| tag.to_str().ok()).is_some_and(|tag| tag.starts_with("\"1-"))
+}
+
+/// The seeds' name of an operation, as far as there is one, and the database that it is about.
+fn operation_of<'a>(context: &Context, target: &'a Target<'_>) -> (&'static str, Option<&'a str>) {
+    let method = context.method.as_str();
+    let query = &context.query;
+    let page = || {
+        if query.get("find").is_some() || query.get("key").is_some() {
+            "FIND_BY_KEY"
+        } else if ["startkey", "start_key", "skip", "start", "from", "at"]
+            .iter()
+            .any(|name| query.get(name).is_some())
+        {
+            "READ_ENTRIES"
+        } else {
+            "OPEN_COLLECTION"
+        }
+    };
+    let (operation, database) = match target {
+        Target::Database(database) => (
+            match method {
+                "PUT" => "CREATE_DB",
+                "DELETE" => "DELETE_DB",
+                "POST" => "PUT_NOTE",
+                _ => "OPEN_DB",
+            },
+            database,
+        ),
+        Target::Document { database, id } if id.starts_with("_design/") => ("DESIGN_NOTE", database),
+        Target::Document { database, .. } => (
+            match method {
+                "PUT" => "PUT_NOTE",
+                "DELETE" => "DELETE_NOTE",
+                "GET" => "OPEN_NOTE",
+                _ => "OTHER",
+            },
+            database,
+        ),
+        Target::Attachment { database, .. } => {
+            (if method == "GET" { "READ_OBJECT" } else { "WRITE_OBJECT" }, database)
+        }
+        Target::View { database, .. } => (page(), database),
+        Target::Folders(database) => ("FOLDER_LIST", database),
+        Target::Folder { database, page: FolderPage::Rows, .. } => (
+            match method {
+                "GET" => page(),
+                "POST" => "FOLDER_MOVE",
+                _ => "FOLDER_DEFINE",
+            },
+            database,
+        ),
+        Target::Folder { database, .. } => ("GET_ALLFOLDERCHANGES", database),
+        Target::Unread { database, .. } => {
+            (if method == "POST" { "RCV_UNREAD" } else { "GET_UNREAD_NOTE_TABLE" }, database)
+        }
+        Target::Special(database, special) => (
+            match special {
+                Special::Changes => "GET_MODIFIED_NOTES",
+                Special::BulkDocuments => "UPDATE_NOTES",
+                Special::BulkGet => "OPEN_NOTES",
+                Special::AllDocuments { .. } => "NAME_LOOKUP",
+                Special::Find => "SEARCH",
+                _ => "OTHER",
+            },
+            database,
+        ),
+        Target::Local { database, .. } => ("REPLICATION_HISTORY", database),
+        _ => return ("OTHER", None),
+    };
+    (operation, Some(database.as_ref()))
+}
+
+/// Writes until the last who hands over lines has gone.
+fn write_lines(options: &OperationLogOptions, lines: &Receiver<String>) -> std::io::Result<()> {
+    let mut log = LogFile::open(options)?;
+    loop {
+        match lines.recv_timeout(FLUSH_EVERY) {
+            Ok(line) => log.write(options, &line)?,
+            Err(RecvTimeoutError::Timeout) => log.file.flush()?,
+            Err(RecvTimeoutError::Disconnected) => return log.file.flush(),
+        }
+        if log.flushed.elapsed() >= FLUSH_EVERY {
+            log.file.flush()?;
+            log.flushed = Instant::now();
+        }
+    }
+}
+
+struct LogFile {
+    file: BufWriter<File>,
+    bytes: u64,
+    /// The line that begins each file of this start.
+    head: String,
+    flushed: Instant,
+}
+
+impl LogFile {
+    fn open(options: &OperationLogOptions) -> std::io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(&options.path)?;
+        let bytes = file.metadata()?.len();
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let head = format!("# scrinium-operation-log/1 {now_ms}\n");
+        let mut log = Self { file: BufWriter::new(file), bytes, head: head.clone(), flushed: Instant::now() };
+        log.write(options, &head)?;
+        Ok(log)
+    }
+
+    fn write(&mut self, options: &OperationLogOptions, line: &str) -> std::io::Result<()> {
+        if self.bytes.saturating_add(line.len() as u64) > options.max_bytes {
+            self.file.flush()?;
+            let mut old = options.path.clone().into_os_string();
+            old.push(".1");
+            std::fs::rename(&options.path, old)?;
+            let file = OpenOptions::new().create(true).append(true).open(&options.path)?;
+            self.file = BufWriter::new(file);
+            self.file.write_all(self.head.as_bytes())?;
+            self.bytes = self.head.len() as u64;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.bytes += line.len() as u64;
+        Ok(())
+    }
+}
