@@ -7,7 +7,9 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use scrinium_store::{BackupPoint, IoLimits, Store};
 
+use crate::attachments::{Listed, ObjectLister, list};
 use crate::local::FileReader;
+use crate::manifest::ObjectsEntry;
 use crate::pace::Pace;
 use crate::place::Pieces;
 use crate::plan::{Planned, plan, plan_file, plan_store};
@@ -62,6 +64,8 @@ pub struct Source {
     pub configuration: Option<PathBuf>,
     /// Where the log is archived, if it is.
     pub archive_dir: Option<PathBuf>,
+    /// What tells which attachments lie in a store of objects, if there may be some.
+    pub objects: Option<ObjectLister>,
 }
 
 /// A backup that was made.
@@ -107,6 +111,8 @@ pub fn create(
     for ((name, store), (_, point)) in stores.volumes.iter().zip(&volumes) {
         planned.extend(plan_store(point, store.dir(), &format!("volumes/{name}"))?);
     }
+    let listed = source.objects.as_ref().map(|lister| list(lister, &point, &volumes)).transpose()?.flatten();
+    planned.extend(listed.as_ref().map(Listed::plan).transpose()?);
     let configuration = source.configuration.as_ref();
     let configuration =
         configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned())).transpose()?;
@@ -115,6 +121,9 @@ pub fn create(
     let pace = Pace::new(progress, bytes_per_second).within(stores.limits.clone());
     let (mut files, new_bytes, new_files) = copy(repository, &planned, pace)?;
     let configuration = if source.configuration.is_some() { files.pop() } else { None };
+    let objects = listed.as_ref().and_then(|listed| {
+        Some(ObjectsEntry { objects: listed.objects, bytes: listed.bytes, list: files.pop()? })
+    });
     let bytes = planned.iter().map(|file| file.bytes).sum();
     let id = new_id(repository, started)?;
     // Whatever any of the stores holds was written before this.
@@ -123,6 +132,7 @@ pub fn create(
         describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
     manifest.volumes = volumes.iter().map(|(name, point)| entry_of(name, point)).collect();
     manifest.missing_volumes.clone_from(&stores.missing);
+    manifest.objects = objects;
     progress.step("finish");
     repository.add(&manifest)?;
     Ok(Created { manifest, new_files })
@@ -245,6 +255,7 @@ fn describe(
         bytes,
         new_bytes,
         configuration,
+        objects: None,
         files,
     }
 }

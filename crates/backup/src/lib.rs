@@ -14,6 +14,7 @@
 //! to any record, or any moment.
 
 mod aligned;
+mod attachments;
 mod create;
 mod error;
 mod local;
@@ -29,9 +30,10 @@ mod stream;
 mod target;
 mod verify;
 
+pub use attachments::{Moment, ObjectLister, verify_objects};
 pub use create::{Created, Source, Stores, WhileStill, create};
 pub use error::BackupError;
-pub use manifest::{FileEntry, Manifest, VolumeEntry};
+pub use manifest::{FileEntry, Manifest, ObjectsEntry, VolumeEntry};
 pub use pace::{Progress, Quiet};
 pub use prune::{Pruned, prune, prune_archive};
 pub use repository::{Listed, Repository};

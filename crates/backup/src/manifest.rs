@@ -52,8 +52,22 @@ pub struct Manifest {
     pub new_bytes: u64,
     /// The configuration file.
     pub configuration: Option<FileEntry>,
+    /// The attachments that lie in a store of objects, if there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ObjectsEntry>,
     /// Everything else, by the place in the data folder.
     pub files: Vec<FileEntry>,
+}
+
+/// Objects that a backup needs and does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectsEntry {
+    /// How many.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The list of them.
+    pub list: FileEntry,
 }
 
 /// A volume in a backup. Its files begin with `volumes/NAME/`.
@@ -101,9 +115,9 @@ struct Read<'a> {
 }
 
 impl Manifest {
-    /// Its files, that of the configuration included.
+    /// Its files, those of the configuration and the list of objects included.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &FileEntry> + Clone {
-        self.files.iter().chain(&self.configuration)
+        self.files.iter().chain(&self.configuration).chain(self.objects.as_ref().map(|objects| &objects.list))
     }
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>, BackupError> {

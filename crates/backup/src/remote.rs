@@ -9,7 +9,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt;
-use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart};
 use tokio::runtime::Runtime;
@@ -44,23 +43,10 @@ impl Remote {
     pub(crate) fn open(address: &std::path::Path) -> Result<Self, BackupError> {
         let address = address.to_string_lossy().into_owned();
         let failed = |reason: String| BackupError::Remote { name: address.clone(), reason };
-        let rest = address.strip_prefix(SCHEME).unwrap_or_default();
-        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        if bucket.is_empty() {
-            return Err(failed("it names no bucket; write s3://BUCKET/PREFIX".to_owned()));
-        }
-        // Another part of the program may have said so already, and the same.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
-        let store = store.map_err(|error| failed(error.to_string()))?;
+        let (store, prefix) = scrinium_objects::connect(&address, |builder| builder).map_err(failed)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
-        Ok(Self {
-            prefix: Path::from(prefix.trim_matches('/')),
-            store: Arc::new(store),
-            runtime: Arc::new(runtime),
-            address,
-        })
+        Ok(Self { prefix, store, runtime: Arc::new(runtime), address })
     }
 
     fn path(&self, name: &str) -> Path {

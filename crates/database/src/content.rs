@@ -2,25 +2,32 @@
 //! it pays, counted by the documents that refer to them, and collected when none is left.
 //!
 //! A content of up to [`PIECE_BYTES`] is one record; a larger one is a record that names an upload,
-//! whose pieces were written before. A content that a caller holds (a [`Content`]) is *pinned*: the
-//! collector leaves it alone until the document that refers to it is stored.
+//! whose pieces were written before, or an object of a store of objects. A content that a caller holds (a
+//! [`Content`]) is *pinned*: the collector leaves it alone until the document that refers to it is stored.
 
 pub(crate) mod collector;
+pub(crate) mod object;
 mod pins;
+pub(crate) mod places;
+mod reader;
 pub(crate) mod record;
+pub(crate) mod relocate;
+pub(crate) mod removal;
 pub(crate) mod upload;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use scrinium_store::{Batch, Family, Store};
 
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
-use pins::Pins;
+use pins::{Collecting, Pins};
+use places::Places;
+pub(crate) use reader::ContentReader;
 use record::{Placement, Record};
+use upload::Upload;
 
 /// Contents are read and written in pieces of at most this many bytes.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
@@ -34,6 +41,7 @@ pub(crate) struct Contents {
 
 struct Shared {
     pins: Pins,
+    places: Places,
     next_upload: AtomicU64,
 }
 
@@ -53,6 +61,16 @@ pub(crate) struct Inner {
     /// What the update that refers to it must write; nothing if the content is stored already.
     record: Option<Record>,
     written: AtomicBool,
+}
+
+/// What became of bringing a content of another store.
+pub(crate) enum Brought {
+    /// It is here.
+    Here(Content),
+    /// It is not there either.
+    Missing,
+    /// It is an object that is missing or damaged, with why.
+    Lost(String),
 }
 
 /// Keeps the collector away from a content, and from the note that it may be collected.
@@ -98,11 +116,19 @@ impl Contents {
             tracing::error!(%error, "the last upload cannot be read");
             crate::databases::now_ms() << 16
         });
-        let next_upload = next_upload.max(last + 1);
-        Ok(Self {
-            store,
-            shared: Arc::new(Shared { pins: Pins::new(), next_upload: AtomicU64::new(next_upload) }),
-        })
+        let next_upload = AtomicU64::new(next_upload.max(last + 1));
+        let places = Places::open(&store)?;
+        Ok(Self { store, shared: Arc::new(Shared { pins: Pins::new(), places, next_upload }) })
+    }
+
+    /// Where contents are that are objects.
+    pub(crate) fn places(&self) -> &Places {
+        &self.shared.places
+    }
+
+    /// `None` if somebody holds the content; else nobody gets hold of it until the answer is dropped.
+    fn collecting(&self, digest: &Digest) -> Option<Collecting<'_>> {
+        self.shared.pins.collect(digest)
     }
 
     fn last_upload(store: &Store) -> Result<u64> {
@@ -145,10 +171,8 @@ impl Contents {
 
     /// A stored content, for reading.
     pub(crate) fn reader(&self, digest: &Digest) -> Result<ContentReader> {
-        let stored = self.store.get(Family::Blob, &keys::content(digest))?;
-        let record = stored.and_then(|bytes| Record::decode(&bytes));
-        let record = record.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
-        Ok(ContentReader { store: self.store.clone(), digest: *digest, record })
+        let record = self.record(digest)?.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        ContentReader::new(self, digest, record)
     }
 
     /// Has a content of another volume's store stored here as well; contents are shared within one store.
@@ -161,11 +185,7 @@ impl Contents {
         let held = match self.hold(&inner.digest)? {
             Some(held) => held,
             None => self.copy(&match &inner.record {
-                Some(record) => ContentReader {
-                    store: theirs.store.clone(),
-                    digest: inner.digest,
-                    record: record.clone(),
-                },
+                Some(record) => ContentReader::new(theirs, &inner.digest, record.clone())?,
                 None => theirs.reader(&inner.digest)?,
             })?,
         };
@@ -173,31 +193,40 @@ impl Contents {
         Ok(())
     }
 
-    /// A content of another store, kept here as long as the answer is held; `None` if it is not there either.
-    pub(crate) fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Option<Content>> {
+    /// A content of another store, kept here as long as the answer is held. Where it is an object there, it is one of this
+    /// store's own here, or none: what the other store removes is then nothing that this one needs.
+    pub(crate) fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Brought> {
         if let Some(content) = self.hold(digest)? {
-            return Ok(Some(content));
+            return Ok(Brought::Here(content));
         }
         // Kept there while it is read.
-        let Some(_kept) = theirs.hold(digest)? else { return Ok(None) };
-        self.copy(&theirs.reader(digest)?).map(Some)
+        let Some(_kept) = theirs.hold(digest)? else { return Ok(Brought::Missing) };
+        let reader = theirs.reader(digest)?;
+        match self.receive(&reader) {
+            Err(DatabaseError::Internal { reason }) if reader.is_object() => Ok(Brought::Lost(reason)),
+            received => finish(received?, digest).map(Brought::Here),
+        }
+    }
+
+    /// Whether bringing a content may take as long as a store of objects does.
+    pub(crate) fn asks_objects(&self, theirs: &Self, digest: &Digest) -> Result<bool> {
+        if self.store.contains(Family::Blob, &keys::content(digest))? {
+            return Ok(false);
+        }
+        let goes =
+            |record: Record| record.object().is_some() || self.places().place_for(record.length).is_some();
+        Ok(theirs.record(digest)?.is_some_and(goes))
     }
 
     fn copy(&self, reader: &ContentReader) -> Result<Content> {
+        finish(self.receive(reader)?, reader.digest())
+    }
+
+    fn receive(&self, reader: &ContentReader) -> Result<Upload> {
         // Compressed is what can be, as it was.
-        let mut upload = upload::Upload::new(self, "text/plain", u64::MAX);
-        let mut offset = 0;
-        while offset < reader.length() {
-            let piece = reader.read(offset, PIECE_BYTES)?;
-            upload.write(&piece)?;
-            offset += piece.len() as u64;
-        }
-        let content = upload.finish()?;
-        if *content.name() != reader.digest {
-            // Under its own name nobody would find it, and under this one it must not lie.
-            return Err(DatabaseError::damaged("content", &hex(&reader.digest)));
-        }
-        Ok(content)
+        let mut upload = Upload::new(self, "text/plain", u64::MAX);
+        reader.each(|piece| upload.write(piece).map(|()| true))?;
+        Ok(upload)
     }
 
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
@@ -248,6 +277,16 @@ impl Contents {
     }
 }
 
+/// Ends the copy of a content.
+fn finish(upload: Upload, digest: &Digest) -> Result<Content> {
+    let content = upload.finish()?;
+    if content.name() != digest {
+        // Under its own name nobody would find it, and under this one it must not lie.
+        return Err(DatabaseError::damaged("content", &hex(digest)));
+    }
+    Ok(content)
+}
+
 impl Content {
     /// Bytes of the content, uncompressed.
     #[must_use]
@@ -275,15 +314,20 @@ impl Content {
     pub(crate) fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {
             batch.put(Family::Blob, &keys::content(&self.inner.digest), &record.encode());
-            if let Placement::Upload { upload, .. } = &record.placement {
-                batch.delete(Family::Meta, &keys::pending_upload(*upload));
+            match record.placement {
+                Placement::Inline(_) => {}
+                Placement::Upload { upload, .. } => batch.delete(Family::Meta, &keys::pending_upload(upload)),
+                Placement::Object(object) => object::need(batch, &self.inner.digest, record.length, object),
             }
         }
     }
 
     /// The batch that [`Content::write`] added to is stored.
     pub(crate) fn stored(&self) {
-        self.inner.written.store(true, Ordering::Relaxed);
+        let first = !self.inner.written.swap(true, Ordering::Relaxed);
+        if let Some(object) = self.inner.record.as_ref().filter(|_| first).and_then(Record::object) {
+            self.inner.pin.contents.places().totals.add(1, object.stored_bytes);
+        }
     }
 }
 
@@ -301,43 +345,6 @@ impl Drop for Inner {
         {
             upload::discard(&self.pin.contents.store, *upload);
         }
-    }
-}
-
-/// A stored content, readable at any offset.
-pub(crate) struct ContentReader {
-    store: Store,
-    digest: Digest,
-    record: Record,
-}
-
-impl ContentReader {
-    pub(crate) const fn length(&self) -> u64 {
-        self.record.length
-    }
-
-    /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
-    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
-        let damaged = || DatabaseError::damaged("content", &hex(&self.digest));
-        if offset >= self.record.length {
-            return Ok(Bytes::new());
-        }
-        let (piece, start) = match &self.record.placement {
-            Placement::Inline(data) => (data.open(self.record.length).ok_or_else(damaged)?, offset),
-            Placement::Upload { upload, piece_bytes } => {
-                let number = u32::try_from(offset / piece_bytes).map_err(|_| damaged())?;
-                let stored =
-                    self.store.get(Family::Blob, &keys::chunk(*upload, number))?.ok_or_else(damaged)?;
-                let data = record::Data::decode(&stored).ok_or_else(damaged)?;
-                (data.open(*piece_bytes).ok_or_else(damaged)?, offset % piece_bytes)
-            }
-        };
-        let start = usize::try_from(start).map_err(|_| damaged())?;
-        let end = start.saturating_add(max_bytes).min(piece.len());
-        if start >= end {
-            return Err(damaged());
-        }
-        Ok(piece.slice(start..end))
     }
 }
 

@@ -225,6 +225,12 @@ impl Databases {
         &self.shared
     }
 
+    /// What finds them as long as they are open.
+    pub(crate) fn downgrade(&self) -> impl Fn() -> Option<Self> + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || Some(Self { shared: shared.upgrade()? })
+    }
+
     /// The limits of background work, which all of it shares.
     #[must_use]
     pub fn io_limits(&self) -> &IoLimits {

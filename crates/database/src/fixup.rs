@@ -56,9 +56,11 @@ const UNUSED_AT_ONCE: usize = 1000;
 /// What a fixup does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixupOptions {
-    /// Also hold every index of views and folders against its documents.
+    /// Also hold every index of views and folders against its documents, and read the attachments that lie in a store
+    /// of objects.
     pub views: bool,
-    /// Read the bytes of attachments and long fields, and hold them against their digests.
+    /// Read the bytes of attachments and long fields, and hold them against their digests. Of those in a store of
+    /// objects, look whether they are there with their lengths.
     pub contents: bool,
     /// Repair and put aside; otherwise only look.
     pub repair: bool,
@@ -207,6 +209,7 @@ impl Fixup<'_> {
                 header => header?,
             };
             let mut check = Check::new(&database, &moment.snapshot, header, &mut self.watch);
+            check.reads_objects = self.options.views;
             check_all(&mut check, &moment.references, self.options.contents && round == 0)?;
             let Check { notes, mends, has_gaps, .. } = check;
             self.moment = Some(moment);

@@ -5,7 +5,8 @@ use scrinium_document::{FieldsBuf, Revision, RevisionTree};
 use scrinium_store::Family;
 
 use crate::content::hex;
-use crate::content::record::{Placement, Record};
+use crate::content::object::ObjectState;
+use crate::content::record::{ObjectPlace, Placement, Record};
 use crate::fixup::aside;
 use crate::folder::record::{
     FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,
@@ -101,6 +102,8 @@ fn leaf() -> Vec<u8> {
     .encode()
 }
 
+const OBJECT: ObjectPlace = ObjectPlace { place: 1, upload: 0x1122_3344_5566_7788, stored_bytes: 900_000 };
+
 fn contents() -> [Record; 2] {
     let placement = Placement::Upload { upload: 12, piece_bytes: 262_144 };
     [Record::inline(b"short", [0x55; 16], true), Record { length: 1 << 20, md5: [0x66; 16], placement }]
@@ -115,6 +118,10 @@ fn lines() -> Vec<(&'static str, Vec<u8>)> {
         ("leaf", leaf()),
         ("content", inline.encode()),
         ("content in pieces", upload.encode()),
+        ("content that is an object", Record { placement: Placement::Object(OBJECT), ..upload }.encode()),
+        ("object", ObjectState { object: OBJECT, length: 1 << 20, created_ms: 5, removed_ms: 6 }.encode()),
+        ("key of an object", keys::object(&[0x22; 32])),
+        ("key of a note of an object", keys::object_note(5, &[0x22; 32], OBJECT.upload)),
         ("key of a head", keys::head(258, "memo")),
         ("key of a losing leaf", keys::loser(258, "memo", &revision("2-bb"))),
         ("key of a change", keys::change(258, 9)),
@@ -230,6 +237,7 @@ fn cut_records_never_panic() {
         for end in 0..bytes.len() {
             let cut = &bytes[..end];
             drop((Header::decode(cut), ChangeRecord::decode(cut), Record::decode(cut)));
+            let _ = ObjectState::decode(cut);
             drop((Head::decode(cut), FolderRecord::decode(cut), ReadCounts::decode(cut)));
             drop(aside::decode(&keys::set_aside(258, 7), cut));
             drop((Member::decode(cut), MemberChange::decode(cut), MarkChange::decode(cut)));

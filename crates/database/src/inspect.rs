@@ -5,6 +5,7 @@ use scrinium_store::{Family, RawStore};
 use serde_json::{Map, Value, json};
 
 use crate::content::hex;
+use crate::content::object::{ObjectState, called};
 use crate::content::record::{Placement, Record};
 use crate::folder::record::{FolderRecord, FolderState, Mark, Membership, decode_count};
 use crate::head::{ChangeRecord, Head};
@@ -66,7 +67,7 @@ pub struct Inspection<'a> {
 }
 
 impl<'a> Inspection<'a> {
-    /// All databases: their names and headers.
+    /// All databases: their names and headers; and the stores of objects that their attachments are in.
     #[must_use]
     pub fn databases(raw: &'a RawStore) -> Vec<RawRecord> {
         let mut inspection = Self { raw, records: Vec::new() };
@@ -81,6 +82,10 @@ impl<'a> Inspection<'a> {
         for number in numbers {
             inspection.one("header", Family::Meta, keys::header(number), header);
         }
+        let (from, to) = keys::OBJECT_PLACE_RANGE;
+        inspection.range("place of objects", Family::Meta, from, to, |key, value| {
+            Some(json!({"place": number_of(key.get(1..)?)?, "is": json_of(value)?}))
+        });
         inspection.records
     }
 
@@ -120,7 +125,9 @@ impl<'a> Inspection<'a> {
             for digest in &head.contents {
                 let key = keys::reference(digest, number, id);
                 inspection.one("reference", Family::Point, key, |_| Some(json!(hex(digest))));
-                inspection.one("content", Family::Blob, keys::content(digest), content);
+                let key = keys::content(digest);
+                inspection.one("content", Family::Blob, key, |value| content(digest, value));
+                inspection.one("object", Family::Point, keys::object(digest), object);
             }
         }
         let from = keys::memberships(number, id);
@@ -293,11 +300,22 @@ fn change(value: &[u8]) -> Option<Value> {
     Some(json!({"id": id, "winner": winner.to_string(), "deleted": deleted, "conflicts": several_leaves}))
 }
 
-fn content(value: &[u8]) -> Option<Value> {
+fn object(value: &[u8]) -> Option<Value> {
+    let ObjectState { object, length, created_ms, removed_ms } = ObjectState::decode(value)?;
+    let removed_ms = Some(removed_ms).filter(|removed_ms| *removed_ms > 0);
+    Some(json!({"place": object.place, "length": length, "created_ms": created_ms, "removed_ms": removed_ms}))
+}
+
+fn content(digest: &keys::Digest, value: &[u8]) -> Option<Value> {
     let Record { length, md5, placement } = Record::decode(value)?;
     let placement = match placement {
         Placement::Inline(_) => json!("in the record"),
         Placement::Upload { upload, piece_bytes } => json!({"upload": upload, "piece_bytes": piece_bytes}),
+        Placement::Object(object) => json!({
+            "object": called(digest, &object),
+            "place": object.place,
+            "bytes": object.stored_bytes,
+        }),
     };
     Some(json!({"length": length, "md5": hex(&md5), "placement": placement}))
 }

@@ -19,6 +19,7 @@
 //! | Meta | `1c` name | identity of the store that is the volume of this name; in the first store |
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
+//! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -29,6 +30,8 @@
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
 //! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
 //! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
+//! | Point | `u32::MAX` `o` digest | the object of a content, [`crate::content::object::ObjectState`] |
+//! | Point | `u32::MAX` `q` time digest upload | the number of the place of an object that is to be looked at, and may have to go |
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
 //! | Scan | number `u` folder uid | [`crate::folder::record::Member`] |
@@ -320,6 +323,44 @@ pub(crate) fn collectable_range() -> (Vec<u8>, Vec<u8>) {
 pub(crate) fn digest_of(key: &[u8]) -> Option<Digest> {
     key.get(5..37).and_then(|bytes| bytes.try_into().ok())
 }
+
+/// The object of a content.
+pub(crate) fn object(digest: &Digest) -> Vec<u8> {
+    with_number(SHARED, b'o', digest)
+}
+
+/// All objects, in the order of their digests.
+pub(crate) fn object_range() -> (Vec<u8>, Vec<u8>) {
+    (with_number(SHARED, b'o', &[]), with_number(SHARED, b'o' + 1, &[]))
+}
+
+/// An object that is to be looked at so long after a time, in milliseconds since 1970.
+pub(crate) fn object_note(noted_ms: u64, digest: &Digest, upload: u64) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(48);
+    rest.extend_from_slice(&noted_ms.to_be_bytes());
+    rest.extend_from_slice(digest);
+    rest.extend_from_slice(&upload.to_be_bytes());
+    with_number(SHARED, b'q', &rest)
+}
+
+/// All keys of [`object_note`], the oldest first.
+pub(crate) fn object_note_range() -> (Vec<u8>, Vec<u8>) {
+    (with_number(SHARED, b'q', &[]), with_number(SHARED, b'q' + 1, &[]))
+}
+
+/// The time, the digest and the upload in a key of [`object_note`].
+pub(crate) fn object_note_of(key: &[u8]) -> Option<(u64, Digest, u64)> {
+    let (noted_ms, rest) = key.get(5..)?.split_first_chunk::<8>()?;
+    let (digest, upload) = rest.split_first_chunk::<32>()?;
+    Some((u64::from_be_bytes(*noted_ms), *digest, u64::from_be_bytes(upload.try_into().ok()?)))
+}
+
+pub(crate) fn object_place(place: u32) -> Vec<u8> {
+    meta(0x20, &place.to_be_bytes())
+}
+
+/// All keys of [`object_place`].
+pub(crate) const OBJECT_PLACE_RANGE: (&[u8], &[u8]) = (&[0x20], &[0x21]);
 
 pub(crate) fn content(digest: &Digest) -> Vec<u8> {
     meta(b'c', digest)

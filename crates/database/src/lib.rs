@@ -55,6 +55,9 @@ pub use compact::{
 };
 pub use content::Content;
 pub use content::collector::Collected;
+pub use content::places::AttachmentOptions;
+pub use content::relocate::{ObjectInUse, RelocatedAttachments, Relocation};
+pub use content::removal::RemovedObjects;
 pub use content::upload::Upload;
 pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, Guard, NameRange};

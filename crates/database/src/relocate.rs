@@ -283,16 +283,21 @@ impl Move<'_> {
     /// Copies what changed meanwhile until little is left.
     fn catch_up(&self) -> Result<()> {
         for _ in 0..CATCH_UPS {
-            if self.touched.count() <= TOUCHED_LAST {
-                return Ok(());
-            }
             self.copy_touched(Incomplete::Later)?;
+            if self.touched.count() <= TOUCHED_LAST {
+                break;
+            }
         }
         Ok(())
     }
 
     /// Copies what changed since this was called last. Returns the moment that it was copied at.
     fn copy_touched(&self, incomplete: Incomplete) -> Result<Snapshot> {
+        self.copy_touched_how(incomplete, false)
+    }
+
+    /// `in_haste`: writers wait, and no store of objects is waited for; documents that need one are noted again.
+    fn copy_touched_how(&self, incomplete: Incomplete, in_haste: bool) -> Result<Snapshot> {
         let started = Instant::now();
         let taken = self.touched.take();
         if taken.lost_track {
@@ -301,6 +306,7 @@ impl Move<'_> {
         self.barrier()?;
         let snapshot = self.database.store().snapshot();
         let mut transfer = self.transfer(incomplete);
+        transfer.in_haste = in_haste;
         let before = self.bytes.get();
         for (family, key) in &taken.keys {
             let value = snapshot.get(*family, key)?;
@@ -379,7 +385,7 @@ impl Move<'_> {
         if self.touched.count() > TOUCHED_HELD {
             return Ok(false);
         }
-        let snapshot = self.copy_touched(transfer.incomplete)?;
+        let snapshot = self.copy_touched_how(transfer.incomplete, true)?;
         let header = snapshot.get(Family::Meta, &keys::header(self.old))?;
         transfer.set_header(&header.ok_or_else(DatabaseError::no_database)?);
         transfer.set_apart(&snapshot)?;

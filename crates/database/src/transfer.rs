@@ -5,7 +5,7 @@
 
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
-use crate::content::{Content, Contents};
+use crate::content::{Brought, Content, Contents, hex};
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -43,6 +43,11 @@ pub(crate) struct Transfer<'a> {
     batch: Batch,
     held: Vec<Content>,
     pub(crate) incomplete: Incomplete,
+    /// Objects that are lost keep no document from coming along, because what it comes from is kept, or is a copy; a
+    /// fixup names them. Else nothing is lost for good by a store of objects that is not as it should be just now.
+    pub(crate) without_lost: bool,
+    /// Somebody waits: documents with a content that a store of objects must be asked for are left out as well.
+    pub(crate) in_haste: bool,
     /// Keys of documents that were left out, as they are in the first store.
     left_out: Vec<Vec<u8>>,
     /// Bytes of contents that were not there, uncompressed.
@@ -62,6 +67,8 @@ impl<'a> Transfer<'a> {
             batch,
             held,
             incomplete: Incomplete::Refuse,
+            without_lost: false,
+            in_haste: false,
             left_out,
             copied_bytes: 0,
             uncommitted_bytes: 0,
@@ -144,10 +151,13 @@ impl<'a> Transfer<'a> {
         self.batch.put(Family::Meta, &keys::header(self.new), header);
     }
 
-    /// Has a content stored with the batch, if it is not there; false if it can be found nowhere.
+    /// Has a content stored with the batch, if it is not there; false if its document is to be left out.
     fn content(&mut self, digest: &Digest) -> Result<bool> {
+        if self.in_haste && self.to.contents.asks_objects(self.from, digest)? {
+            return Ok(false);
+        }
         match self.to.contents.bring(self.from, digest)? {
-            Some(content) => {
+            Brought::Here(content) => {
                 if content.is_new() {
                     self.copied_bytes += content.length();
                     self.uncommitted_bytes += content.length();
@@ -156,9 +166,18 @@ impl<'a> Transfer<'a> {
                 self.held.push(content);
                 Ok(true)
             }
-            None if self.incomplete == Incomplete::Later => Ok(false),
-            None if self.incomplete == Incomplete::Keep => Ok(true),
-            None => Err(DatabaseError::damaged("content", &crate::content::hex(digest))),
+            Brought::Lost(reason) if self.without_lost => {
+                tracing::warn!(content = hex(digest), reason, "an attachment does not come along");
+                Ok(true)
+            }
+            Brought::Lost(reason) => Err(DatabaseError::Internal {
+                reason: format!("{reason} Nothing was moved; load fixup names the documents that need it."),
+            }),
+            Brought::Missing => match self.incomplete {
+                Incomplete::Later => Ok(false),
+                Incomplete::Keep => Ok(true),
+                Incomplete::Refuse => Err(DatabaseError::damaged("content", &hex(digest))),
+            },
         }
     }
 

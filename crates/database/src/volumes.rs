@@ -350,9 +350,11 @@ pub(crate) fn stays_first(name: &str) -> DatabaseError {
 impl Common {
     /// The same server's, on another store.
     fn beside(&self, volume: &str, store: Store) -> Result<Self> {
+        let contents = Contents::open(store.clone())?;
+        contents.places().follow(self.contents.places());
         Ok(Self {
             volume: volume.to_owned(),
-            contents: Contents::open(store.clone())?,
+            contents,
             damage: Damage::of(&store),
             share: parking_lot::Mutex::default(),
             history: store.history()?,

@@ -156,6 +156,7 @@ pub(crate) async fn put(
     while let Some(bytes) = body.next().await? {
         inlet.push(context, &bytes).await?;
     }
+    inlet.settle().await?;
     let (wanted, name) = (id.to_owned(), name.to_owned());
     let declared = context.header(&CONTENT_MD5).map(str::to_owned);
     let updated = write::store(context, database, need, EditMode::Interactive, move |_| {

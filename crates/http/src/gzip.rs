@@ -79,6 +79,10 @@ struct Sink {
 }
 
 impl GzipUpload {
+    pub(crate) fn may_leave(&self) -> bool {
+        self.0.get_ref().upload.may_leave()
+    }
+
     pub(crate) fn new(upload: Upload) -> Self {
         Self(GzDecoder::new(Sink { upload, failure: None }))
     }

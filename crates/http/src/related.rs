@@ -47,6 +47,7 @@ pub(crate) async fn put(
             inlet.push(context, &bytes).await?;
         }
         // Stored at once, so that many attachments do not wait in memory for each other.
+        inlet.settle().await?;
         let content = context.state.run(move || inlet.finish()).await?;
         attachments.push(NewAttachment { name, content_type, content });
     }

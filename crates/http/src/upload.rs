@@ -19,6 +19,7 @@ pub(crate) struct Inlet {
     encoding: Encoding,
     gathered: BytesMut,
     sink: Option<Sink>,
+    settled: Option<Content>,
 }
 
 enum Sink {
@@ -29,7 +30,7 @@ enum Sink {
 impl Inlet {
     pub(crate) fn new(database: Arc<Database>, content_type: &str, encoding: Encoding) -> Self {
         let content_type = content_type.to_owned();
-        Self { database, content_type, encoding, gathered: BytesMut::new(), sink: None }
+        Self { database, content_type, encoding, gathered: BytesMut::new(), sink: None, settled: None }
     }
 
     /// Takes more bytes; waits while a full piece is written.
@@ -52,8 +53,27 @@ impl Inlet {
         Ok(())
     }
 
-    /// Blocks: the content, for an edit to refer to. To be called on the worker pool.
+    /// All has come. A content that may go to a store of objects is sent there, beside the worker pool, so that
+    /// nobody else waits for that store.
+    pub(crate) async fn settle(&mut self) -> Result<()> {
+        if !self.sink.as_ref().is_some_and(Sink::may_leave) {
+            return Ok(());
+        }
+        let (mut sink, gathered) = (self.take_sink(), self.gathered.split().freeze());
+        let sent = tokio::task::spawn_blocking(move || {
+            sink.write(&gathered)?;
+            sink.finish()
+        });
+        let sent = sent.await.map_err(|_| HttpError::internal("An attachment could not be stored."))?;
+        self.settled = Some(sent?);
+        Ok(())
+    }
+
+    /// Blocks: the content, for an edit to refer to. To be called on the worker pool, after [`Inlet::settle`].
     pub(crate) fn finish(mut self) -> Result<Content> {
+        if let Some(content) = self.settled.take() {
+            return Ok(content);
+        }
         if self.sink.is_none() && self.encoding == Encoding::Identity {
             let content = self.database.store_content(&self.gathered, &self.content_type);
             return content.map_err(HttpError::of_attachment);
@@ -79,6 +99,13 @@ impl Sink {
         match self {
             Self::Plain(upload) => upload.write(bytes).map_err(HttpError::of_attachment),
             Self::Gzip(upload) => upload.write(bytes),
+        }
+    }
+
+    fn may_leave(&self) -> bool {
+        match self {
+            Self::Plain(upload) => upload.may_leave(),
+            Self::Gzip(upload) => upload.may_leave(),
         }
     }
 

@@ -17,12 +17,12 @@ use tokio::runtime::Runtime;
 use crate::backup::{BackupFigures, BackupOrder, RestoreOrder, back_up_as_task, restore_as_task};
 use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
-use crate::console::{Console, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews};
+use crate::console::{Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews};
 use crate::fixup::{Fixups, show_aside};
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
-use crate::{Shutdown, compaction, tls, volumes};
+use crate::{Shutdown, attachments, compaction, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -263,6 +263,11 @@ impl ServerParts for Ground {
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
         let (_, databases) = self.open_databases()?;
         compaction::begin(databases, database, order)
+    }
+
+    fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
+        let (_, databases) = self.open_databases()?;
+        attachments::begin(databases, &self.tasks, order)
     }
 
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {

@@ -5,6 +5,7 @@
 
 mod administration;
 mod allocators;
+mod attachments;
 mod backup;
 pub mod cli;
 pub mod client;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_backup::RESTORING;
-use scrinium_database::{CompactOptions, DatabaseOptions, Databases};
+use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
+use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{
     IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes,
@@ -53,6 +54,7 @@ impl Storage {
         let placed = Arc::new(Placed::default());
         placed.set(settings);
         databases.set_placement(Arc::<Placed>::clone(&placed));
+        open_objects(&databases, settings).map_err(unusable)?;
         attach_volumes(&databases, settings, statistics)?;
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
@@ -110,6 +112,17 @@ impl Storage {
             databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
             Ok(())
         });
+        for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"]
+        {
+            let databases = self.databases.clone();
+            configuration.on_change(key, move |settings| {
+                let options = attachment_options(settings);
+                let opened =
+                    options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address));
+                opened.map_err(|error| error.to_string())?;
+                databases.set_attachment_options(options).map_err(|error| error.to_string())
+            });
+        }
         let databases = self.databases.clone();
         configuration.on_change("compact.purge_after", move |settings| {
             databases.set_compact_options(compact_options(settings));
@@ -225,6 +238,28 @@ pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
     options.direct_reads_above_bytes = settings.file_cache.threshold;
     options.report_syncs_above = settings.file_cache.sync_report;
     options
+}
+
+/// Says where attachments go, before volumes are attached: one that takes no write keeps nobody from starting.
+fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String> {
+    let dir = settings.in_data_dir(&settings.attachment.cache_dir);
+    databases.set_objects(&Objects::new(&dir, Arc::new(open_bucket)));
+    let options = attachment_options(settings);
+    // Where its device is missing, or it does not answer, everything else goes on.
+    if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {
+        tracing::error!(%error, "large attachments can be neither read nor stored");
+    }
+    databases.set_attachment_options(options).map_err(|error| error.to_string())
+}
+
+fn attachment_options(settings: &Settings) -> AttachmentOptions {
+    let attachment = &settings.attachment;
+    AttachmentOptions {
+        store: Some(attachment.store.clone()).filter(|store| store != "volume"),
+        threshold_bytes: attachment.threshold,
+        cache_bytes: attachment.cache,
+        keep_removed: attachment.keep_removed,
+    }
 }
 
 fn set_io_limits(databases: &Databases, settings: &Settings) {

@@ -10,9 +10,10 @@ use scrinium_database::{DatabaseError, Databases};
 use scrinium_http::HttpState;
 use scrinium_statistics::{Counter, Tasks};
 use scrinium_store::Reservation;
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
+use crate::Shutdown;
 use crate::compaction::{Daily, Due};
 use crate::ground::Ground;
 use views::ViewUpdates;
@@ -50,6 +51,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
     let mut look_whether_to_compact = tokio::time::interval(COMPACT_LOOK_EVERY);
     let mut add_up_garbage = tokio::time::interval_at(Instant::now() + COMPACT_LOOK_EVERY, GARBAGE_EVERY);
     let mut daily = Daily::default();
+    let mut removing: Option<JoinHandle<()>> = None;
     loop {
         let (databases, tasks) = (databases.clone(), ground.tasks().clone());
         tokio::select! {
@@ -71,6 +73,9 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
                 updates.begin();
             }
             _ = collect.tick() => {
+                if removing.as_ref().is_none_or(JoinHandle::is_finished) {
+                    removing = Some(remove_objects(databases.clone(), shutdown.clone()));
+                }
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
             }
             _ = look_whether_to_compact.tick() => {
@@ -79,7 +84,10 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
                 }
             }
             _ = add_up_garbage.tick() => {
-                report(tokio::task::spawn_blocking(move || databases.with_garbage(100).map(drop)).await);
+                report(tokio::task::spawn_blocking(move || {
+                    databases.with_garbage(100)?;
+                    databases.count_objects()
+                }).await);
             }
             _ = look_for_unused.tick() => {
                 let unused_for = ground.settings().view.discard_after;
@@ -89,6 +97,17 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
             }
         }
     }
+}
+
+/// Removes objects that no document needs, beside everything else, which waits for no other store.
+fn remove_objects(databases: Databases, shutdown: Shutdown) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let removed = tokio::task::spawn_blocking(move || {
+            while databases.remove_objects(&|| !shutdown.is_requested())?.removed > 0 {}
+            Ok(())
+        });
+        report(removed.await);
+    })
 }
 
 /// Compacts beside everything else; the server ends it by stopping its tasks.

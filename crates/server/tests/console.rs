@@ -9,10 +9,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use scrinium_backup::Target;
-use scrinium_database::{CompactOrder, CompactStyle, Properties};
+use scrinium_database::{CompactOrder, CompactStyle, Properties, Relocation};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
-    COMMANDS, Command, Console, ConsoleError, FixupOrder, Reply, ServerParts, ServerReport, UpdateViews,
+    COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport,
+    UpdateViews,
 };
 use scrinium_server::{BackupOrder, RestoreOrder};
 use scrinium_statistics::{Registry, Snapshot, Tasks};
@@ -53,6 +54,12 @@ impl ServerParts for Parts {
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {
         self.compacted.lock().unwrap().push((database.to_owned(), order.clone()));
         if database == "full" { Err("there is no room".to_owned()) } else { Ok(1) }
+    }
+
+    fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
+        let all = MoveAttachments { database: "*".into(), to: Relocation::AsSet };
+        let one = MoveAttachments { database: "mail/ada".into(), to: Relocation::ToVolume };
+        if [all, one].contains(order) { Ok(()) } else { Err("attachments are being moved".to_owned()) }
     }
 
     fn move_database(&self, database: &str, volume: &str) -> Result<(), String> {
@@ -174,6 +181,20 @@ fn databases_are_fixed_up() {
     }
     assert_eq!(said("sh fix").unwrap(), "reports");
     assert_eq!(said("show aside mail/ada").unwrap(), "mail/ada");
+}
+
+#[test]
+fn attachments_are_moved() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert!(said("load attachments").unwrap().starts_with("Attachments are being moved"));
+    assert!(said("load att * --to-store").unwrap().starts_with("Attachments are being moved"));
+    assert!(said("lo att mail/ada --to-volume").unwrap().starts_with("Attachments are being moved"));
+    assert_eq!(said("load attachments mail/bob").unwrap_err(), "attachments are being moved");
+    for line in ["load attachments a b", "load attachments -V"] {
+        let usage = "type it like this: load attachments [DATABASE or *]";
+        assert!(said(line).unwrap_err().starts_with(usage), "{line}");
+    }
 }
 
 #[test]

@@ -8,11 +8,12 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "statistics",
     "worker",
     "log",
     "store",
+    "objects",
     "backup",
     "document",
     "formula",

@@ -43,6 +43,7 @@ pub(crate) fn source(dir: &Path) -> Source {
         leave_out: vec![dir.join("data/log")],
         configuration: None,
         archive_dir: Some(dir.join("archive")),
+        objects: None,
     }
 }
 

@@ -13,8 +13,11 @@ impl Databases {
         &self.common().wide.compactions
     }
 
-    /// Registers the statistics of compactions (`Database.Compact.*`).
+    /// Registers the statistics of compactions (`Database.Compact.*`) and of objects (`Attachment.Store.*`).
     pub fn register_statistics(&self, statistics: &Registry) {
+        self.objects().register_statistics(statistics);
+        self.object_figure(statistics, "Attachment.Store.Objects", |(objects, _)| objects);
+        self.object_figure(statistics, "Attachment.Store.Bytes", |(_, bytes)| bytes);
         let count = |name: &str, read: fn(&Counts) -> &AtomicU64| {
             self.figure(statistics, name, move |common| {
                 float(read(&common.wide.compactions.counts).load(Ordering::Relaxed))
@@ -45,6 +48,15 @@ impl Databases {
             float(common.store.blob_figures().garbage_bytes)
         });
         self.io_limits().register(statistics);
+    }
+
+    /// A gauge of the objects of all volumes.
+    fn object_figure(&self, statistics: &Registry, name: &str, read: fn((u64, u64)) -> u64) {
+        let databases = self.downgrade();
+        statistics.gauge(name, move || {
+            let commons = databases().map(|databases| databases.commons()).unwrap_or_default();
+            float(commons.iter().map(|common| read(common.contents.object_totals())).sum())
+        });
     }
 
     /// A gauge that reads 0 once the databases are closed.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use super::record::{Placement, Record};
-use super::{Contents, hex};
+use super::{Contents, hex, object};
 use crate::error::Result;
 use crate::keys::{self, Digest};
 
@@ -59,7 +59,7 @@ impl Contents {
         collected: &mut Collected,
     ) -> Result<()> {
         // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
-        let Some(_collecting) = self.shared.pins.collect(digest) else { return Ok(()) };
+        let Some(_collecting) = self.collecting(digest) else { return Ok(()) };
         let mut batch = Batch::new();
         let referenced = self.is_referenced(digest, databases, &mut batch)?;
         batch.delete(Family::Point, &keys::collectable(digest));
@@ -69,9 +69,17 @@ impl Contents {
             match Record::decode(&stored) {
                 Some(record) => {
                     collected.removed_bytes += record.length;
-                    if let Placement::Upload { upload, .. } = record.placement {
-                        let (from, to) = keys::chunk_range(upload);
-                        batch.delete_range(Family::Blob, &from, &to);
+                    match record.placement {
+                        Placement::Inline(_) => {}
+                        Placement::Upload { upload, .. } => {
+                            let (from, to) = keys::chunk_range(upload);
+                            batch.delete_range(Family::Blob, &from, &to);
+                        }
+                        Placement::Object(object) => {
+                            let before = self.object_state(digest)?;
+                            object::release(&mut batch, digest, (object, record.length), before);
+                            self.places().totals.add(-1, object.stored_bytes);
+                        }
                     }
                 }
                 None => tracing::warn!(digest = hex(digest), "removing a content that cannot be read"),
@@ -84,7 +92,7 @@ impl Contents {
 
     /// Whether a document of a database that is there refers to the content. References of databases
     /// that are gone are removed with `batch`.
-    fn is_referenced(
+    pub(super) fn is_referenced(
         &self,
         digest: &Digest,
         databases: &mut HashSet<u32>,

@@ -8,6 +8,7 @@ const VERSION: u8 = 1;
 
 const INLINE: u8 = 0;
 const UPLOAD: u8 = 1;
+const OBJECT: u8 = 2;
 
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
@@ -38,6 +39,19 @@ pub(crate) enum Placement {
         /// Bytes of a piece, uncompressed.
         piece_bytes: u64,
     },
+    /// An object of a store of objects.
+    Object(ObjectPlace),
+}
+
+/// Which object a content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectPlace {
+    /// The number of the place, [`crate::content::places`].
+    pub(crate) place: u32,
+    /// The number of the upload, which is a part of the object's name.
+    pub(crate) upload: u64,
+    /// Bytes of the object.
+    pub(crate) stored_bytes: u64,
 }
 
 /// Bytes, compressed where that saved a tenth.
@@ -67,6 +81,10 @@ impl Record {
                 put_number(&mut out, *upload);
                 put_number(&mut out, *piece_bytes);
             }
+            Placement::Object(object) => {
+                out.push(OBJECT);
+                object.put(&mut out);
+            }
         }
         out
     }
@@ -86,9 +104,23 @@ impl Record {
                 let piece_bytes = input.number()?;
                 (piece_bytes > 0).then_some(Placement::Upload { upload, piece_bytes })?
             }
+            OBJECT => Placement::Object(ObjectPlace::read(&mut input)?),
             _ => return None,
         };
         Some(Self { length, md5, placement })
+    }
+}
+
+impl ObjectPlace {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_number(out, u64::from(self.place));
+        put_number(out, self.upload);
+        put_number(out, self.stored_bytes);
+    }
+
+    pub(super) fn read(input: &mut Input<'_>) -> Option<Self> {
+        let place = u32::try_from(input.number()?).ok()?;
+        Some(Self { place, upload: input.number()?, stored_bytes: input.number()? })
     }
 }
 
@@ -167,6 +199,9 @@ mod tests {
             md5: [0; 16],
             placement: Placement::Upload { upload: 9, piece_bytes: 4 },
         };
+        assert_eq!(Record::decode(&record.encode()).unwrap(), record);
+        let object = ObjectPlace { place: 3, upload: u64::MAX, stored_bytes: 1 << 29 };
+        let record = Record { placement: Placement::Object(object), ..record };
         assert_eq!(Record::decode(&record.encode()).unwrap(), record);
     }
 

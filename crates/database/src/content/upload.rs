@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use md5::{Digest as _, Md5};
+use scrinium_objects::{ObjectError, Spool};
 use scrinium_store::{Batch, Family, Store};
 
+use super::object::Outgoing;
 use super::record::{Data, Placement, Record, is_compressible};
 use super::{Content, Contents, Inner, PIECE_BYTES};
 use crate::error::{DatabaseError, Result};
@@ -25,6 +27,8 @@ pub struct Upload {
     buffer: Vec<u8>,
     /// The upload's number and how many pieces it has, once there is one.
     pieces: Option<(u64, u32)>,
+    /// What was written where it may become an object.
+    spool: Option<Spool>,
 }
 
 impl Upload {
@@ -38,7 +42,14 @@ impl Upload {
             md5: Md5::new(),
             buffer: Vec::new(),
             pieces: None,
+            spool: None,
         }
+    }
+
+    /// Whether finishing it may take as long as sending all of it to a store of objects.
+    #[must_use]
+    pub const fn may_leave(&self) -> bool {
+        self.spool.is_some()
     }
 
     /// Takes the next bytes; may wait for the disk.
@@ -61,10 +72,21 @@ impl Upload {
         while self.buffer.len() + bytes.len() > PIECE_BYTES {
             let (now, later) = bytes.split_at(PIECE_BYTES - self.buffer.len());
             self.buffer.extend_from_slice(now);
-            self.write_piece()?;
+            self.pass_on()?;
             bytes = later;
         }
         self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// A piece is full: writes it, to a file where it is not known yet which store is to have it.
+    fn pass_on(&mut self) -> Result<()> {
+        if self.spool.is_none() && self.pieces.is_none() && self.contents.places().has_store() {
+            self.spool = Some(self.contents.places().objects().spool()?);
+        }
+        let Some(spool) = &mut self.spool else { return self.write_piece() };
+        spool.write(&self.buffer)?;
+        self.buffer.clear();
         Ok(())
     }
 
@@ -92,14 +114,22 @@ impl Upload {
     /// # Errors
     /// What the store reports.
     pub fn finish(mut self) -> Result<Content> {
-        if self.pieces.is_none() {
+        if self.pieces.is_none() && self.spool.is_none() {
             return self.contents.of_bytes(&self.buffer, self.compressible);
         }
         if !self.buffer.is_empty() {
-            self.write_piece()?;
+            self.pass_on()?;
         }
         let digest = *self.blake3.finalize().as_bytes();
         let md5 = std::mem::take(&mut self.md5).finalize().into();
+        if let Some(mut spool) = self.spool.take() {
+            if let Some(place) = self.contents.places().place_for(self.length) {
+                let (length, compressible) = (self.length, self.compressible);
+                let outgoing = Outgoing { digest, md5, length, compressible, spool: &mut spool };
+                return self.contents.send(&place, outgoing);
+            }
+            self.keep(&mut spool)?;
+        }
         let mut inner = Inner {
             pin: self.contents.pin(&digest),
             digest,
@@ -116,6 +146,21 @@ impl Upload {
             inner.record = Some(Record { length: self.length, md5, placement });
         }
         Ok(Content { inner: Arc::new(inner) })
+    }
+}
+
+impl Upload {
+    /// Brings what was spooled to the other contents.
+    fn keep(&mut self, spool: &mut Spool) -> Result<()> {
+        let content = spool.reader()?;
+        let mut left = self.length;
+        while left > 0 {
+            self.buffer.resize(usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES), 0);
+            content.read_exact(&mut self.buffer).map_err(|error| ObjectError::Source(error.to_string()))?;
+            left -= self.buffer.len() as u64;
+            self.write_piece()?;
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,9 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
 use crate::Databases;
 use crate::content::hex;
+use crate::content::object::note;
 use crate::content::record::{Placement, Record};
+use crate::databases::now_ms;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::wire::{Input, put_bytes, put_number};
@@ -140,12 +142,22 @@ pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<SetAside> {
     })
 }
 
-/// The upload whose pieces belong to a large content that was set aside.
-fn upload_of(found: &SetAside) -> Option<u64> {
-    let is_content = found.family == Family::Blob && found.key.first() == Some(&b'c');
-    match Record::decode(&found.value).filter(|_| is_content)?.placement {
-        Placement::Upload { upload, .. } => Some(upload),
-        Placement::Inline(_) => None,
+/// Removes what belongs to a large content that was set aside.
+fn discard_content(found: &SetAside, batch: &mut Batch) {
+    let Some((b'c', digest)) = found.key.split_first().filter(|_| found.family == Family::Blob) else {
+        return;
+    };
+    match Record::decode(&found.value).map(|record| record.placement) {
+        Some(Placement::Upload { upload, .. }) => {
+            let (from, to) = keys::chunk_range(upload);
+            batch.delete_range(Family::Blob, &from, &to);
+        }
+        Some(Placement::Object(object)) => {
+            if let Ok(digest) = digest.try_into() {
+                note(batch, now_ms(), digest, &object);
+            }
+        }
+        Some(Placement::Inline(_)) | None => {}
     }
 }
 
@@ -209,10 +221,7 @@ fn discard_in(store: &Store, database: Option<&str>, number: Option<&str>) -> Re
             }
             if let Some(batch) = batches.last_mut() {
                 batch.delete(Family::Scan, &keys::set_aside(of, order));
-                if let Some(upload) = upload_of(&found) {
-                    let (from, to) = keys::chunk_range(upload);
-                    batch.delete_range(Family::Blob, &from, &to);
-                }
+                discard_content(&found, batch);
             }
             discarded += 1;
         }

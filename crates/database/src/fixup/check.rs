@@ -129,6 +129,8 @@ pub(super) struct Check<'a> {
     pub(super) mends: Mends,
     /// Some of what the database consists of cannot be read.
     pub(super) has_gaps: bool,
+    /// Contents that are objects are read, and not only looked for.
+    pub(super) reads_objects: bool,
 }
 
 impl<'a> Check<'a> {
@@ -139,7 +141,7 @@ impl<'a> Check<'a> {
         watch: &'a mut Watch,
     ) -> Self {
         let (notes, mends) = (Vec::new(), Mends::default());
-        Self { database, snapshot, header, watch, notes, mends, has_gaps: false }
+        Self { database, snapshot, header, watch, notes, mends, has_gaps: false, reads_objects: false }
     }
 
     pub(super) fn number(&self) -> u32 {

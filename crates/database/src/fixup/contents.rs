@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 
+use scrinium_objects::ObjectError;
 use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
 
 use super::check::{Check, Tally, Watch};
 use super::documents::Documents;
 use super::report::{FindingKind, Outcome};
 use crate::content::hex;
-use crate::content::record::{Data, Placement, Record};
-use crate::error::Result;
+use crate::content::record::{Data, ObjectPlace, Placement, Record};
+use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys::{self, Digest};
 
@@ -108,8 +109,16 @@ fn check_content(check: &mut Check<'_>, digest: &Digest, ids: &[String], bytes: 
     check.watch.tell()?;
     let (kind, wrong) = match state_of(check, digest, bytes)? {
         State::Sound => return Ok(()),
-        State::Missing => (FindingKind::ContentMissing, "is missing"),
-        State::Damaged => (FindingKind::ContentDamaged, "is damaged"),
+        State::Missing => (FindingKind::ContentMissing, "is missing".to_owned()),
+        State::MissingObject(why) => (FindingKind::ContentMissing, format!("cannot be had: {why}")),
+        State::Damaged => (FindingKind::ContentDamaged, "is damaged".to_owned()),
+        State::DamagedObject(why) => (FindingKind::ContentDamaged, format!("cannot be had: {why}")),
+        State::Unchecked(why) => {
+            let detail = format!("content {} was not looked at: {why}", hex(digest));
+            let (kind, outcome) = (FindingKind::ContentUnchecked, Outcome::Left);
+            ids.iter().for_each(|id| check.note(kind, id.clone(), detail.clone(), outcome));
+            return Ok(());
+        }
     };
     let outcome = if kind == FindingKind::ContentDamaged {
         check.mends.contents.insert(*digest);
@@ -129,6 +138,10 @@ enum State {
     Sound,
     Missing,
     Damaged,
+    /// With what is wrong.
+    MissingObject(String),
+    DamagedObject(String),
+    Unchecked(String),
 }
 
 fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<State> {
@@ -138,6 +151,9 @@ fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<State
     let Some(record) = Record::decode(&stored) else { return Ok(State::Damaged) };
     if !bytes {
         return Ok(State::Sound);
+    }
+    if let Placement::Object(object) = &record.placement {
+        return object_state_of(check, digest, record.length, object);
     }
     check.watch.contents += 1;
     check.watch.content_bytes += record.length;
@@ -150,9 +166,54 @@ fn state_of(check: &mut Check<'_>, digest: &Digest, bytes: bool) -> Result<State
         Placement::Upload { upload, piece_bytes } => {
             read_pieces(check, *upload, *piece_bytes, record.length, &mut hasher)?
         }
+        Placement::Object(_) => None,
     };
     let is_whole = read == Some(record.length) && hasher.finalize().as_bytes() == digest;
     Ok(if is_whole { State::Sound } else { State::Damaged })
+}
+
+fn object_state_of(
+    check: &mut Check<'_>,
+    digest: &Digest,
+    length: u64,
+    object: &ObjectPlace,
+) -> Result<State> {
+    let places = check.database.common.contents.places();
+    let (address, stored) = places.locate(digest, length, object)?;
+    let objects = places.objects();
+    let mut found = objects.check(&address, &stored).map_err(Ended::Object);
+    if found.is_ok() && check.reads_objects {
+        check.watch.contents += 1;
+        check.watch.content_bytes += length;
+        // Each piece is checked as it is read.
+        found = objects.reader(&address, stored).each(|_| match check.watch.tick() {
+            Ok(()) => Ok(true),
+            Err(error) => Err(Ended::Stopped(error)),
+        });
+    }
+    match found {
+        Ok(()) => Ok(State::Sound),
+        Err(Ended::Stopped(error)) => Err(error),
+        Err(Ended::Object(error @ ObjectError::Missing { .. })) => {
+            Ok(State::MissingObject(error.to_string()))
+        }
+        Err(Ended::Object(error @ ObjectError::Damaged { .. })) => {
+            Ok(State::DamagedObject(error.to_string()))
+        }
+        Err(Ended::Object(error)) => Ok(State::Unchecked(error.to_string())),
+    }
+}
+
+/// Why an object was not read to its end.
+enum Ended {
+    Object(ObjectError),
+    Stopped(DatabaseError),
+}
+
+impl From<ObjectError> for Ended {
+    fn from(error: ObjectError) -> Self {
+        Self::Object(error)
+    }
 }
 
 /// Reads the pieces of an upload. `None`: one is missing or damaged.

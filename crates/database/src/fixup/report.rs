@@ -36,6 +36,8 @@ pub enum FindingKind {
     ContentMissing,
     /// The bytes of an attachment or of a long field are not those that were stored.
     ContentDamaged,
+    /// The store of objects that an attachment is in cannot be asked.
+    ContentUnchecked,
     /// A content that no document refers to, and that would stay for ever.
     ContentUnused,
     /// A `_local` document is damaged.
@@ -112,6 +114,7 @@ impl FindingKind {
             Self::ReferenceStray => "reference_stray",
             Self::ContentMissing => "content_missing",
             Self::ContentDamaged => "content_damaged",
+            Self::ContentUnchecked => "content_unchecked",
             Self::ContentUnused => "content_unused",
             Self::Local => "local",
             Self::Security => "security",

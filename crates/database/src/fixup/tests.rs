@@ -348,7 +348,7 @@ fn piece_of(world: &World) -> u64 {
     let record = world.get(Family::Blob, &keys::content(&world.head("attached").contents[0]));
     match Record::decode(&record).unwrap().placement {
         Placement::Upload { upload, .. } => upload,
-        Placement::Inline(_) => unreachable!("it is large"),
+        Placement::Inline(_) | Placement::Object(_) => unreachable!("it is large, and here"),
     }
 }
 

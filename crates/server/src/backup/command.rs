@@ -1,12 +1,14 @@
 //! `scrinium backup` and `scrinium restore`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use scrinium_backup::{
     Manifest, Order, Progress, Repository, Target, Verified, prune, prune_archive, restore, verify,
-    verify_archive,
+    verify_archive, verify_objects,
 };
+use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use serde_json::{Value, json};
 
@@ -14,7 +16,7 @@ use super::online::{self, bar};
 use super::show::{created_json, manifest_json, restored_json, result_text, size};
 use super::{BackupOrder, RestoreOrder, archive_dir, back_up, restore_database, source};
 use crate::cli::{BackupArguments, BackupCommand, Failure, RestoreArguments, Terminal, VerifyArguments};
-use crate::config::Configuration;
+use crate::config::{Configuration, Settings};
 use crate::storage::{Storage, StorageError, store_options};
 
 /// Shows progress in a bar.
@@ -68,9 +70,10 @@ fn make(
     let result = match Storage::open(&settings, &Registry::new()) {
         Ok(storage) => {
             let bar = Bar(bar(terminal));
-            let source = source(&settings, &settings.server.name, configuration.file());
+            let source = source(&settings, &settings.server.name, configuration.file(), &storage.databases);
             let created = back_up(&storage.databases, &source, &order, &bar);
             bar.0.finish_and_clear();
+            drop(source);
             storage.close();
             created_json(&created.map_err(Failure::Work)?)
         }
@@ -125,6 +128,11 @@ fn check(
     let bar = Bar(bar(terminal));
     let verified = verify(&repository, arguments.backup.as_deref(), arguments.rate, &bar);
     let mut verified = verified.map_err(Failure::work)?;
+    let objects = objects(&configuration.settings());
+    let found = verify_objects(&repository, arguments.backup.as_deref(), (&objects, arguments.deep), &bar);
+    let found = found.map_err(Failure::work)?;
+    verified.whole.extend(found.whole);
+    verified.damaged.extend(found.damaged);
     if let Some((manifest, dir)) = archive {
         let archive = verify_archive(&manifest, &dir, &bar).map_err(Failure::work)?;
         verified.whole.extend(archive.whole);
@@ -134,6 +142,11 @@ fn check(
     tell_verified(&verified, terminal)?;
     let damaged = verified.damaged.len();
     if damaged == 0 { Ok(()) } else { Err(Failure::Work(format!("{damaged} of what was read is damaged"))) }
+}
+
+/// What looks for attachments in stores of objects, wherever the server keeps its own.
+fn objects(settings: &Settings) -> Objects {
+    Objects::new(&settings.in_data_dir(&settings.attachment.cache_dir).join("verify"), Arc::new(open_bucket))
 }
 
 /// Where the log of a backup is archived: as the configuration says, or else as the backup does.
@@ -247,8 +260,17 @@ fn restore_server(
     };
     let bar = Bar(bar(terminal));
     let restored = restore(&repository, &order, &bar);
+    let mut restored = restored.map_err(Failure::work)?;
+    // It is whole without them; who reads one that is lost gets an error that names it.
+    let id = Some(restored.manifest.id.as_str());
+    let found = verify_objects(&repository, id, (&objects(&settings), false), &bar).map_err(Failure::work)?;
     bar.0.finish_and_clear();
-    let restored = restored.map_err(Failure::work)?;
+    for (name, problem) in found.damaged {
+        let warning = restored.warning.get_or_insert_default();
+        warning.push_str(&format!(
+            "{name}: {problem}. Documents are all there; these attachments cannot be read. "
+        ));
+    }
     let result = restored_json(&restored);
     let volumes: String = restored.manifest.volumes.iter().map(|volume| {
         let name = &volume.name;

@@ -11,9 +11,11 @@ mod show;
 mod task;
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use scrinium_backup::{Created, Progress, Repository, Source, Stores, create};
-use scrinium_database::Databases;
+use scrinium_backup::{Created, Moment, ObjectLister, Progress, Repository, Source, Stores, create};
+use scrinium_database::{Databases, FIRST_VOLUME};
+use scrinium_objects::Needed;
 
 use crate::config::Settings;
 use crate::volumes::all_options;
@@ -23,7 +25,13 @@ pub(crate) use restore_database::restore_database;
 pub(crate) use task::{BackupFigures, back_up_as_task, restore_as_task};
 
 /// What a backup of the server with these settings is made of.
-pub(crate) fn source(settings: &Settings, server: &str, configuration: Option<&Path>) -> Source {
+pub(crate) fn source(
+    settings: &Settings,
+    server: &str,
+    configuration: Option<&Path>,
+    databases: &Databases,
+) -> Source {
+    let databases = databases.clone();
     Source {
         server: server.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -31,13 +39,37 @@ pub(crate) fn source(settings: &Settings, server: &str, configuration: Option<&P
         leave_out: left_out(settings),
         configuration: configuration.map(Path::to_owned),
         archive_dir: archive_dir(settings),
+        objects: Some(ObjectLister::new(move |moment, give| list_objects(&databases, moment, give))),
     }
+}
+
+/// Gives the objects that documents of a volume referred to at a time.
+fn list_objects(
+    databases: &Databases,
+    Moment { volume, taken }: Moment<'_>,
+    give: &mut dyn FnMut(&Needed) -> Result<(), String>,
+) -> Result<(), String> {
+    let taken = taken.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let taken_ms = u64::try_from(taken.as_millis()).unwrap_or(u64::MAX);
+    let mut given = Ok(());
+    let listed = databases.each_object(volume.unwrap_or(FIRST_VOLUME), |object| {
+        let was_needed = object.removed_ms == 0 || object.removed_ms >= taken_ms;
+        if was_needed && object.created_ms <= taken_ms {
+            given = give(&object.needed);
+        }
+        Ok(given.is_ok())
+    });
+    listed.map_err(|error| error.to_string())?;
+    given
 }
 
 /// Logs, what is made again, and the volumes, which are backed up as stores.
 fn left_out(settings: &Settings) -> Vec<PathBuf> {
-    let mut left_out =
-        vec![settings.in_data_dir(&settings.log.dir), settings.in_data_dir(&settings.view.rebuild_dir)];
+    let mut left_out = vec![
+        settings.in_data_dir(&settings.log.dir),
+        settings.in_data_dir(&settings.view.rebuild_dir),
+        settings.in_data_dir(&settings.attachment.cache_dir),
+    ];
     for (_, options) in all_options(settings) {
         left_out.push(options.dir);
         left_out.extend(options.log_dir);

@@ -80,7 +80,7 @@ pub(crate) fn back_up_as_task(
     order: BackupOrder,
 ) -> Result<u64, String> {
     let settings = configuration.settings();
-    let source = source(&settings, server, configuration.configuration().file());
+    let source = source(&settings, server, configuration.configuration().file(), &databases);
     let repository = order.repository.display().to_string();
     run("backup", tasks, &repository, move |task| {
         let created = back_up(&databases, &source, &order, &TaskProgress(task));

@@ -195,6 +195,9 @@ pub struct VerifyArguments {
     /// Only this one
     #[arg(long, value_name = "ID")]
     pub backup: Option<String>,
+    /// Read the attachments that lie in a store of objects, and not only look whether they are there
+    #[arg(long)]
+    pub deep: bool,
     /// The log's archive (log.archive_dir) too, after the newest backup
     #[arg(long)]
     pub archive: bool,

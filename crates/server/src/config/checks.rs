@@ -22,6 +22,11 @@ pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
     if text.is_empty() { Ok(()) } else { host_name(text) }
 }
 
+/// With the documents, or the address of a store of objects.
+pub(super) fn attachment_store(text: &str) -> Result<(), String> {
+    if text == "volume" { Ok(()) } else { scrinium_objects::check_address(text) }
+}
+
 /// Whatever it is, somebody else looks at it.
 #[allow(clippy::unnecessary_wraps, reason = "a check answers like this")]
 pub(super) fn anything(_text: &str) -> Result<(), String> {

@@ -180,6 +180,21 @@ configuration! {
     attachment as AttachmentSettings {
         /// The largest attachment. A larger one is answered with 413.
         max_bytes: Bytes { min: KB, max: TB } = "1 GB", Running;
+        /// Where large attachments are put: `volume`, with the documents; `s3://BUCKET/PREFIX`, a store of objects that
+        /// speaks S3; or `file:///FOLDER`, a folder, such as that of a file server. Those that are there stay where
+        /// they are until `load attachments` moves them (docs/attachments.md).
+        store: Text { form: "volume, s3://BUCKET/PREFIX or file:///FOLDER", check: checks::attachment_store } =
+            "volume", Running;
+        /// With an attachment.store: attachments of this size and more go there.
+        threshold: Bytes { min: 256 * KB, max: TB } = "1 MB", Running;
+        /// What was read of attachment.store is kept on this machine, up to so much. 0: nothing.
+        cache: Bytes { min: 0, max: 1024 * TB } = "1 GB", Running;
+        /// The folder of that cache, and of attachments that are on their way to attachment.store. What it holds can
+        /// be lost.
+        cache_dir: Path = "attachments", Restart;
+        /// What no document refers to any more stays in attachment.store for this long, so that what is restored from
+        /// a backup of that time finds it.
+        keep_removed: Duration { min: Duration::ZERO, max: CENTURY } = "7 d", Running;
     }
 
     /// The HTTP port: documents, views, statistics and the console.

@@ -4,7 +4,10 @@
 
 use scrinium_database::CompactOrder;
 
-use super::{ConsoleError, FixupOrder, LogQuery, SetProperty, UpdateViews, compact, log_database};
+use super::{
+    ConsoleError, FixupOrder, LogQuery, MoveAttachments, SetProperty, UpdateViews, attachments, compact,
+    log_database,
+};
 use crate::backup::{BackupOrder, RestoreOrder};
 
 /// A longer command is refused.
@@ -136,6 +139,12 @@ pub const COMMANDS: &[CommandLine] = &[
         build: |rest| Some(Command::ShowAside(optional(rest))),
     },
     CommandLine {
+        words: &["load", "attachments"],
+        arguments: attachments::ARGUMENTS,
+        help: attachments::HELP,
+        build: attachments::parse,
+    },
+    CommandLine {
         words: &["load", "backup"],
         arguments: "DIR [-r RATE]",
         help: "Backs the server up into a folder; -r at most so much a second (50MB)",
@@ -179,6 +188,7 @@ pub enum Command {
     UpdateViews(UpdateViews),
     Compact { database: String, order: CompactOrder },
     UpgradeFormat { database: String },
+    MoveAttachments(MoveAttachments),
     ShowVolumes,
     Move { database: String, volume: String },
     Fixup(FixupOrder),

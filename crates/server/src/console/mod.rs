@@ -6,6 +6,7 @@
 //! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
+mod attachments;
 mod command;
 mod compact;
 mod database;
@@ -31,6 +32,7 @@ use serde_json::{Map, Value, json};
 use crate::backup::{BackupOrder, RestoreOrder};
 use crate::config::{RunningConfiguration, SetError};
 
+pub use attachments::MoveAttachments;
 pub use command::{COMMANDS, Command, CommandLine};
 pub use database::SetProperty;
 pub use fixup::FixupOrder;
@@ -59,6 +61,11 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String>;
+    /// Begins to move attachments to where they should be, in the background.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String>;
     /// Begins to check and repair databases, in the background.
     ///
     /// # Errors
@@ -230,6 +237,7 @@ impl Console {
                     data: json!({"databases": databases}),
                 })
             }
+            Command::MoveAttachments(order) => attachments::begin(parts, &order),
             Command::ShowVolumes => {
                 let databases = parts.databases().ok_or_else(databases::not_open)?;
                 volumes::show_volumes(&databases, &parts.statistics())

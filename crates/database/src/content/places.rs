@@ -1,0 +1,251 @@
+//! Where contents lie that are objects: the stores of objects that were ever named, and what is set of them.
+//!
+//! A place is an address and a *home* there, a number that is made for one store with its log. A store that was
+//! restored from a backup has another log, and so begins a home of its own: it reads what lies in the ones before, and
+//! removes nothing there that another may still need.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use scrinium_objects::{MAX_BYTES, ObjectName, Objects, Stored, open_bucket};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+use serde::{Deserialize, Serialize};
+
+use super::PIECE_BYTES;
+use super::record::ObjectPlace;
+use crate::databases::Databases;
+use crate::error::{DatabaseError, Result};
+use crate::keys::{self, Digest};
+
+/// Where large contents are put from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachmentOptions {
+    /// The store of objects, `s3://BUCKET/PREFIX` or `file:///FOLDER`; `None`: with the documents.
+    pub store: Option<String>,
+    /// Contents of so many bytes go there. Up to 256 KB they never do, and beyond 32 GB neither.
+    pub threshold_bytes: u64,
+    /// What was read of objects is kept on this machine up to so many bytes.
+    pub cache_bytes: u64,
+    /// Objects that no document refers to any more are removed after so long.
+    pub keep_removed: Duration,
+}
+
+impl Default for AttachmentOptions {
+    fn default() -> Self {
+        Self {
+            store: None,
+            threshold_bytes: 1 << 20,
+            cache_bytes: 0,
+            keep_removed: Duration::from_secs(7 * 24 * 3600),
+        }
+    }
+}
+
+/// A store of objects, and whose part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) address: String,
+    /// The number of the part, 16 hexadecimal digits.
+    home: String,
+    /// The log of the store that may remove objects there, 16 hexadecimal digits.
+    log: String,
+}
+
+impl Place {
+    pub(crate) fn home(&self) -> u64 {
+        u64::from_str_radix(&self.home, 16).unwrap_or_default()
+    }
+}
+
+/// What is set, and the places that are known.
+pub(crate) struct Places {
+    store: Store,
+    objects: RwLock<Objects>,
+    options: RwLock<AttachmentOptions>,
+    known: RwLock<BTreeMap<u32, Place>>,
+    /// The place that contents are put to.
+    current: RwLock<Option<(u32, Place)>>,
+    defining: Mutex<()>,
+    pub(super) totals: Totals,
+}
+
+/// How many objects contents are, and their bytes; nothing before they were counted once.
+#[derive(Default)]
+pub(super) struct Totals {
+    objects: AtomicI64,
+    bytes: AtomicI64,
+}
+
+impl Totals {
+    pub(super) fn add(&self, objects: i64, stored_bytes: u64) {
+        self.objects.fetch_add(objects, Ordering::Relaxed);
+        let bytes = i64::try_from(stored_bytes).unwrap_or(i64::MAX).saturating_mul(objects.signum());
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn set(&self, objects: u64, bytes: u64) {
+        self.objects.store(i64::try_from(objects).unwrap_or(i64::MAX), Ordering::Relaxed);
+        self.bytes.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> (u64, u64) {
+        let read = |number: &AtomicI64| u64::try_from(number.load(Ordering::Relaxed)).unwrap_or_default();
+        (read(&self.objects), read(&self.bytes))
+    }
+}
+
+impl Databases {
+    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written. Volumes that
+    /// are attached later use it too.
+    pub fn set_objects(&self, objects: &Objects) {
+        for common in self.commons() {
+            common.contents.places().set_objects(objects.clone());
+        }
+    }
+
+    /// What stores of objects are used by.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
+        self.common().contents.places().objects()
+    }
+
+    /// Says where large contents are put from now on, on all volumes, those that are attached later included. Those that
+    /// are there stay where they are.
+    ///
+    /// # Errors
+    /// [`DatabaseError::BadRequest`] if the address is none, and what the stores report; nothing is changed then. That a
+    /// store of objects answers is not looked at.
+    pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
+        let commons = self.commons();
+        if let Some(address) = &options.store {
+            for common in &commons {
+                common.contents.places().define(address)?;
+            }
+        }
+        for common in commons.iter().skip(1) {
+            common.contents.places().set_options(options.clone())?;
+        }
+        self.common().contents.places().set_options(options)
+    }
+}
+
+impl Places {
+    pub(super) fn open(store: &Store) -> Result<Self> {
+        let (from, to) = keys::OBJECT_PLACE_RANGE;
+        let snapshot = store.snapshot();
+        let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
+        let mut known = BTreeMap::new();
+        while let Some((key, value)) = cursor.next()? {
+            let number = key.get(1..5).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+            match (number, serde_json::from_slice(value)) {
+                (Some(number), Ok(place)) => drop(known.insert(number, place)),
+                _ => tracing::error!(
+                    "the record of where attachments lie is damaged; docs/fixup.md tells the ways out"
+                ),
+            }
+        }
+        let dir: PathBuf = store.dir().join("attachments");
+        Ok(Self {
+            store: store.clone(),
+            objects: RwLock::new(Objects::new(&dir, Arc::new(open_bucket))),
+            options: RwLock::default(),
+            known: RwLock::new(known),
+            current: RwLock::default(),
+            defining: Mutex::default(),
+            totals: Totals::default(),
+        })
+    }
+
+    pub(crate) fn objects(&self) -> Objects {
+        self.objects.read().clone()
+    }
+
+    pub(crate) fn set_objects(&self, objects: Objects) {
+        *self.objects.write() = objects;
+    }
+
+    /// Does as the first store's places do. Where this store takes no write now, large contents stay in it.
+    pub(crate) fn follow(&self, first: &Self) {
+        self.set_objects(first.objects());
+        if let Err(error) = self.set_options(first.options()) {
+            tracing::error!(dir = %self.store.dir().display(), %error, "large attachments stay on this volume");
+        }
+    }
+
+    pub(crate) fn options(&self) -> AttachmentOptions {
+        self.options.read().clone()
+    }
+
+    /// Puts contents elsewhere from now on.
+    pub(crate) fn set_options(&self, options: AttachmentOptions) -> Result<()> {
+        let current = options.store.as_deref().map(|address| self.define(address)).transpose()?;
+        self.objects().set_cache_bytes(options.cache_bytes);
+        *self.current.write() = current;
+        *self.options.write() = options;
+        Ok(())
+    }
+
+    /// The place of this store at an address, which is made where there is none.
+    fn define(&self, address: &str) -> Result<(u32, Place)> {
+        scrinium_objects::check_address(address).map_err(DatabaseError::bad_request)?;
+        let address = address.trim_end_matches('/').to_owned();
+        let _alone = self.defining.lock();
+        let log = self.log()?;
+        let mut known = self.known.write();
+        if let Some((number, place)) =
+            known.iter().rev().find(|(_, place)| place.address == address && place.log == log)
+        {
+            return Ok((*number, place.clone()));
+        }
+        let number = known.last_key_value().map_or(1, |(number, _)| number.saturating_add(1));
+        let place = Place { address, home: format!("{:016x}", rand::random::<u64>()), log };
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &keys::object_place(number), &serde_json::to_vec(&place).unwrap_or_default());
+        self.store.commit(batch)?;
+        known.insert(number, place.clone());
+        Ok((number, place))
+    }
+
+    fn log(&self) -> Result<String> {
+        Ok(format!("{:016x}", self.store.log_key()?))
+    }
+
+    /// Whether contents of this length are put to a store of objects, and to which.
+    pub(crate) fn place_for(&self, length: u64) -> Option<(u32, Place)> {
+        let at_least = self.options.read().threshold_bytes.max(PIECE_BYTES as u64 + 1);
+        self.current.read().clone().filter(|_| (at_least..=MAX_BYTES).contains(&length))
+    }
+
+    /// Whether contents are put to a store of objects at all.
+    pub(crate) fn has_store(&self) -> bool {
+        self.current.read().is_some()
+    }
+
+    pub(crate) fn place(&self, number: u32) -> Option<Place> {
+        self.known.read().get(&number).cloned()
+    }
+
+    /// Whether objects of this place are this store's to remove.
+    pub(crate) fn is_own(&self, number: u32) -> bool {
+        let log = self.log().ok();
+        self.place(number).is_some_and(|place| Some(place.log) == log)
+    }
+
+    /// The address and the name of an object.
+    pub(crate) fn locate(
+        &self,
+        digest: &Digest,
+        length: u64,
+        object: &ObjectPlace,
+    ) -> Result<(String, Stored)> {
+        let place = self.place(object.place);
+        let place =
+            place.ok_or_else(|| DatabaseError::damaged("place of objects", &object.place.to_string()))?;
+        let name = ObjectName { home: place.home(), digest: *digest, upload: object.upload };
+        Ok((place.address, Stored { name, length, stored_bytes: object.stored_bytes }))
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading stored contents, wherever their bytes are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use scrinium_objects::ObjectReader;
+use scrinium_store::Family;
+
+use super::record::{Data, Placement, Record};
+use super::{Contents, PIECE_BYTES, hex};
+use crate::error::{DatabaseError, Result};
+use crate::keys::{self, Digest};
+
+/// A stored content, readable at any offset.
+pub(crate) struct ContentReader {
+    contents: Contents,
+    digest: Digest,
+    length: u64,
+    /// Another one once the content has been moved.
+    source: RwLock<Arc<Source>>,
+}
+
+struct Source {
+    record: Record,
+    object: Option<ObjectReader>,
+}
+
+impl ContentReader {
+    pub(super) fn new(contents: &Contents, digest: &Digest, record: Record) -> Result<Self> {
+        let length = record.length;
+        let source = RwLock::new(Arc::new(Source::new(contents, digest, record)?));
+        Ok(Self { contents: contents.clone(), digest: *digest, length, source })
+    }
+
+    pub(crate) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(crate) const fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// Whether it lies in a store of objects.
+    pub(crate) fn is_object(&self) -> bool {
+        self.source.read().object.is_some()
+    }
+
+    /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
+    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        if offset >= self.length {
+            return Ok(Bytes::new());
+        }
+        let source = Arc::clone(&self.source.read());
+        let piece = match self.read_from(&source, offset, max_bytes) {
+            Ok(piece) => return Ok(piece),
+            Err(error) => error,
+        };
+        // It may have been moved since it was opened.
+        let record = self.contents.record(&self.digest)?.filter(|record| *record != source.record);
+        let Some(record) = record else { return Err(piece) };
+        let source = Arc::new(Source::new(&self.contents, &self.digest, record)?);
+        *self.source.write() = Arc::clone(&source);
+        self.read_from(&source, offset, max_bytes)
+    }
+
+    fn read_from(&self, source: &Source, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        let damaged = || DatabaseError::damaged("content", &hex(&self.digest));
+        let (piece, start) = match (&source.record.placement, &source.object) {
+            (_, Some(object)) => return Ok(object.read(offset, max_bytes)?),
+            (Placement::Inline(data), _) => (data.open(self.length).ok_or_else(damaged)?, offset),
+            (Placement::Upload { upload, piece_bytes }, _) => {
+                let number = u32::try_from(offset / piece_bytes).map_err(|_| damaged())?;
+                let stored = self.contents.store.get(Family::Blob, &keys::chunk(*upload, number))?;
+                let data = Data::decode(&stored.ok_or_else(damaged)?).ok_or_else(damaged)?;
+                (data.open(*piece_bytes).ok_or_else(damaged)?, offset % piece_bytes)
+            }
+            (Placement::Object(_), None) => return Err(damaged()),
+        };
+        let start = usize::try_from(start).map_err(|_| damaged())?;
+        let end = start.saturating_add(max_bytes).min(piece.len());
+        if start >= end {
+            return Err(damaged());
+        }
+        Ok(piece.slice(start..end))
+    }
+
+    /// Gives all bytes in order, in pieces, until `take` answers false; an object with few requests, past the cache.
+    pub(crate) fn each(&self, mut take: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+        let source = Arc::clone(&self.source.read());
+        if let Some(object) = &source.object {
+            return object.each(take);
+        }
+        let mut offset = 0;
+        loop {
+            let piece = self.read(offset, PIECE_BYTES)?;
+            if piece.is_empty() || !take(&piece)? {
+                return Ok(());
+            }
+            offset += piece.len() as u64;
+        }
+    }
+}
+
+impl Source {
+    fn new(contents: &Contents, digest: &Digest, record: Record) -> Result<Self> {
+        let object = match record.object() {
+            None => None,
+            Some(object) => {
+                let (address, stored) = contents.places().locate(digest, record.length, &object)?;
+                Some(contents.places().objects().reader(&address, stored))
+            }
+        };
+        Ok(Self { record, object })
+    }
+}

@@ -1,0 +1,137 @@
+//! Removes objects that no document needs: those whose content was collected some time ago, and those that a crash or
+//! a failed update left behind.
+
+use std::collections::HashSet;
+
+use scrinium_objects::ObjectName;
+use scrinium_store::{Batch, Direction, Family, KeyRange};
+
+use super::object::ObjectState;
+use super::{Contents, hex};
+use crate::databases::{Databases, now_ms};
+use crate::error::{DatabaseError, Result};
+use crate::keys::{self, Digest};
+
+/// How many notes one call looks at, so that a caller can stop in between.
+const AT_ONCE: usize = 200;
+
+/// What one call of [`Databases::remove_objects`](crate::Databases::remove_objects) did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemovedObjects {
+    /// Notes that were done with.
+    pub examined: u64,
+    /// Objects removed.
+    pub removed: u64,
+}
+
+struct Note {
+    key: Vec<u8>,
+    digest: Digest,
+    upload: u64,
+    noted_ms: u64,
+    place: u32,
+}
+
+impl Databases {
+    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call and
+    /// volume, and none any more once `go_on` answers false.
+    ///
+    /// # Errors
+    /// What the stores report. That a store of objects does not answer is no error: it is tried by the next call.
+    pub fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
+        let mut sum = RemovedObjects::default();
+        for common in self.commons() {
+            let done = common.contents.remove_objects(go_on)?;
+            sum.examined += done.examined;
+            sum.removed += done.removed;
+        }
+        Ok(sum)
+    }
+}
+
+impl Contents {
+    /// Looks at the objects whose time has come, and removes those that are not needed.
+    pub(crate) fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
+        let keep_ms = u64::try_from(self.places().options().keep_removed.as_millis()).unwrap_or(u64::MAX);
+        let mut done = RemovedObjects::default();
+        for note in self.due(now_ms().saturating_sub(keep_ms))? {
+            if !go_on() {
+                break;
+            }
+            match self.settle(&note) {
+                Ok(Some(removed)) => {
+                    done.examined += 1;
+                    done.removed += u64::from(removed);
+                }
+                Ok(None) => {}
+                // Its store cannot be asked now; nor can the next, so that it is tried again later.
+                Err(DatabaseError::Unavailable { reason }) => {
+                    tracing::warn!(reason, "objects of attachments stay until their store answers");
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Notes of before a time, the oldest first.
+    fn due(&self, before_ms: u64) -> Result<Vec<Note>> {
+        let (from, to) = keys::object_note_range();
+        let snapshot = self.store.snapshot();
+        let mut cursor =
+            snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
+        let mut notes = Vec::new();
+        while notes.len() < AT_ONCE
+            && let Some((key, value)) = cursor.next()?
+        {
+            let Some((noted_ms, digest, upload)) = keys::object_note_of(key) else { continue };
+            if noted_ms > before_ms {
+                break;
+            }
+            let place = value.try_into().map(u32::from_be_bytes).unwrap_or_default();
+            notes.push(Note { key: key.to_vec(), digest, upload, noted_ms, place });
+        }
+        Ok(notes)
+    }
+
+    /// Whether the object was removed; `None`: somebody holds the content, so that it is looked at again.
+    fn settle(&self, note: &Note) -> Result<Option<bool>> {
+        // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
+        let Some(_collecting) = self.collecting(&note.digest) else { return Ok(None) };
+        let is_it = |upload: u64| upload == note.upload;
+        let record = self.record(&note.digest)?;
+        let mut done = Batch::new();
+        done.delete(Family::Point, &note.key);
+        let needed = match &record {
+            Some(record) => record.object().is_some_and(|object| is_it(object.upload)),
+            // The record of the content was lost to some damage: what it said may be found again.
+            None => self.is_referenced(&note.digest, &mut HashSet::new(), &mut done)?,
+        };
+        if needed {
+            self.store.commit(done)?;
+            return Ok(Some(false));
+        }
+        if let Some(ObjectState { object, removed_ms, .. }) = self.object_state(&note.digest)?
+            && is_it(object.upload)
+        {
+            // It was needed again since, and a later note has been made.
+            if removed_ms > note.noted_ms {
+                self.store.commit(done)?;
+                return Ok(Some(false));
+            }
+            // Nobody takes it up any more: a removal that seemed to fail may still happen.
+            let mut forget = Batch::new();
+            forget.delete(Family::Point, &keys::object(&note.digest));
+            self.store.commit(forget)?;
+        }
+        let own = self.places().place(note.place).filter(|_| self.places().is_own(note.place));
+        if let Some(place) = &own {
+            let name = ObjectName { home: place.home(), digest: note.digest, upload: note.upload };
+            self.places().objects().remove(&place.address, &name)?;
+            tracing::debug!(content = hex(&note.digest), "an object that nobody refers to was removed");
+        }
+        self.store.commit(done)?;
+        Ok(Some(own.is_some()))
+    }
+}

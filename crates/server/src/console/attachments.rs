@@ -1,0 +1,44 @@
+//! `load attachments`: its options, and its answer.
+
+use scrinium_database::Relocation;
+use serde_json::json;
+
+use super::command::Command;
+use super::{ConsoleError, Reply, ServerParts};
+
+pub(super) const ARGUMENTS: &str = "[DATABASE or *] [--to-store|--to-volume]";
+
+pub(super) const HELP: &str = "Moves attachments to where attachment.store and attachment.threshold want them; \
+     --to-volume all of them back to the documents";
+
+/// `load attachments`: which, and where to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoveAttachments {
+    /// The database, or `*` for all of them.
+    pub database: String,
+    /// Where to.
+    pub to: Relocation,
+}
+
+/// Reads what follows the words.
+pub(super) fn parse(rest: &str) -> Option<Command> {
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        rest.split_whitespace().partition(|word| word.starts_with('-'));
+    let to = match options.as_slice() {
+        [] | ["--to-store"] => Relocation::AsSet,
+        ["--to-volume"] => Relocation::ToVolume,
+        _ => return None,
+    };
+    let database = match names.as_slice() {
+        [] => "*",
+        [database] => database,
+        _ => return None,
+    };
+    Some(Command::MoveAttachments(MoveAttachments { database: database.to_owned(), to }))
+}
+
+pub(super) fn begin(parts: &dyn ServerParts, order: &MoveAttachments) -> Result<Reply, ConsoleError> {
+    parts.move_attachments(order).map_err(ConsoleError::NotFound)?;
+    let text = "Attachments are being moved; show tasks says how far it is.\n".to_owned();
+    Ok(Reply { text, data: json!({"database": order.database}) })
+}
