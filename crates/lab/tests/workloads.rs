@@ -280,8 +280,7 @@ async fn a_run_counts_what_was_expected() {
         if workload.script.abilities().iter().any(|needed| !needed.contains(&Ability::Documents)) {
             continue;
         }
-        // So many that everything that comes in every nth one comes the same number of times for each user.
-        let text = workload.text.replace("\nRewind\n", "\nRewind 24\n");
+        let text = workload.text.replace("\nRewind\n", &format!("\nRewind {}\n", rounds(&workload.script)));
         let (script, variables) = Script::parse(&text, &workload.variables).unwrap();
         let estimate = Estimate::of(&script);
         let server = FakeServer::start(Faults { folders: true, ..Faults::default() }).await;
