@@ -21,7 +21,19 @@ pub(super) struct Claim {
 
 impl Claim {
     /// Claims a folder for the store of this history, and makes it if it is missing. `None`: another one works in it.
+    ///
+    /// # Errors
+    /// Those of the file system; a folder that was made is then gone again.
     pub(super) fn take(path: &Path, history: &str) -> io::Result<Option<Self>> {
+        let was_there = path.exists();
+        let taken = Self::take_in(path, history);
+        if taken.is_err() && !was_there {
+            drop(fs::remove_dir_all(path));
+        }
+        taken
+    }
+
+    fn take_in(path: &Path, history: &str) -> io::Result<Option<Self>> {
         fs::create_dir_all(path)?;
         let mut options = OpenOptions::new();
         let mut owner = options.read(true).write(true).create(true).truncate(false).open(path.join(OWNER))?;
