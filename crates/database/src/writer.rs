@@ -89,8 +89,8 @@ impl Writer {
 
     /// Documents changed with `change_number` that are not pending, and the store shows it: what was read of any before
     /// no longer holds.
-    pub(crate) const fn forget_what_was_read_before(&mut self, change_number: u64) {
-        self.forgotten = change_number;
+    pub(crate) fn forget_what_was_read_before(&mut self, change_number: u64) {
+        self.forgotten = self.forgotten.max(change_number);
     }
 
     /// Forgets what the store shows, but for `keep` documents.
@@ -106,7 +106,7 @@ impl Writer {
         }
         while self.recent.len() > keep {
             let Some((number, id)) = self.recent.pop_front() else { return };
-            self.forgotten = number;
+            self.forget_what_was_read_before(number);
             // A later update of the same document has put a later entry in its place.
             if self.pending.get(&id).is_some_and(|pending| pending.head.change_number == number) {
                 self.pending.remove(&id);
@@ -167,4 +167,23 @@ fn stored_head(database: &Database, id: &str) -> Result<Option<Head>> {
     let decode =
         |bytes: &[u8]| Head::decode(bytes).ok_or_else(|| DatabaseError::damaged("revision tree", id));
     stored.as_deref().map(decode).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An update that had read a tombstone before took one that was purged meanwhile for one that is there, and counted it
+    /// once too often.
+    #[test]
+    fn what_a_purge_made_old_stays_old_when_earlier_changes_become_visible() {
+        let mut writer = Writer::new(Header::new("a", [0; 16], 0), 0);
+        writer.header.change_number = 1;
+        let head = Head { change_number: 1, ..Head::default() };
+        writer.add_pending("a", Pending { head, leaves: BTreeMap::new() });
+        writer.forget_what_was_read_before(3);
+        writer.forget_visible(3, 0);
+        assert!(!writer.knows_all_since(2));
+        assert!(writer.knows_all_since(3));
+    }
 }
