@@ -26,6 +26,7 @@ mod log_database;
 mod mail_import;
 pub mod messages;
 mod people;
+mod plan_command;
 mod program;
 mod running;
 mod shutdown;

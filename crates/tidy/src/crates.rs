@@ -8,7 +8,7 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "statistics",
     "worker",
     "log",
@@ -30,6 +30,7 @@ const ORDER: [&str; 26] = [
     "dav",
     "cluster",
     "lab",
+    "planner",
     "server",
     "bench",
     "fault",
