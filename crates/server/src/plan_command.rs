@@ -16,9 +16,11 @@ struct CommandLine {
     planner: Planner,
 }
 
-/// Carries out the command.
-pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
-    let words = [OsString::from("scrinium plan")].into_iter().chain(arguments.arguments.iter().cloned());
+/// Carries out the command. `json`: the switch for every command stood before what the planner reads itself.
+pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> {
+    let name = [OsString::from("scrinium plan")].into_iter();
+    let switch = json.then(|| OsString::from("--json"));
+    let words = name.chain(arguments.arguments.iter().cloned()).chain(switch);
     let parsed = match CommandLine::try_parse_from(words) {
         Ok(parsed) => parsed,
         Err(told) => {

@@ -89,7 +89,7 @@ impl Program for Scrinium {
         lab_command::run(arguments)
     }
 
-    fn plan(&self, arguments: &PlanArguments, _: &Terminal) -> Result<(), Failure> {
-        plan_command::run(arguments)
+    fn plan(&self, arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
+        plan_command::run(arguments, terminal.wants_json())
     }
 }

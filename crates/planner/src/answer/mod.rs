@@ -186,7 +186,7 @@ fn problems(servers: &Servers<'_>, installed: u32, found: bool) -> Vec<String> {
     if installed <= servers.lost() {
         sentences.insert(
             0,
-            format!("{installed} servers are all lost when {} are: nobody is served then", servers.lost()),
+            format!("with {} lost, none of {installed} is left: nobody is served then", servers.lost()),
         );
     }
     sentences

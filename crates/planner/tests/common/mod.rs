@@ -69,7 +69,8 @@ pub fn run(kind: Kind, workload: &str, users: f64, speedup: f64, rng: &mut Small
     let commits_per_s = each(&COMMITS);
     let log_ms = commit.waiting_s(commits_per_s) * 1000.0;
     let busy = cpus + driver;
-    let queue_ms = WAITING * waiting_s(CORES, busy, busy / per_s.sum()) * 1000.0;
+    // Users who ask without a pause wait for one another, and no longer than all of them take.
+    let queue_ms = (WAITING * waiting_s(CORES, busy, busy / per_s.sum()) * 1000.0).min(50.0);
     let latency = |class: Class| {
         let log_ms = if class.commits() { log_ms } else { 0.0 };
         ALONE_MS.get(class) * dearer + log_ms + queue_ms
