@@ -30,7 +30,6 @@ Exit codes: 0 the objective is held; 1 the plan could not be made; 2 a file or t
 /// `plan ...`: the planner.
 #[derive(Debug, Args)]
 #[command(
-    about = "What machines an organisation needs: processors, memory, disk, settings, response, each with its range and source",
     after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true

@@ -10,7 +10,12 @@ use crate::cli::{Failure, PlanArguments};
 
 /// The planner's command line as one of its own.
 #[derive(Parser)]
-#[command(name = "scrinium plan", bin_name = "scrinium plan", max_term_width = 100)]
+#[command(
+    name = "scrinium plan",
+    bin_name = "scrinium plan",
+    about = "What machines an organisation needs: processors, memory, disk, settings, response, each with its range and source",
+    max_term_width = 100
+)]
 struct CommandLine {
     #[command(flatten)]
     planner: Planner,

@@ -140,6 +140,7 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     } else {
         crate::run::print(&text::terminal(&report));
     }
+    report.write(&folder)?;
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
     Ok(match report.cells.iter().any(|cell| cell.failed.is_some()) {
         true => Outcome::Failed,
@@ -163,7 +164,9 @@ pub async fn measure(
 ) -> Result<(ExperimentReport, PathBuf), LabError> {
     let experiment = Experiment::find(&arguments.name)?;
     let plan = Plan::new(&experiment.definition, form_of(arguments), &arguments.set, &arguments.only)?;
-    measure_plan(arguments, &experiment, &plan, progress).await
+    let (report, folder) = measure_plan(arguments, &experiment, &plan, progress).await?;
+    report.write(&folder)?;
+    Ok((report, folder))
 }
 
 async fn measure_plan(
@@ -202,7 +205,6 @@ async fn measure_plan(
     let report = run(&order, progress).await?;
     // It is empty now, unless somebody else uses it too.
     let _ = std::fs::remove_dir(&data);
-    report.write(&folder)?;
     Ok((report, folder))
 }
 

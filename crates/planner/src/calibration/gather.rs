@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use scrinium_lab::experiment::model::{CellPart, ExperimentReport};
-use scrinium_lab::report::Report;
+use scrinium_lab::load::Phase;
+use scrinium_lab::report::{OperationRow, Report};
 use serde_json::Value;
 
 use super::definition::{Cell, MESSAGE_BYTES};
@@ -74,6 +75,8 @@ fn run_of(report: &Report, values: &Value, path: String, cpus: usize) -> Option<
         rate if rate > 0.0 => time_ms.get(class) / rate,
         _ => 0.0,
     });
+    let new_per_s: f64 =
+        report.operations.iter().filter(|row| is_new(row)).map(|row| row.per_minute / 60.0).sum();
     let value = |name: &str| values.get(name).and_then(Value::as_f64);
     #[allow(clippy::cast_precision_loss, reason = "documents need no more than 53 bits")]
     let documents_added = report.run.documents_added as f64;
@@ -92,10 +95,27 @@ fn run_of(report: &Report, values: &Value, path: String, cpus: usize) -> Option<
         resident_bytes,
         written_bytes_per_s: summary.disk_bytes_per_s.unwrap_or(0.0),
         syncs_per_s: summary.log_syncs_per_s,
-        data_bytes: value("stop.data_bytes").unwrap_or(0.0),
+        data_bytes: (value("stop.data_bytes").unwrap_or(0.0) - value("start.data_bytes").unwrap_or(0.0))
+            .max(0.0),
         log_bytes: value("stop.log_bytes").unwrap_or(0.0),
         documents_added,
+        documents_grown: new_per_s * at_work_s(report),
         failed_percent: summary.failed_percent,
         invalid: report.validity.reasons.clone(),
     })
+}
+
+/// Whether an operation leaves a document that was not there before. The body of a message is kept once, however many
+/// people it is for.
+fn is_new(row: &OperationRow) -> bool {
+    row.transaction == "MAIL_DEPOSIT" || row.command == "Add"
+}
+
+/// Seconds in which all users were at work, where a phase in which they begin counts half.
+fn at_work_s(report: &Report) -> f64 {
+    let each = report.run.phases.iter().map(|phase| {
+        let length_s = (phase.to_s - phase.from_s).max(0.0);
+        if phase.phase == Phase::Hold { length_s } else { length_s / 2.0 }
+    });
+    each.sum()
 }

@@ -76,7 +76,7 @@ pub async fn measure_cells(
     std::fs::write(&file, text).map_err(failed)?;
     let arguments = ExperimentArguments {
         name: file.display().to_string(),
-        quick: false,
+        quick: measuring.quick,
         set: Vec::new(),
         only: Vec::new(),
         report: Some(measuring.folder.clone()),

@@ -107,11 +107,13 @@ pub struct Run {
     pub resident_bytes: f64,
     pub written_bytes_per_s: f64,
     pub syncs_per_s: Option<f64>,
-    /// On disk after the server was stopped, without the log, and that of the log.
+    /// On disk after the server was stopped, less what it had before there were users, without the log; and the log.
     pub data_bytes: f64,
     pub log_bytes: f64,
     /// Documents that were put into mail files before the run.
     pub documents_added: f64,
+    /// About how many more were written in it.
+    pub documents_grown: f64,
     pub failed_percent: f64,
     /// Why it says little of the server.
     #[serde(default)]

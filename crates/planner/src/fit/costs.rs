@@ -1,6 +1,6 @@
 //! What one request of each class costs: CPU seconds, bytes written, commits of the log.
 
-use super::least_squares::{Observation, non_negative, worst_error};
+use super::least_squares::{Observation, non_negative_by_part, worst_error};
 use super::{Seen, rates};
 use crate::class::{Class, PerClass};
 use crate::queueing::GroupCommit;
@@ -31,10 +31,15 @@ const LEAST_ERROR: f64 = 0.02;
 /// What is written varies by itself, since files are merged now and then.
 const LEAST_BYTES_ERROR: f64 = 0.25;
 
+/// What can just be told from nothing in a run of some seconds.
+const LEAST_CPUS: f64 = 0.01;
+const LEAST_BYTES_PER_S: f64 = 10_000.0;
+const LEAST_COMMITS_PER_S: f64 = 0.5;
+
 impl Costs {
     /// By least squares over runs of different mixes: what they used is the sum of what their requests cost.
     pub(super) fn of(seen: &[Seen<'_>], commit: GroupCommit) -> Option<Self> {
-        let busy: Vec<Observation> = seen
+        let mut busy: Vec<Observation> = seen
             .iter()
             .map(|seen| {
                 let mut parts = rates(seen.run);
@@ -42,7 +47,7 @@ impl Costs {
                 Observation::relative(parts, seen.run.server_cpus())
             })
             .collect();
-        let cpu = non_negative(&busy, Class::ALL.len() + 1);
+        let cpu = non_negative_by_part(&mut busy, Class::ALL.len() + 1, LEAST_CPUS);
         if cpu.iter().all(|cost| *cost <= 0.0) {
             return None;
         }
@@ -56,20 +61,20 @@ impl Costs {
             worst_error(&of_ladder, found)
         };
         let cpu_error = mixed(&busy, &cpu).max(LEAST_ERROR);
-        let bytes: Vec<Observation> = seen
+        let mut bytes: Vec<Observation> = seen
             .iter()
             .filter(|seen| seen.run.written_bytes_per_s > 0.0)
             .map(|seen| Observation::relative(writing(seen), seen.run.written_bytes_per_s))
             .collect();
-        let written = non_negative(&bytes, Class::ALL.len());
-        let heard: Vec<Observation> = seen
+        let written = non_negative_by_part(&mut bytes, Class::ALL.len(), LEAST_BYTES_PER_S);
+        let mut heard: Vec<Observation> = seen
             .iter()
             .filter_map(|seen| {
                 let commits_per_s = commit.commits_per_s(seen.run.syncs_per_s?)?;
                 (commits_per_s > 0.0).then(|| Observation::relative(writing(seen), commits_per_s))
             })
             .collect();
-        let commits = non_negative(&heard, Class::ALL.len());
+        let commits = non_negative_by_part(&mut heard, Class::ALL.len(), LEAST_COMMITS_PER_S);
         let each = |found: &[f64], error: f64| {
             let mut values = found.iter().copied();
             PerClass::of(|_| Range::within(values.next().unwrap_or(0.0), error))

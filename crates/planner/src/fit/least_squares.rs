@@ -61,6 +61,26 @@ pub fn non_negative(observations: &[Observation], unknowns: usize) -> Vec<f64> {
     found
 }
 
+/// Weights are set anew so often; after that nothing changes that could be seen.
+const ROUNDS: usize = 12;
+
+/// As [`non_negative`], where errors count as parts of what is predicted, and not of what was seen: else one run that by
+/// chance used next to nothing would draw all costs down to it. `least` is what can just be measured, below which
+/// an error counts no more for being a large part. The observations leave with the weights that they had at the end.
+#[must_use]
+pub fn non_negative_by_part(observations: &mut [Observation], unknowns: usize, least: f64) -> Vec<f64> {
+    let weigh = |observation: &mut Observation, value: f64| {
+        observation.weight = 1.0 / (value * value + least * least).max(f64::MIN_POSITIVE);
+    };
+    observations.iter_mut().for_each(|observation| weigh(observation, observation.seen));
+    let mut found = non_negative(observations, unknowns);
+    for _ in 0..ROUNDS {
+        observations.iter_mut().for_each(|observation| weigh(observation, observation.predicted(&found)));
+        found = non_negative(observations, unknowns);
+    }
+    found
+}
+
 /// The most that predictions are off, as a part of what was seen.
 #[must_use]
 pub fn worst_error(observations: &[Observation], unknowns: &[f64]) -> f64 {

@@ -70,7 +70,7 @@ pub struct Disk {
 impl Disk {
     pub(super) fn of(ladder: &[Seen<'_>], device: &Device) -> Self {
         let ratio = |seen: &Seen<'_>| {
-            let put = seen.run.documents_added * seen.point.message_bytes;
+            let put = (seen.run.documents_added + seen.run.documents_grown) * seen.point.message_bytes;
             (put > 0.0 && seen.run.data_bytes > 0.0).then(|| seen.run.data_bytes / put)
         };
         // The largest loads: what a server has of its own counts least there.

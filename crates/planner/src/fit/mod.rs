@@ -17,7 +17,7 @@ use crate::queueing::GroupCommit;
 use crate::range::Range;
 
 pub use costs::Costs;
-pub use least_squares::{Observation, non_negative, worst_error};
+pub use least_squares::{Observation, non_negative, non_negative_by_part, worst_error};
 pub use memory::{Disk, Memory};
 pub use response::Response;
 pub use scalability::Scalability;

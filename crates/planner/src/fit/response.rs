@@ -32,9 +32,13 @@ const LEAST_ERROR: f64 = 0.02;
 /// Rows of fewer requests a second say little of their latency.
 const LEAST_PER_S: f64 = 0.2;
 
-/// The wait is taken for once that of M/M/c where the loads are too small to show it; this is what that opinion counts
-/// beside what was seen.
-const OPINION: f64 = 0.01;
+/// Where the loads are too small to show how long the wait is, it is taken for once that of M/M/c. Latencies are off by
+/// such a part, and the factor may well be off by 1: so much that opinion counts beside what was seen.
+const LATENCY_ERROR: f64 = 0.05;
+const OPINION_ERROR: f64 = 1.0;
+
+/// Errors below this, in milliseconds, count no more for being a large part.
+const LEAST_MS: f64 = 0.05;
 
 impl Response {
     pub(super) fn of(
@@ -59,15 +63,14 @@ impl Response {
                     Class::ALL.iter().map(|other| if *other == class { 1.0 } else { 0.0 }).collect();
                 parts.push(queue_ms);
                 // An error counts as a part of what a user waits, the log included.
-                let weight = Observation::relative(Vec::new(), latency_ms).weight;
+                let weight = 1.0 / (latency_ms * latency_ms + LEAST_MS * LEAST_MS);
                 observations.push(Observation { parts, seen: own_ms.max(0.0), weight });
             }
         }
         if observations.is_empty() {
             return None;
         }
-        let opinion = opinion(&observations);
-        observations.push(opinion);
+        observations.push(opinion());
         let found = non_negative(&observations, Class::ALL.len() + 1);
         let mut values = found.iter().copied();
         let alone_ms = PerClass::of(|_| values.next().unwrap_or(0.0));
@@ -132,13 +135,9 @@ fn queue_ms(per_s: &PerClass<f64>, costs: &Costs, cores: u32, others: f64, case:
     waiting_s(cores, busy, busy / all) * 1000.0
 }
 
-fn opinion(observations: &[Observation]) -> Observation {
-    #[allow(clippy::cast_precision_loss, reason = "a few observations")]
-    let count = observations.len().max(1) as f64;
-    let mean = |value: &dyn Fn(&Observation) -> f64| observations.iter().map(value).sum::<f64>() / count;
-    let queue_ms = mean(&|observation| observation.parts.last().copied().unwrap_or(0.0));
-    let weight = OPINION * count * mean(&|observation| observation.weight);
+/// The factor of the wait is 1, as far as anybody knew before measuring.
+fn opinion() -> Observation {
     let mut parts = vec![0.0; Class::ALL.len()];
-    parts.push(queue_ms);
-    Observation { parts, seen: queue_ms, weight }
+    parts.push(1.0);
+    Observation { parts, seen: 1.0, weight: (LATENCY_ERROR / OPINION_ERROR).powi(2) }
 }

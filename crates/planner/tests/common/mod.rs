@@ -94,6 +94,7 @@ pub fn run(kind: Kind, workload: &str, users: f64, speedup: f64, rng: &mut Small
         data_bytes: off(documents_added * 10_000.0 * TEXT_RATIO),
         log_bytes: 64e6,
         documents_added,
+        documents_grown: 0.0,
         failed_percent: 0.0,
         invalid: Vec::new(),
     }
