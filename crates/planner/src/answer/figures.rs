@@ -47,7 +47,7 @@ pub(super) fn of(servers: &Servers<'_>, installed: u32, count: Option<Range>) ->
         let source = if organisation.machine.servers.is_some() {
             "as asked".to_owned()
         } else {
-            format!("{costs}; {}", model.response.source)
+            format!("{costs}, device")
         };
         figures.push(figure("servers", "Servers", count, Unit::Count, &source));
     }
@@ -139,7 +139,7 @@ fn resources(servers: &Servers<'_>, installed: u32, running: u32) -> Vec<Figure>
             "\u{2026} of it memory.budget",
             cases(|case| servers.budget_bytes(running, case)),
             Unit::Bytes,
-            format!("assumed: {:.0} % of the data is in use", storage.working_set_percent),
+            format!("assumed: {} % of the data is in use; half or double", storage.working_set_percent),
         ),
         figure(
             "disk_bytes",
@@ -196,13 +196,19 @@ fn workloads(servers: &Servers<'_>) -> String {
 }
 
 /// In what the plan goes beyond what was measured.
-pub(super) fn reach(servers: &Servers<'_>, installed: u32) -> Vec<Reach> {
+pub(super) fn reach(servers: &Servers<'_>, installed: u32, machine_bytes: f64) -> Vec<Reach> {
+    const GIGABYTE: f64 = 1024.0 * 1024.0 * 1024.0;
     let running = servers.running(installed);
     let largest = &servers.model.largest;
     let pairs = [
         ("requests a second of one server", servers.per_s(running, 1.0).sum(), largest.requests_per_s),
         ("users connected to one server", servers.connected(running, 1.0), largest.connected),
         ("documents in a mail file", servers.demand.documents, largest.documents),
+        (
+            "gigabytes of memory",
+            servers.memory_bytes(running, 1.0, Case::Expected) / GIGABYTE,
+            machine_bytes / GIGABYTE,
+        ),
         ("cores", f64::from(servers.cores()), f64::from(servers.model.cores)),
     ];
     pairs

@@ -144,7 +144,7 @@ pub fn answer(
         holds,
         problems,
         breaks_first: breaks_first(&servers, installed, factor),
-        reach: figures::reach(&servers, installed),
+        reach: figures::reach(&servers, installed, bytes_as_float(calibration.machine.memory_bytes)),
         settings: figures::settings(&servers, installed),
         assumptions: figures::assumptions(&servers),
         figures,

@@ -10,6 +10,9 @@ use crate::range::{Case, Range};
 /// A server's databases need some memory however little is in them.
 const LEAST_BUDGET_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 
+/// Nobody knows before how much of the data is in use: it may be half of what is assumed, or double.
+const WORKING_SET_DOUBT: f64 = 2.0;
+
 /// Memory for the system itself.
 pub(super) const SYSTEM_BYTES: f64 = 512.0 * 1024.0 * 1024.0;
 
@@ -136,8 +139,14 @@ impl<'a> Servers<'a> {
 
     /// What `memory.budget` should be: the data that is in use, once, by those that run.
     pub(super) fn budget_bytes(&self, running: u32, case: Case) -> f64 {
+        let doubt = match case {
+            Case::Low => 1.0 / WORKING_SET_DOUBT,
+            Case::Expected => 1.0,
+            Case::High => WORKING_SET_DOUBT,
+        };
         let in_use =
-            self.demand.mail_bytes * self.ratio(case) * self.organisation.storage.working_set_percent / 100.0;
+            doubt * self.demand.mail_bytes * self.ratio(case) * self.organisation.storage.working_set_percent
+                / 100.0;
         (in_use / f64::from(running)).max(LEAST_BUDGET_BYTES)
     }
 

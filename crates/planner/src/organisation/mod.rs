@@ -167,7 +167,7 @@ impl Default for Availability {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { attachment_percent: 50.0, working_set_percent: 5.0, free_percent: 30.0 }
+        Self { attachment_percent: 50.0, working_set_percent: 1.0, free_percent: 30.0 }
     }
 }
 

@@ -54,11 +54,18 @@ pub(super) fn rows(plan: &Plan) -> Vec<Row<'_>> {
                 .map_or_else(|| DASH.to_owned(), |figure| value(figure.range.value, figure.unit))
         }
     };
-    // A figure that only a changed plan has, such as the number of servers, is shown too.
+    // A figure that only a changed plan has is shown too, behind the one that it follows there.
     let mut figures: Vec<&Figure> = plan.plan.figures.iter().collect();
-    for figure in plan.what_if.iter().flat_map(|scenario| &scenario.plan.figures) {
-        if !figures.iter().any(|known| known.key == figure.key) {
-            figures.push(figure);
+    for scenario in &plan.what_if {
+        let mut place = 0;
+        for figure in &scenario.plan.figures {
+            match figures.iter().position(|known| known.key == figure.key) {
+                Some(known) => place = known + 1,
+                None => {
+                    figures.insert(place.min(figures.len()), figure);
+                    place += 1;
+                }
+            }
         }
     }
     figures
