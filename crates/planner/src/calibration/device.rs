@@ -58,7 +58,8 @@ fn sequential(mut file: &File, length: Duration) -> io::Result<Range> {
     }
     speeds.sort_by(f64::total_cmp);
     let middle = speeds.get(speeds.len() / 2).copied().unwrap_or(0.0);
-    Ok(Range::over(&speeds).map_or(Range::exactly(middle), |range| Range::of(range.low, middle, range.high)))
+    Ok(Range::over(&speeds)
+        .map_or_else(|| Range::exactly(middle), |range| Range::of(range.low, middle, range.high)))
 }
 
 /// Milliseconds of each write of a block and its sync, where the file has its length already.

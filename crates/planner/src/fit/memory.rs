@@ -67,6 +67,9 @@ pub struct Disk {
     pub source: String,
 }
 
+/// Where no data was left to look at.
+const UNSEEN_RATIO: Range = Range { value: 1.0, low: 0.5, high: 1.5 };
+
 impl Disk {
     pub(super) fn of(ladder: &[Seen<'_>], device: &Device) -> Self {
         let ratio = |seen: &Seen<'_>| {
@@ -77,11 +80,14 @@ impl Disk {
         let most = ladder.iter().map(|seen| seen.point.users).max().unwrap_or(0);
         let ratios: Vec<f64> =
             ladder.iter().filter(|seen| seen.point.users * 2 > most).filter_map(ratio).collect();
+        let measured = Range::over(&ratios);
+        let source =
+            if measured.is_some() { "the larger half of the ladder" } else { "assumed: no run has shown it" };
         Self {
-            text_ratio: Range::over(&ratios).unwrap_or(Range::of(0.5, 1.0, 1.5)),
+            text_ratio: measured.unwrap_or(UNSEEN_RATIO),
             write_bytes_per_s: device.write_bytes_per_s,
             sync_ms: device.sync_ms,
-            source: "the larger half of the ladder".to_owned(),
+            source: source.to_owned(),
         }
     }
 }
