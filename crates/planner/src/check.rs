@@ -71,12 +71,20 @@ impl Forecast {
             model.response.mean_ms(&per_s, &model.costs, model.cores, driver, case)
                 * model.response.p99.at(case)
         });
-        // What is asked is answered, until the processors have no more to give.
-        let answered = |case: Case| {
+        // What is asked is answered, until there is no more to give: by the Universal Scalability Law, which was fitted
+        // beside the same driver, or by the processors.
+        let by_cpu = |case: Case| {
             let both = model.costs.cpus(&per_s, case) + driver;
-            per_s.sum() * (f64::from(model.cores) / both.max(f64::MIN_POSITIVE)).min(1.0)
+            per_s.sum() * f64::from(model.cores) / both.max(f64::MIN_POSITIVE)
         };
-        let throughput = Range::of(answered(Case::High), answered(Case::Expected), answered(Case::Low));
+        let by_law = model.scalability.map(|law| law.most().1).filter(|most| most.is_finite());
+        let most = |case: Case| match (case, by_law) {
+            (_, None) => by_cpu(case),
+            (Case::Low, Some(law)) => by_cpu(Case::High).min(law),
+            (Case::Expected, Some(law)) => law,
+            (Case::High, Some(law)) => by_cpu(Case::Low).max(law),
+        };
+        let throughput = cases(&|case| most(case).min(per_s.sum()));
         let users = largest.users.saturating_mul(times);
         Some(Self { users, per_s, throughput_per_s: throughput, cpus, mean_ms, p99_ms })
     }

@@ -39,6 +39,7 @@ impl<'a> Servers<'a> {
         let (cpu, response) = changes(organisation, demand, model);
         let mut costs = model.costs.clone();
         costs.cpu_s = PerClass::of(|class| times(*costs.cpu_s.get(class), cpu));
+        costs.sync_cpu_s = times(costs.sync_cpu_s, cpu);
         costs.written_bytes = PerClass::of(|class| {
             times(*costs.written_bytes.get(class), Range::exactly(demand.written_factor))
         });

@@ -11,6 +11,10 @@ use crate::range::{Case, Range};
 pub struct Costs {
     /// CPU seconds.
     pub cpu_s: PerClass<Range>,
+    /// CPU seconds of a sync, which those who wait together share: with more load a request becomes cheaper.
+    pub sync_cpu_s: Range,
+    /// The log that joins them.
+    pub log: GroupCommit,
     /// Processors that the server keeps busy when nobody asks.
     pub rest_cpus: Range,
     /// Part of the CPU time that is the system's.
@@ -43,11 +47,11 @@ impl Costs {
             .iter()
             .map(|seen| {
                 let mut parts = rates(seen.run);
-                parts.push(1.0);
+                parts.extend([1.0, seen.run.syncs_per_s.unwrap_or(0.0)]);
                 Observation::relative(parts, seen.run.server_cpus())
             })
             .collect();
-        let cpu = non_negative_by_part(&mut busy, Class::ALL.len() + 1, LEAST_CPUS);
+        let cpu = non_negative_by_part(&mut busy, Class::ALL.len() + 2, LEAST_CPUS);
         if cpu.iter().all(|cost| *cost <= 0.0) {
             return None;
         }
@@ -86,7 +90,9 @@ impl Costs {
             .collect();
         Some(Self {
             cpu_s: each(&cpu, cpu_error),
-            rest_cpus: Range::within(cpu.last().copied().unwrap_or(0.0), cpu_error),
+            sync_cpu_s: Range::within(cpu.last().copied().unwrap_or(0.0), cpu_error),
+            log: commit,
+            rest_cpus: Range::within(cpu.get(Class::ALL.len()).copied().unwrap_or(0.0), cpu_error),
             system_part: Range::over(&system).unwrap_or_default(),
             written_bytes: each(&written, worst_error(&bytes, &written).clamp(LEAST_BYTES_ERROR, 1.0)),
             commits: each(&commits, worst_error(&heard, &commits).clamp(LEAST_ERROR, 1.0)),
@@ -98,7 +104,8 @@ impl Costs {
     /// Processors kept busy by so many requests a second of each class.
     #[must_use]
     pub fn cpus(&self, per_s: &PerClass<f64>, case: Case) -> f64 {
-        self.rest_cpus.at(case) + sum(per_s, &self.cpu_s, case)
+        let syncs_per_s = self.log.syncs_per_s(self.commits_per_s(per_s, case));
+        self.rest_cpus.at(case) + sum(per_s, &self.cpu_s, case) + self.sync_cpu_s.at(case) * syncs_per_s
     }
 
     /// Bytes written a second.

@@ -24,41 +24,84 @@ impl Observation {
     }
 }
 
-const MOST_SWEEPS: usize = 50_000;
-const SMALL_ENOUGH: f64 = 1e-13;
+/// With more unknowns than this there would be too many choices to try them all.
+const MOST_UNKNOWNS: usize = 12;
 
-/// The unknowns, none below 0, with the least sum of weighted squares. One unknown after the other is set to its best
-/// value for the others as they are, until nothing changes: the sum is convex, so that this ends at its least.
+/// Below this part of itself, what is left of an unknown is rounding: the others say all of it.
+const NOTHING_LEFT: f64 = 1e-10;
+
+/// The unknowns, at most twelve, none below 0, with the least sum of weighted squares. At the best some of them are 0
+/// and the others solve the plain equations; with so few every choice of those is tried, so that the answer is exact.
 #[must_use]
 pub fn non_negative(observations: &[Observation], unknowns: usize) -> Vec<f64> {
-    let mut normal = vec![vec![0.0; unknowns]; unknowns];
-    let mut right = vec![0.0; unknowns];
+    let unknowns = unknowns.min(MOST_UNKNOWNS);
+    // Each row has its right-hand side at its end.
+    let mut normal = vec![vec![0.0; unknowns + 1]; unknowns];
     for observation in observations {
-        for ((one, line), right) in observation.parts.iter().zip(&mut normal).zip(&mut right) {
-            *right += observation.weight * one * observation.seen;
-            for (other, place) in observation.parts.iter().zip(line) {
+        for (one, line) in observation.parts.iter().zip(&mut normal) {
+            let with_right =
+                observation.parts.iter().take(unknowns).chain(std::iter::once(&observation.seen));
+            for (other, place) in with_right.zip(line) {
                 *place += observation.weight * one * other;
             }
         }
     }
-    let mut found = vec![0.0; unknowns];
-    for _ in 0..MOST_SWEEPS {
-        let mut moved: f64 = 0.0;
-        for (index, (line, right)) in normal.iter().zip(&right).enumerate() {
-            let diagonal = line.get(index).copied().unwrap_or(0.0);
-            let Some(before) = found.get(index).copied().filter(|_| diagonal > 0.0) else { continue };
-            let sum: f64 = line.iter().zip(&found).map(|(place, unknown)| place * unknown).sum();
-            let after = (before + (right - sum) / diagonal).max(0.0);
-            moved = moved.max((after - before).abs() / after.abs().max(before.abs()).max(f64::MIN_POSITIVE));
-            if let Some(place) = found.get_mut(index) {
-                *place = after;
-            }
+    // In units in which each unknown counts alike.
+    let scales: Vec<f64> = normal
+        .iter()
+        .enumerate()
+        .map(|(index, line)| line.get(index).copied().unwrap_or(0.0).sqrt())
+        .map(|scale| if scale > 0.0 { 1.0 / scale } else { 0.0 })
+        .collect();
+    for (line, scale) in normal.iter_mut().zip(&scales) {
+        let others = scales.iter().chain(std::iter::once(&1.0));
+        line.iter_mut().zip(others).for_each(|(place, other)| *place *= scale * other);
+    }
+    let mut best = (0.0, vec![0.0; unknowns]);
+    for choice in 1_u32..1 << unknowns {
+        let Some(found) = solved(&normal, choice) else { continue };
+        if found.iter().any(|unknown| *unknown < 0.0) {
+            continue;
         }
-        if moved < SMALL_ENOUGH {
-            break;
+        // At a solution the sum of squares is less by this than with nothing at all.
+        let gain: f64 =
+            normal.iter().zip(&found).map(|(line, unknown)| line.last().unwrap_or(&0.0) * unknown).sum();
+        if gain > best.0 {
+            best = (gain, found);
         }
     }
-    found
+    best.1.iter().zip(&scales).map(|(unknown, scale)| unknown * scale).collect()
+}
+
+/// The equations of the chosen unknowns, solved; the others are 0. `None` where they do not tell all of these.
+fn solved(normal: &[Vec<f64>], choice: u32) -> Option<Vec<f64>> {
+    let is_chosen = |index: usize| choice >> index & 1 == 1;
+    let mut rows: Vec<Vec<f64>> = normal
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| is_chosen(*index))
+        .map(|(_, line)| {
+            let all = line.iter().enumerate();
+            all.filter(|(index, _)| *index == normal.len() || is_chosen(*index))
+                .map(|(_, place)| *place)
+                .collect()
+        })
+        .collect();
+    for pivot in 0..rows.len() {
+        let mut row = rows.get(pivot)?.clone();
+        let scale = *row.get(pivot)?;
+        if scale < NOTHING_LEFT {
+            return None;
+        }
+        row.iter_mut().for_each(|place| *place /= scale);
+        for other in rows.iter_mut() {
+            let factor = *other.get(pivot)?;
+            other.iter_mut().zip(&row).for_each(|(place, part)| *place -= factor * part);
+        }
+        *rows.get_mut(pivot)? = row;
+    }
+    let mut found = rows.iter().map(|row| row.last().copied());
+    (0..normal.len()).map(|index| if is_chosen(index) { found.next().flatten() } else { Some(0.0) }).collect()
 }
 
 /// Weights are set anew so often; after that nothing changes that could be seen.

@@ -77,6 +77,12 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
         ]);
     }
     table.write(&mut text);
+    let _ = writeln!(
+        text,
+        "A sync of the log, for all who share it: {}; at rest {:.3} processors",
+        milliseconds(model.costs.sync_cpu_s.value * 1000.0),
+        model.costs.rest_cpus.value
+    );
     text.push_str("\nThe ladder, and what the model makes of it\n");
     let mut table = Table::new(&["Users", "Requests/s", "Response", "Model", "Processors", "Model"]);
     for rung in &model.ladder {

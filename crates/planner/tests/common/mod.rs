@@ -18,6 +18,7 @@ pub const ALONE_MS: PerClass<f64> = PerClass { look: 0.3, page: 0.9, read: 0.5, 
 pub const COMMITS: PerClass<f64> = PerClass { look: 0.0, page: 0.0, read: 0.0, write: 1.0, send: 3.0 };
 const WRITTEN_BYTES: PerClass<f64> =
     PerClass { look: 0.0, page: 0.0, read: 0.0, write: 16_000.0, send: 60_000.0 };
+pub const SYNC_CPU_S: f64 = 0.000_25;
 const REST_CPUS: f64 = 0.01;
 const DRIVER_CPU_S: f64 = 0.000_15;
 const BASE_BYTES: f64 = 95e6;
@@ -63,10 +64,10 @@ pub fn run(kind: Kind, workload: &str, users: f64, speedup: f64, rng: &mut Small
     let each = |costs: &PerClass<f64>| {
         Class::ALL.iter().map(|class| per_s.get(*class) * costs.get(*class)).sum::<f64>()
     };
-    let cpus = REST_CPUS + each(&CPU_S) * dearer;
-    let driver = per_s.sum() * DRIVER_CPU_S;
     let commit = GroupCommit { sync_s: SYNC_MS / 1000.0 };
     let commits_per_s = each(&COMMITS);
+    let cpus = REST_CPUS + (each(&CPU_S) + SYNC_CPU_S * commit.syncs_per_s(commits_per_s)) * dearer;
+    let driver = per_s.sum() * DRIVER_CPU_S;
     let log_ms = commit.waiting_s(commits_per_s) * 1000.0;
     let busy = cpus + driver;
     // Users who ask without a pause wait for one another, and no longer than all of them take.
