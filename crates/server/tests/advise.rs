@@ -10,6 +10,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{PASSWORD, Server};
 use scrinium_advise::{Step, Verdict, needs_restart, rules};
@@ -17,8 +18,8 @@ use scrinium_server::config::{Change, find};
 use scrinium_server::console::Command as Console;
 use serde_json::{Value, json};
 
-const DOCUMENTS: usize = 8000;
-const CHANGES: usize = 400;
+const DOCUMENTS: usize = 6000;
+const CHANGES: usize = 150;
 
 /// What `scrinium advise --json` says, and its exit code.
 fn advise(server: &Server, folder: &Path, arguments: &[&str]) -> (i32, Value) {
@@ -38,22 +39,16 @@ fn names(report: &Value, list: &str) -> Vec<String> {
     report[list].as_array().unwrap().iter().map(|entry| entry["rule"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Fills a database with some 36 MB, changes it, and reads it in no order.
-fn work(server: &Server, rounds: usize) {
+/// Fills a database with some 27 MB, and changes it.
+fn fill(server: &Server) {
     let mut client = server.client();
     client.json("PUT", "/work", &json!({})).unwrap().expect(201);
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    let mut next = || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random
-    };
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
     for some in 0..DOCUMENTS / 100 {
         let documents: Vec<Value> = (0..100)
             .map(|number| {
                 // Longer fields would be contents.
-                let mut field = || (0..96).map(|_| format!("{:016x}", next())).collect::<String>();
+                let mut field = || (0..96).map(|_| format!("{:016x}", random.next())).collect::<String>();
                 json!({"_id": format!("d{:05}", some * 100 + number), "a": field(), "b": field(), "c": field()})
             })
             .collect();
@@ -62,34 +57,70 @@ fn work(server: &Server, rounds: usize) {
     for number in 0..CHANGES {
         client.json("PUT", &format!("/work/c{number}"), &json!({"n": number})).unwrap().expect(201);
     }
-    for _ in 0..rounds {
+}
+
+/// Reads documents in no order, until told to stop.
+fn read(server: &Server, stop: &AtomicBool) {
+    let (mut client, mut random) = (server.client(), Random(0x9e37_79b9_7f4a_7c15));
+    while !stop.load(Ordering::Relaxed) {
         let ids: Vec<Value> =
-            (0..500).map(|_| json!({"id": format!("d{:05}", next() % DOCUMENTS as u64)})).collect();
+            (0..100).map(|_| json!({"id": format!("d{:05}", random.next() % DOCUMENTS as u64)})).collect();
         client.json("POST", "/work/_bulk_get", &json!({"docs": ids})).unwrap().expect(200);
     }
 }
 
+/// Has the readers stop when it is dropped, also by a test that fails.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Numbers without a pattern (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
 #[test]
-fn a_server_without_a_log_and_with_a_tiny_pool_is_told_both_the_log_first() {
+fn a_server_without_a_log_and_with_a_tiny_pool_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let settings = [("SCRINIUM_LOG__STYLE", "off"), ("SCRINIUM_MEMORY__BUDGET", "16 MB")];
     let server = Server::start(folder.path(), &settings);
-    work(&server, 40);
+    fill(&server);
     let (code, report) = advise(&server, folder.path(), &["--for", "0"]);
-    assert_eq!(code, 1, "{report:#}");
-    let advice = names(&report, "advice");
-    assert_eq!(advice.first().map(String::as_str), Some("log-off"), "{report:#}");
-    assert!(advice.contains(&"pool-small".to_owned()), "{report:#}");
+    assert_eq!(
+        (code, names(&report, "advice").first().map(String::as_str)),
+        (1, Some("log-off")),
+        "{report:#}"
+    );
     let change = &report["advice"][0]["change"][0];
     assert_eq!(change["command"], "scrinium console 'set config log.style=circular'");
     assert_eq!((&change["used"], &change["set_by"]), (&json!("next start"), &json!("SCRINIUM_LOG__STYLE")));
+
+    // While people read and nobody writes.
+    let stop = AtomicBool::new(false);
+    let (code, report) = std::thread::scope(|scope| {
+        scope.spawn(|| read(&server, &stop));
+        let _ended = Ended(&stop);
+        advise(&server, folder.path(), &["--for", "5s"])
+    });
+    assert!(code == 1 && names(&report, "advice").contains(&"pool-small".to_owned()), "{report:#}");
 }
 
 #[test]
 fn a_server_that_is_set_up_well_is_told_nothing_and_has_everything_that_rules_look_at() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &[("SCRINIUM_MEMORY__BUDGET", "512 MB")]);
-    work(&server, 3);
+    fill(&server);
     let (code, report) = advise(&server, folder.path(), &["--for", "0"]);
     // What the machine itself lacks is no setting.
     let machine = ["disk-full", "log-device", "slow-syncs", "processors-busy", "pool-tasks", "hot-database"];

@@ -196,7 +196,9 @@ fn restart_long(seen: &Observation) -> Judgement {
     let by_hand = seen.number("checkpoint.log_bytes")? > 0.0;
     let smaller = [("standard", 256.0 * MB), ("restart", 64.0 * MB)];
     let fitting = smaller.into_iter().find(|(_, bytes)| bytes / speed <= RESTART_S && *bytes < limit);
-    let Some((favor, bytes)) = fitting.or(smaller.last().copied()).filter(|(_, bytes)| *bytes < limit) else {
+    let Some((favor, bytes)) =
+        fitting.or_else(|| smaller.last().copied()).filter(|(_, bytes)| *bytes < limit)
+    else {
         return Ok(Verdict::Note(format!(
             "After a crash up to {} would be done again in about {}, with the shortest distance of checkpoints that \
              there is: the device is slow.",

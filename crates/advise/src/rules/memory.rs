@@ -104,8 +104,8 @@ fn pool_small(seen: &Observation) -> Judgement {
     let (ram, available) = (seen.now("Mem.PhysicalRAM")?, seen.now("Mem.Available")?);
     let usual = if direct { USUAL_PAST_THE_CACHE } else { USUAL };
     let files = seen.now("Database.Files.Bytes")?;
-    // A quarter of what is free stays free, and more than the files helps nobody.
-    let wanted = (budget * 4.0).max(ram * usual).min(budget + available * 0.75).min(budget + files * 1.25);
+    // A quarter of what is free stays free, and more than the files, which are compressed, helps nobody.
+    let wanted = (budget * 4.0).max(ram * usual).min(budget + available * 0.75).min(budget + files * 3.0);
     // What the system's cache of files may hold need not come from the disk.
     let from_disk = direct || files > available;
     let miss_ms = if from_disk { MISS_FROM_SLOW_DISK_MS } else { MISS_FROM_DISK_MS };
