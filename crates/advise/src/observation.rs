@@ -207,8 +207,17 @@ impl Observation {
 
     /// The part of the processors (0 to 1) that the server had.
     pub(crate) fn processors_busy(&self) -> Result<f64, Unjudged> {
+        self.part_of_processors("Platform.Process.CPU.Seconds")
+    }
+
+    /// The part of the processors (0 to 1) that all programs of the machine had together.
+    pub(crate) fn machine_busy(&self) -> Result<f64, Unjudged> {
+        self.part_of_processors("Platform.System.CPU.Seconds")
+    }
+
+    fn part_of_processors(&self, statistic: &str) -> Result<f64, Unjudged> {
         let processors = self.now("Platform.System.Processors")?.max(1.0);
-        Ok(self.grew("Platform.Process.CPU.Seconds")? / self.seconds.max(1e-3) / processors)
+        Ok(self.grew(statistic)? / self.seconds.max(1e-3) / processors)
     }
 
     /// A setting.

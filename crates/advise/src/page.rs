@@ -51,7 +51,7 @@ These statistics are there for it:
 | statistic | |
 |---|---|
 | `Mem.PhysicalRAM`, `Mem.Available`, `Mem.Swapped.Process` | memory of the machine or the control group, what of it could still be had, what of the server is swapped out |
-| `Platform.System.Processors`, `Platform.Process.CPU.Seconds` | processors, and the time of them that the server has used |
+| `Platform.System.Processors`, `Platform.Process.CPU.Seconds`, `Platform.System.CPU.Seconds` | processors, and the time of them that the server, and all programs of the machine, have used |
 | `Disk.Data.Free`, `.Size`, `Disk.Log.Free`, `.Size` | the file systems of databases and log |
 | `Log.OwnDevice`, `View.RebuildDir.OwnDevice`, `View.RebuildDir.InMemory` | 1: on another file system than the databases; in memory |
 | `Database.Files.Bytes` | the databases' files |

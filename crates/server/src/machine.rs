@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{stat, statfs, statvfs};
+use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 use scrinium_statistics::Registry;
 use scrinium_store::available_bytes;
@@ -13,7 +14,8 @@ use crate::config::{RunningConfiguration, Settings};
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// `Mem.PhysicalRAM` (of the machine, or the control group), `Mem.Available` (what of it could still be had),
-/// `Mem.Allocated.Process`, `Mem.Swapped.Process`; `Platform.System.Processors`, `Platform.Process.CPU.Seconds`;
+/// `Mem.Allocated.Process`, `Mem.Swapped.Process`; `Platform.System.Processors`, `Platform.Process.CPU.Seconds`,
+/// `Platform.System.CPU.Seconds` (of all programs);
 /// `Disk.Data.Free` and `.Size`, `Disk.Log.Free` and `.Size`, in bytes; `Log.OwnDevice` and `View.RebuildDir.OwnDevice`
 /// (1: on another file system than the databases), `View.RebuildDir.InMemory`. What the system does not tell reads 0.
 pub(crate) fn register(statistics: &Registry, configuration: &RunningConfiguration) {
@@ -63,6 +65,21 @@ fn register_processors(statistics: &Registry) {
         let used = clock_gettime(ClockId::ProcessCPUTime);
         used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
     });
+    // From the server's start, as everything else.
+    let at_start = busy_seconds().unwrap_or_default();
+    statistics.gauge("Platform.System.CPU.Seconds", move || {
+        (busy_seconds().unwrap_or_default() - at_start).max(0.0)
+    });
+}
+
+/// What all processors worked since the machine's start (proc(5), `stat`): all but idling and waiting for disks.
+fn busy_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|ticks| ticks.parse().ok()).collect();
+    // User, nice, system, idle, waiting, interrupts twice; later columns are parts of the first.
+    let busy = ticks.iter().take(7).enumerate().filter(|(column, _)| ![3, 4].contains(column));
+    Some(float(busy.map(|(_, ticks)| ticks).sum()) / float(clock_ticks_per_second()))
 }
 
 /// Memory of this process in bytes; nothing where the system does not tell (proc(5), `status`).

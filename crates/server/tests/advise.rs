@@ -18,7 +18,7 @@ use scrinium_server::config::{Change, find};
 use scrinium_server::console::Command as Console;
 use serde_json::{Value, json};
 
-const DOCUMENTS: usize = 6000;
+const DOCUMENTS: usize = 12_000;
 const CHANGES: usize = 150;
 
 /// What `scrinium advise --json` says, and its exit code.
@@ -39,7 +39,7 @@ fn names(report: &Value, list: &str) -> Vec<String> {
     report[list].as_array().unwrap().iter().map(|entry| entry["rule"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Fills a database with some 27 MB, and changes it.
+/// Fills a database with some 54 MB, and changes it.
 fn fill(server: &Server) {
     let mut client = server.client();
     client.json("PUT", "/work", &json!({})).unwrap().expect(201);

@@ -10,12 +10,12 @@ pub(super) const RULES: &[Rule] = &[
         name: "pool-tasks",
         subject: Subject::Requests,
         title: "Have more threads for databases",
-        speaks_if: "all threads were busy at once, the wait for one is 5 % of the time of requests or more, and processors are not busy",
+        speaks_if: "all threads were busy at once, the wait for one is a millisecond and 5 % of the time of requests or more, and the machine's processors are not busy",
         looks_at: &[
             "POOL_WAIT",
             "Server.Pool.Running.Peak",
             "Database.BufferPool.Maximum.Megabytes",
-            "Platform.Process.CPU.Seconds",
+            "Platform.System.CPU.Seconds",
             "Platform.System.Processors",
         ],
         keys: &["server.pool_tasks", "memory.budget"],
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: &[
             "Server.Trans.Refused",
             "Server.Trans.Total",
-            "Platform.Process.CPU.Seconds",
+            "Platform.System.CPU.Seconds",
             "Platform.System.Processors",
         ],
         keys: &["server.max_concurrent_transactions", "server.max_waiting_transactions"],
@@ -117,8 +117,10 @@ fn pool_tasks(seen: &Observation) -> Judgement {
         .floor()
         .max(THREADS_MIN);
     let (threads, peak) = (tasks.min(by_memory), seen.now("Server.Pool.Running.Peak")?);
-    let (part, busy) = (seen.part_of_requests(wait.total_ms), seen.processors_busy()?);
-    if part < 0.05 || peak < threads || busy >= 0.75 {
+    let (part, busy) = (seen.part_of_requests(wait.total_ms), seen.machine_busy()?);
+    // To wake a thread takes less than that.
+    let is_short = wait.average_ms() < 1.0 || part < 0.05;
+    if is_short || peak < threads || busy >= 0.75 {
         return Ok(Verdict::Fine);
     }
     let advice = Advice::new(
@@ -129,7 +131,7 @@ fn pool_tasks(seen: &Observation) -> Judgement {
     .saw_of("POOL_WAIT", "part of the time of requests", part * 100.0, Unit::Percent)
     .saw("Server.Pool.Running.Peak", peak, Unit::Count)
     .saw("server.pool_tasks", tasks, Unit::Count)
-    .saw_of("Platform.Process.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent)
+    .saw_of("Platform.System.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent)
     .wins(Gain::Response, part * 0.3, part);
     let advice = if tasks <= by_memory {
         advice.set("server.pool_tasks", format!("{:.0}", (tasks * 2.0).min(10_000.0)))
@@ -199,7 +201,7 @@ fn refused(seen: &Observation) -> Judgement {
     if refused < 1.0 {
         return Ok(Verdict::Fine);
     }
-    let (part, busy) = (refused / (refused + total), seen.processors_busy()?);
+    let (part, busy) = (refused / (refused + total), seen.machine_busy()?);
     let admitted = seen.number("server.max_concurrent_transactions")?;
     let waiting = seen.number("server.max_waiting_transactions")?;
     let advice =
@@ -207,7 +209,7 @@ fn refused(seen: &Observation) -> Judgement {
             .saw("Server.Trans.Refused", refused, Unit::Count)
             .saw_of("Server.Trans.Refused", "of all", part * 100.0, Unit::Percent)
             .saw("server.max_concurrent_transactions", admitted, Unit::Count)
-            .saw_of("Platform.Process.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent);
+            .saw_of("Platform.System.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent);
     let advice = if busy >= 0.75 {
         advice.by_hand(
             "The processors are busy, so admitting more would make all wait longer: more processors, or fewer users on this server.",

@@ -127,6 +127,7 @@ const GROWN: &[(&str, f64)] = &[
     ("Log.Waits", 0.0),
     ("Mail.Delivered", 100.0),
     ("Platform.Process.CPU.Seconds", 60.0),
+    ("Platform.System.CPU.Seconds", 70.0),
     ("Server.Pool.Panics", 0.0),
     ("Server.Trans.Refused", 0.0),
     ("Server.Trans.Total", 30_000.0),
@@ -212,7 +213,7 @@ fn archive(seen: &mut Observation, waiting: f64) {
 
 fn blocks(seen: &mut Observation, hits: f64) {
     grew(seen, "Database.BufferPool.Hits", hits);
-    grew(seen, "Database.BufferPool.Misses", 100_000.0 - hits);
+    grew(seen, "Database.BufferPool.Misses", 1_000_000.0 - hits);
 }
 
 fn large_pool(seen: &mut Observation, available: f64) {
@@ -275,8 +276,8 @@ pub const CASES: &[Case] = &[
     Case { rule: "archive-behind", speaks: |seen| archive(seen, 2.0), is_silent: |seen| archive(seen, 1.0) },
     Case {
         rule: "pool-small",
-        speaks: |seen| blocks(seen, 69_000.0),
-        is_silent: |seen| blocks(seen, 91_000.0),
+        speaks: |seen| blocks(seen, 940_000.0),
+        is_silent: |seen| blocks(seen, 960_000.0),
     },
     Case {
         rule: "pool-large",
@@ -293,7 +294,7 @@ pub const CASES: &[Case] = &[
         speaks: |seen| grew(seen, "Database.WriteStalls.Microseconds", 700_000.0),
         is_silent: |seen| grew(seen, "Database.WriteStalls.Microseconds", 500_000.0),
     },
-    Case { rule: "pool-tasks", speaks: |seen| waits(seen, 0.06), is_silent: |seen| waits(seen, 0.04) },
+    Case { rule: "pool-tasks", speaks: |seen| waits(seen, 1.1), is_silent: |seen| waits(seen, 0.9) },
     Case {
         rule: "processors-busy",
         speaks: |seen| grew(seen, "Platform.Process.CPU.Seconds", 109.0),
