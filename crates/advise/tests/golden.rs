@@ -103,7 +103,7 @@ fn an_observation_is_what_grew_between_two_moments() {
     let first = Moment::read(&mut console(100, 50, 10)).unwrap();
     let mut server = console(160, 80, 25);
     let last = Moment::read(&mut server).unwrap();
-    let seen = Observation::between(Some(first.clone()), last.clone(), 60.5, &mut server).unwrap();
+    let seen = Observation::between(Some(first), last.clone(), 60.5, &mut server).unwrap();
     assert!((seen.seconds - 60.5).abs() < 1e-9 && !seen.is_since_start);
     let sync = seen.operations["LOG_SYNC"];
     assert!((sync.count - 30.0).abs() < 1e-9 && (sync.average_ms() - 2.0).abs() < 1e-9);

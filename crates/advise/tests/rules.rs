@@ -69,7 +69,7 @@ fn advice_says_what_was_seen_what_to_do_and_what_it_brings() {
                     assert!(!value.contains('\''), "{name}: {value} cannot be pasted");
                 }
                 Step::Console(command) => {
-                    assert!(!command.contains('\''), "{name}: {command} cannot be pasted")
+                    assert!(!command.contains('\''), "{name}: {command} cannot be pasted");
                 }
                 Step::ByHand(what) => assert!(what.ends_with('.') || what.ends_with(':'), "{name}: {what}"),
             }
