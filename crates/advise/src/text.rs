@@ -32,9 +32,10 @@ impl Report {
         if all {
             let notes = self.notes.iter().map(|(rule, note)| (rule.name, note.clone())).collect();
             text.push_str(&listed("No problem, although one might take it for one:", notes));
-            let fine =
-                self.fine.iter().map(|rule| (rule.name, format!("speaks if {}", rule.speaks_if))).collect();
-            text.push_str(&listed("Nothing was found by:", fine));
+            // A rule that asks for nothing has nothing to find.
+            let fine = self.fine.iter().filter(|rule| !rule.speaks_if.starts_with("only to say"));
+            let fine = fine.map(|rule| (rule.name, rule.speaks_if.replace('`', ""))).collect();
+            text.push_str(&listed("Nothing was found by these, which speak if:", fine));
         }
         let unjudged = self.unjudged.iter().map(|(rule, why)| (rule.name, why.to_string())).collect();
         text.push_str(&listed("Could not be judged:", unjudged));

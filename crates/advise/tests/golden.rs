@@ -45,8 +45,7 @@ fn json_and_text_stay_as_they_are() {
     compare("report.txt", &report.to_text(false, &str::to_owned));
     let all = report.to_text(true, &|part| format!("<{part}>"));
     assert!(
-        all.contains("1. <Log changes>  (log-off)\n")
-            && all.contains("Nothing was found by:\n  log-partly-off ")
+        all.contains("1. <Log changes>  (log-off)\n") && all.contains("which speak if:\n  log-partly-off ")
     );
     assert!(
         all.contains("  inbox-size             mail/ada has 50,000 documents, which is no problem here"),

@@ -285,8 +285,9 @@ pub struct ConnectionArguments {
 /// Arguments of `advise`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-It reads statistics twice, settings, databases and the log database, and changes nothing. Choose a time in which people
-work: of a quiet minute little can be said. docs/advise.md lists the rules.
+It reads statistics twice, settings, databases and the log database, and changes nothing.
+Choose a time in which people work: of a quiet minute little can be said.
+docs/advise.md lists the rules.
 
 Exit codes: 0 nothing is to be changed; 1 something is, or the server could not be asked.
 
