@@ -14,7 +14,7 @@ use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;
 use crate::cli::Failure;
-use crate::config::{RunningConfiguration, Settings, Share};
+use crate::config::{RunningConfiguration, Settings};
 use crate::volumes::{Placed, attach_volumes, first_budget_bytes, set_running};
 
 /// The store and the databases on it.
@@ -193,10 +193,7 @@ pub(crate) fn pool_threads(settings: &Settings) -> usize {
 }
 
 pub(crate) fn budget_bytes(settings: &Settings) -> u64 {
-    match settings.memory.budget {
-        Share::Bytes(bytes) => bytes,
-        Share::Percent(percent) => available_bytes() / 100 * percent,
-    }
+    settings.memory.budget.of(available_bytes())
 }
 
 fn log_favor(settings: &Settings) -> LogFavor {
