@@ -1,9 +1,6 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show log`, `show config`, `set config`,
-//! `show database`, `set database`, `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`,
-//! `help`.
-//! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
+//! [`COMMANDS`] is the table of them. A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod attachments;

@@ -4,7 +4,7 @@ use scrinium_database::Databases;
 use scrinium_statistics::Snapshot;
 use serde_json::{Value, json};
 
-use super::table::{Align, megabytes, table};
+use super::table::{columns, megabytes, megabytes_of, table};
 use super::{ConsoleError, Reply};
 
 /// The first store, then the volumes by name.
@@ -50,12 +50,6 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
         }));
     }
     let titles = ["Volume", "Databases", "Budget MB", "Used MB", "Disk free MB", "Log to redo MB", "Folder"];
-    let columns = titles
-        .map(|title| (title, if ["Volume", "Folder"].contains(&title) { Align::Left } else { Align::Right }));
+    let columns = columns(titles, &["Volume", "Folder"]);
     Ok(Reply { text: format!("{}{away}", table(&columns, &rows)), data: json!({"volumes": data}) })
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a size needs no more than 53 bits")]
-fn megabytes_of(bytes: u64) -> String {
-    megabytes(bytes as f64)
 }
