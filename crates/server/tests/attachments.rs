@@ -49,7 +49,7 @@ impl Place {
     fn run(&self, arguments: &[&str]) -> Output {
         let root = self.folder.path();
         let listen = self.server.address().to_string();
-        beside(root, settings(root), &listen, arguments).output().unwrap()
+        beside(root, settings(root), &listen, &[&["--json"], arguments].concat()).output().unwrap()
     }
 
     /// Restores the last backup beside the server, which goes on, and starts a server there.

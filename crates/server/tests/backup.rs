@@ -13,6 +13,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_fault::{Kills, run_bounded};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 const ATTACHMENT_BYTES: usize = 300_000;
 
@@ -28,8 +29,15 @@ fn start(folder: &Path, root: &Path) -> Server {
     start_with(folder, &settings(root))
 }
 
+/// A folder for servers, and one in it for backups.
+fn place() -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("repository").display().to_string();
+    (folder, repository)
+}
+
 fn scrinium(folder: &Path, root: &Path, listen: &str, arguments: &[&str]) -> Command {
-    beside(folder, settings(root), listen, arguments)
+    beside(folder, settings(root), listen, &[&["--json"], arguments].concat())
 }
 
 fn fill(client: &mut Client) {
@@ -53,9 +61,8 @@ fn count(client: &mut Client, database: &str) -> u64 {
 
 #[test]
 fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
@@ -109,9 +116,8 @@ fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
 /// A volume is restored to the same moment as the first store, and one that was not restored is refused.
 #[test]
 fn volumes_are_backed_up_and_restored_with_the_rest() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     std::fs::create_dir_all(folder.join("archive")).unwrap();
     let place = |dir: &str| {
         let mut settings = settings(folder);
@@ -176,9 +182,8 @@ fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
     let kills = Kills::from_environment(4);
     println!("{kills}");
     let mut random = StdRng::seed_from_u64(kills.seed);
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut whole = 0;
     for kill in 0..kills.count {
         let mut server = start(folder, folder);
@@ -225,9 +230,8 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
     let kills = Kills::from_environment(5);
     println!("{kills}");
     let mut random = StdRng::seed_from_u64(kills.seed);
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     fill(&mut server.client());
@@ -269,9 +273,8 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
 /// Neither needs the server's configuration, since the backup tells where the log was archived.
 #[test]
 fn an_archive_is_found_without_the_configuration_and_its_want_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     fill(&mut server.client());

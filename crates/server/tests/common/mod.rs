@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -168,16 +169,21 @@ pub fn start_with(folder: &Path, settings: &Settings) -> Server {
     Server::start(folder, &settings)
 }
 
-/// The command line beside the server of `folder`, which listens at `listen` if it runs; it answers in JSON.
-pub fn beside(folder: &Path, settings: Settings, listen: &str, arguments: &[&str]) -> Command {
+/// The command line beside the server of `folder`, which listens at `listen` if it runs.
+pub fn beside(
+    folder: &Path,
+    settings: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+    listen: &str,
+    arguments: &[&str],
+) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command.args(["--json", "--data-dir"]).arg(folder.join("data")).args(arguments).envs(settings);
+    command.arg("--data-dir").arg(folder.join("data")).args(arguments).envs(settings);
     command.env("SCRINIUM_HTTP__LISTEN", listen).env("SCRINIUM_ADMIN_PASSWORD", PASSWORD);
     command.stdin(Stdio::null());
     command
 }
 
-/// What a command that went well has answered.
+/// What a command that went well has answered in JSON.
 pub fn answer(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
