@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{PASSWORD, Server};
 use scrinium_advise::{Step, Verdict, needs_restart, rules};
-use scrinium_server::config::{Change, find};
+use scrinium_server::config::{Change, Key, key, volume_key};
 use scrinium_server::console::Command as Console;
 use serde_json::{Value, json};
 
@@ -205,4 +205,9 @@ fn keys_values_and_commands_of_advice_are_the_servers() {
 /// Keys that rules only look at, or have changed by hand.
 fn is_changed(key: &str) -> bool {
     !["disk.reserve_bytes", "http.tls", "https.listen", "log.archive_dir", "volume.NAME.dir"].contains(&key)
+}
+
+/// The key of this name, also one of a volume.
+fn find(name: &str) -> Option<&'static Key> {
+    key(name).or_else(|| volume_key(&name.to_lowercase()).map(|(_, key)| key))
 }
