@@ -29,6 +29,7 @@ const ORDER: [&str; 27] = [
     "imap",
     "dav",
     "cluster",
+    "advise",
     "lab",
     "planner",
     "server",
@@ -39,7 +40,7 @@ const ORDER: [&str; 27] = [
 ];
 
 /// Crates that use no other.
-const ALONE: [&str; 3] = ["lab", "fault", "tidy"];
+const ALONE: [&str; 4] = ["advise", "lab", "fault", "tidy"];
 
 /// The crate that may bind what is not Rust.
 const MAY_BE_UNSAFE: &str = "store";

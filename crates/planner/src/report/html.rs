@@ -91,7 +91,10 @@ fn all_figures(plan: &Plan) -> String {
         .collect();
     format!(
         "<h2>All figures<small>with the range in which the model missed its own points, and where each comes from</small></h2>\n{}",
-        table(&["Figure", "Value", "Range", "<span class=\"left\">Source</span>"], &rows)
+        table(
+            &["Figure", "Value", "Range", "<span style=\"display:block;text-align:left\">Source</span>"],
+            &rows
+        )
     )
 }
 
@@ -134,7 +137,7 @@ fn settings(answer: &Answer) -> String {
         .collect();
     format!(
         "<h2>Settings<small>that should not be left at their defaults</small></h2>\n{}",
-        table(&["Key", "Value", "<span class=\"left\">Why</span>"], &rows)
+        table(&["Key", "Value", "<span style=\"display:block;text-align:left\">Why</span>"], &rows)
     )
 }
 
