@@ -31,6 +31,7 @@ pub use header::{Header, Variable, Variables};
 pub use mail::MailCommand;
 pub use needs::{Needs, SharedDatabase};
 pub use reference::reference_markdown;
+pub(crate) use words::LONGEST_SCRIPT_BYTES;
 pub use table::{COMMANDS, CommandInfo, Elsewhere, Support, find as find_command};
 
 use crate::driver::Ability;
