@@ -47,9 +47,7 @@ pub enum LabError {
     File { what: &'static str, path: String, source: std::io::Error },
     #[error("cannot read {path} as {what}: {why}")]
     NoText { path: String, what: &'static str, why: String },
-    #[error(
-        "the report cannot be written into {path}: {source}. Name another folder by --report"
-    )]
+    #[error("the report cannot be written into {path}: {source}. Name another folder by --report")]
     Folder { path: String, source: std::io::Error },
     #[error("{origin}\n{errors}")]
     Script { origin: String, errors: ScriptErrors },

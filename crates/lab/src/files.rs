@@ -23,8 +23,7 @@ pub(crate) fn read_text(path: &Path, what: &'static str, most_bytes: usize) -> R
     if bytes.len() > most_bytes {
         return Err(no_text(format!("it is longer than {most_bytes} bytes")));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| no_text(format!("it is no text: {}", error.utf8_error())))
+    String::from_utf8(bytes).map_err(|error| no_text(format!("it is no text: {}", error.utf8_error())))
 }
 
 /// Writes files into a folder, which is made if need be. A file that cannot be written whole is not there, or as it was

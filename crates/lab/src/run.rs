@@ -25,7 +25,7 @@ use crate::workload::Workload;
 /// [`LabError`]; its [`LabError::outcome`] is the exit code.
 pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     match arguments.command {
-        LabCommand::Load(arguments) => run_load(*arguments).await,
+        LabCommand::Load(arguments) => Box::pin(run_load(*arguments)).await,
         LabCommand::Drive(arguments) => drive(&arguments).await,
         LabCommand::Check(arguments) => script_commands::check(&arguments),
         LabCommand::Show(arguments) => script_commands::show(&arguments),

@@ -178,7 +178,9 @@ proptest! {
             sequences[at] += 1;
             let number = MessageNumber { run, sender: *sender, sequence: sequences[at] };
             let answer = if *answered { Ok(()) } else { Err(failure(FailureKind::TimeOut)) };
-            [&one, &several[at - 1]].map(|ledger| ledger.sent(number, fates.len(), &answer));
+            for ledger in [&one, &several[at - 1]] {
+                ledger.sent(number, fates.len(), &answer);
+            }
             for (place, fate) in fates.iter().enumerate() {
                 let copy = Found { number, place: Some(place), altered: None };
                 let times = match fate {

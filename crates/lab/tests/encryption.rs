@@ -10,12 +10,9 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use mail_server::{Faults, Identity, MailServer, Security};
-use scrinium_lab::driver::{
-    Driver, Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Person, Session, TargetOptions,
-    Targets, TargetsSession, ViewLanguage,
-};
+use scrinium_lab::driver::{Failure, FailureKind, Letter, MessageNumber, Session};
 use scrinium_lab::{Form, Message};
-use scripted::{Hear, Scripted, Step, say};
+use scripted::{Hear, Scripted, Step, say, session};
 use serde_json::Value;
 
 const PATIENT: Duration = Duration::from_secs(120);
@@ -59,8 +56,8 @@ async fn messages_come_and_go_encrypted() {
             (POP3, ("lmtp", server.lmtp), ("pop3", server.pop3)),
         ];
         for (script, sending, reading) in ways {
-            let targets = [sending, reading]
-                .map(|(protocol, port)| format!("{protocol}{ending}://127.0.0.1:{port}"));
+            let targets =
+                [sending, reading].map(|(protocol, port)| format!("{protocol}{ending}://127.0.0.1:{port}"));
             let output = load(folder.path(), script, &targets, &["--ca", "ca.pem"]).await;
             let report = report(&output);
             assert_eq!(report["failures"], Value::Array(Vec::new()), "{targets:?}: {}", report["failures"]);
@@ -92,44 +89,12 @@ async fn only_a_certificate_that_fits_is_believed() {
         ("127.0.0.1", &["--ca", "nowhere.pem"], 2, "--ca nowhere.pem"),
     ];
     for (host, more, code, words) in cases {
-        let targets =
-            [format!("smtps://{host}:{}", server.smtp), format!("imaps://{host}:{}", server.imap)];
+        let targets = [format!("smtps://{host}:{}", server.smtp), format!("imaps://{host}:{}", server.imap)];
         let output = load(folder.path(), IMAP, &targets, more).await;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(code) && said.contains(words), "{host} {more:?}: {said}");
     }
     assert_eq!(server.logins(), 0);
-}
-
-/// The connections of user0002 to a server of this address, which believe nobody.
-fn session(target: String, authority: &Path) -> TargetsSession {
-    let http = HttpOptions {
-        target: String::new(),
-        admin: None,
-        login: Login::Users,
-        user_password: mail_server::PASSWORD.to_owned(),
-        view_language: ViewLanguage::Formula,
-        directory: String::new(),
-        mail_box: String::new(),
-        time_out: PATIENT,
-    };
-    let targets = Targets::new(&TargetOptions {
-        targets: vec![target],
-        http,
-        domain: "lab.invalid".to_owned(),
-        login_name: "{user}".to_owned(),
-        authority: Some(authority.to_owned()),
-        check_deliveries: None,
-        users: 3,
-        recipients: 2,
-        delivery_wait: PATIENT,
-    });
-    targets.unwrap().session(&Person {
-        number: 2,
-        name: "user0002".to_owned(),
-        full_name: "Lab User 2".to_owned(),
-        mail_database: "mail/user0002".to_owned(),
-    })
 }
 
 fn letter() -> Letter {
@@ -154,7 +119,8 @@ async fn after_wish(protocol: &str, steps: &[Step], answer: &str, authority: &Pa
     steps.push(say(answer));
     steps.push(Hear("what never comes"));
     let server = Scripted::start(steps).await;
-    let mut session = session(format!("{protocol}+starttls://127.0.0.1:{}", server.port), authority);
+    let mut session =
+        session(format!("{protocol}+starttls://127.0.0.1:{}", server.port), PATIENT, Some(authority));
     let protocols = session.protocols().unwrap();
     let failure = match protocol {
         "imap" => protocols.imap.as_mut().unwrap().log_in().await.unwrap_err(),
@@ -173,8 +139,20 @@ async fn a_server_that_does_not_encrypt_hears_no_password_and_no_message() {
     let hello = "250-mail.invalid\r\n250 AUTH PLAIN\r\n";
     let smtp = |word| vec![say("220 x\r\n"), Hear(word), say(hello), Hear("STARTTLS\r\n")];
     let cases = [
-        ("smtp", smtp("EHLO lab.invalid\r\n"), "502 no\r\n", "220 go\r\n250 more\r\n", FailureKind::Status(502)),
-        ("lmtp", smtp("LHLO lab.invalid\r\n"), "502 no\r\n", "220 go\r\n250 more\r\n", FailureKind::Status(502)),
+        (
+            "smtp",
+            smtp("EHLO lab.invalid\r\n"),
+            "502 no\r\n",
+            "220 go\r\n250 more\r\n",
+            FailureKind::Status(502),
+        ),
+        (
+            "lmtp",
+            smtp("LHLO lab.invalid\r\n"),
+            "502 no\r\n",
+            "220 go\r\n250 more\r\n",
+            FailureKind::Status(502),
+        ),
         (
             "imap",
             vec![say("* OK x\r\n"), Hear("L1 STARTTLS\r\n")],

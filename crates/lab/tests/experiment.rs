@@ -309,9 +309,13 @@ fn the_probe_of_the_buffer_pool_is_a_user_of_the_shared_database() {
     assert!(cell.failed.is_none() && cell.labels == ["none", "2"], "{cell:?}");
     let column = report.columns.iter().position(|column| column.title == "Probe response").unwrap();
     assert!(cell.values[column].is_some_and(|probe| probe.mean > 0.0), "{cell:?}");
-    let load = std::fs::read(folder.path().join("out").join(&cell.reports[0])).unwrap();
-    let probe = String::from_utf8_lossy(&load);
-    assert!(probe.contains("discussion") && probe.contains("lab/topics"), "{}", cell.reports[0]);
+    let load = folder.path().join("out").join(&cell.reports[0]).join("load/report.json");
+    let load: Value = serde_json::from_slice(&std::fs::read(load).unwrap()).unwrap();
+    let probe = &load["probe"];
+    assert_eq!((&probe["database"], &probe["view"]), (&"discussion".into(), &"lab/topics".into()));
+    assert!(
+        probe["summary"]["database"]["rounds"].as_u64() > probe["summary"]["database"]["failed"].as_u64()
+    );
 }
 
 /// One cell against the real server, where it has been built.

@@ -126,7 +126,17 @@ async fn wrong_passwords_are_told_with_their_options() {
         (&["R5Mail", "--target", &url, "--admin", "admin", "--password", "guess"], "--admin and --password"),
         (&["R5Mail", "--target", &url], "--admin and --password"),
         (
-            &["R5Mail", "--target", &url, "--admin", "admin", "--password", "secret", "--user-password", "second"],
+            &[
+                "R5Mail",
+                "--target",
+                &url,
+                "--admin",
+                "admin",
+                "--password",
+                "secret",
+                "--user-password",
+                "second",
+            ],
             "--user-password",
         ),
         (&["read.script", "--target", &imap, "--user-password", "guess"], "--login-name and --user-password"),
@@ -145,7 +155,8 @@ async fn wrong_passwords_are_told_with_their_options() {
 #[test]
 fn files_that_are_no_scripts_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let junk: Vec<u8> = (0..10_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let junk: Vec<u8> =
+        (0..2_500_000_u32).flat_map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let cases: [(&str, Vec<u8>, &str); 6] = [
         ("junk", junk, "it is longer than 1048576 bytes"),
         ("bytes", vec![0xff; 1000], "it is no text"),
@@ -158,7 +169,8 @@ fn files_that_are_no_scripts_are_refused() {
         let path = folder.path().join(format!("{name}.script"));
         std::fs::write(&path, bytes).unwrap();
         for command in ["check", "load"] {
-            let output = Command::new(LAB).current_dir(folder.path()).arg(command).arg(&path).output().unwrap();
+            let output =
+                Command::new(LAB).current_dir(folder.path()).arg(command).arg(&path).output().unwrap();
             let said = said(&output);
             assert_eq!(output.status.code(), Some(2), "{name}: {said}");
             assert!(said.contains(words) && said.len() < 6000, "{name}: {} bytes: {:.300}", said.len(), said);

@@ -104,7 +104,7 @@ async fn load_by<D: Driver>(
         };
     let hands = match team {
         None => Hands::here(plan, &people),
-        Some(team) => Hands::There(team.assigned(ledger.as_ref().map(|(_, ledger)| Arc::clone(ledger))).await?),
+        Some(team) => Hands::There(team.assigned(ledger.as_ref().map(|(_, ledger)| ledger)).await?),
     };
     let drivers = hands.count();
     let began = jiff::Timestamp::now();

@@ -92,7 +92,7 @@ impl Team {
     }
 
     /// Gives each its share, and waits until all are ready. What they note of messages comes into the ledger.
-    pub(crate) async fn assigned(mut self, ledger: Option<Arc<Ledger>>) -> Result<Vec<Remote>, LabError> {
+    pub(crate) async fn assigned(mut self, ledger: Option<&Arc<Ledger>>) -> Result<Vec<Remote>, LabError> {
         let of = self.members.len();
         let users = usize::try_from(self.job.arguments.users).unwrap_or(usize::MAX);
         let shares: Vec<(String, usize)> = self
@@ -104,13 +104,13 @@ impl Team {
         for (index, member) in self.members.iter_mut().enumerate() {
             let same = shares.iter().filter(|(machine, _)| *machine == member.machine_identity);
             let together = same.map(|(_, count)| count).sum();
-            let noted_run = ledger.as_ref().map(|ledger| ledger.run());
+            let noted_run = ledger.map(|ledger| ledger.run());
             let share = Share { index, of };
             let assignment = Assignment { job: self.job.clone(), share, together, noted_run };
             member.assign(assignment).await?;
         }
         let region = Arc::new(SharedRegion::default());
-        let remote = |member| Remote::new(member, &region, self.origin, ledger.clone());
+        let remote = |member| Remote::new(member, &region, self.origin, ledger.cloned());
         Ok(self.members.into_iter().map(remote).collect())
     }
 }
@@ -242,12 +242,7 @@ struct Heard {
 }
 
 impl Remote {
-    fn new(
-        member: Member,
-        region: &Arc<SharedRegion>,
-        origin: Instant,
-        ledger: Option<Arc<Ledger>>,
-    ) -> Self {
+    fn new(member: Member, region: &Arc<SharedRegion>, origin: Instant, ledger: Option<Arc<Ledger>>) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
         let shared = Arc::new(Shared::default());
         let number = region.join(orders.clone());

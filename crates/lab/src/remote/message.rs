@@ -66,7 +66,10 @@ pub(super) enum Order {
 /// From a driver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Word {
-    Pong { number: u32, clock_us: u64 },
+    Pong {
+        number: u32,
+        clock_us: u64,
+    },
     Ready,
     Refused(String),
     Second(Box<CrewSecond>),

@@ -31,8 +31,8 @@ pub use header::{Header, Variable, Variables};
 pub use mail::MailCommand;
 pub use needs::{Needs, SharedDatabase};
 pub use reference::reference_markdown;
-pub(crate) use words::LONGEST_SCRIPT_BYTES;
 pub use table::{COMMANDS, CommandInfo, Elsewhere, Support, find as find_command};
+pub(crate) use words::LONGEST_SCRIPT_BYTES;
 
 use crate::driver::Ability;
 

@@ -64,10 +64,7 @@ fn messages(line: &Line, name: &str) -> Vec<Stored> {
 fn select(line: &Line, open: &mut Open) -> String {
     open.uids = messages(line, &open.name).iter().map(|message| message.uid).collect();
     let next = line.shared.state.lock().uid + 1;
-    format!(
-        "* {} EXISTS\r\n* OK [UIDVALIDITY 7] fine\r\n* OK [UIDNEXT {next}] fine\r\n",
-        open.uids.len()
-    )
+    format!("* {} EXISTS\r\n* OK [UIDVALIDITY 7] fine\r\n* OK [UIDNEXT {next}] fine\r\n", open.uids.len())
 }
 
 /// Messages that have come meanwhile.
@@ -124,8 +121,7 @@ fn by_uid(line: &Line, open: &mut Open, rest: &str) -> Vec<u8> {
         "FETCH" => {
             for message in mailbox.iter().filter(|message| message.uid == from) {
                 let (number, size) = (number(from), message.text.len());
-                let head =
-                    format!("* {number} FETCH (UID {from} RFC822.SIZE {size} BODY[] {{{size}}}\r\n");
+                let head = format!("* {number} FETCH (UID {from} RFC822.SIZE {size} BODY[] {{{size}}}\r\n");
                 answer.extend(head.into_bytes());
                 answer.extend_from_slice(&message.text);
                 answer.extend_from_slice(b")\r\n");

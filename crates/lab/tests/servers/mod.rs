@@ -97,8 +97,12 @@ impl MailServers {
         let certificate = folder.path().join("certificate.pem");
         Identity::new().write(&certificate, &folder.path().join("key.pem"));
         let all: [u16; 8] = ports();
-        let [plain, encrypted] = [&all[..4], &all[4..]]
-            .map(|ports| Ports { smtp: ports[0], imap: ports[1], pop3: ports[2], lmtp: ports[3] });
+        let [plain, encrypted] = [&all[..4], &all[4..]].map(|ports| Ports {
+            smtp: ports[0],
+            imap: ports[1],
+            pop3: ports[2],
+            lmtp: ports[3],
+        });
         let dovecot = dovecot(folder.path(), plain, encrypted);
         let log = folder.path().join("dovecot.log");
         wait(plain.lmtp, &log);
