@@ -51,7 +51,7 @@ async fn a_user_who_waits_takes_little_memory() {
     const FEW: usize = 100;
     const MANY: usize = 500;
     for (kind, most_bytes) in
-        [(Kind::Http, 30_000), (Kind::Imap, 6_000), (Kind::Imaps, 30_000), (Kind::Smtp, 3_000)]
+        [(Kind::Http, 35_000), (Kind::Imap, 5_500), (Kind::Imaps, 13_000), (Kind::Smtp, 2_600)]
     {
         let few = waiting(kind, FEW).await;
         let many = waiting(kind, MANY).await;

@@ -20,8 +20,8 @@ use super::tls::Tls;
 /// A longer answer is refused, so that no server can fill the driver's memory.
 const LONGEST_ANSWER_BYTES: usize = 64 << 20;
 
-/// hyper's read buffer, which a waiting user keeps; bodies pass through it, and the head of an answer is no longer.
-const BUFFER_BYTES: usize = 8 << 10;
+/// hyper's read buffer grows no further than this; bodies pass through it.
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// How much of an answer is kept in an error's text.
 const KEPT_CHARACTERS: usize = 300;
@@ -262,7 +262,7 @@ async fn shake_hands(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(SendRequest<Full<Bytes>>, Task), String> {
     let (sender, connection) = http1::Builder::new()
-        .read_buf_exact_size(Some(BUFFER_BYTES))
+        .max_buf_size(BUFFER_BYTES)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| error.to_string())?;
