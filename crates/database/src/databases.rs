@@ -438,9 +438,7 @@ impl Databases {
             self.commit_place(dropped, &database)?;
         }
         batch.delete(Family::Meta, &keys::header(database.number()));
-        batch.delete(Family::Meta, &keys::security(database.number()));
-        batch.delete(Family::Meta, &keys::compaction(database.number()));
-        batch.delete(Family::Meta, &keys::properties(database.number()));
+        keys::APART.iter().for_each(|key| batch.delete(Family::Meta, &key(database.number())));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         let mut open = self.shared.open.lock();

@@ -108,12 +108,11 @@ fn purge(common: &Common, number: u32) -> Result<()> {
         }
     }
     let (from, to) = keys::database_range(number);
-    for family in [Family::Point, Family::Scan, Family::Churn] {
+    for family in keys::FAMILIES {
         batch.delete_range(family, &from, &to);
     }
     // One that was brought in only in part, or moved away, has these as well.
-    let of_the_whole = [keys::header, keys::security, keys::access_list, keys::properties, keys::compaction];
-    for key in of_the_whole.into_iter().chain([keys::dropped as fn(u32) -> Vec<u8>]) {
+    for key in keys::APART.into_iter().chain([keys::header as fn(u32) -> Vec<u8>, keys::dropped]) {
         batch.delete(Family::Meta, &key(number));
     }
     store.commit(batch)?;

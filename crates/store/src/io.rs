@@ -51,9 +51,7 @@ impl IoClass {
             Self::Move => "Move",
         }
     }
-}
 
-impl IoClass {
     /// While requests wait, so many times what a piece took is left to them.
     const fn yield_times(self) -> u32 {
         match self {
