@@ -19,7 +19,7 @@ use crate::database::Database;
 use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
-use crate::view::{Announced, Engines};
+use crate::view::{Announced, Engines, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
 
@@ -83,6 +83,7 @@ pub(crate) struct Wide {
     pub(crate) announced: Announced,
     pub(crate) compactions: Compactions,
     pub(crate) io: IoLimits,
+    pub(crate) view_counts: Arc<ViewCounts>,
 }
 
 impl Common {
@@ -198,6 +199,7 @@ impl Databases {
                     announced: Announced::default(),
                     compactions: Compactions::default(),
                     io: IoLimits::default(),
+                    view_counts: Arc::default(),
                 }),
             }),
             volumes: RwLock::default(),

@@ -13,6 +13,7 @@ pub(crate) mod design;
 pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
+mod figures;
 mod folder;
 mod follow;
 mod gone;
@@ -53,6 +54,7 @@ use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
 
+pub(crate) use figures::ViewCounts;
 pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;

@@ -254,7 +254,7 @@ fn open_view(
         identity,
         collation,
         index: open_index(store, id, definition.totals().count(), collation.version)?,
-        usage: Usage::open(store, database.number(), &identity, &definition.name)?,
+        usage: Usage::open(database, &identity, &definition.name)?,
         current: Mutex::new(None),
         wanted: AtomicBool::new(false),
         updater: Mutex::new(()),
