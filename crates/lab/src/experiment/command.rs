@@ -15,6 +15,7 @@ use super::server::ServerCommand;
 use super::text;
 use crate::arguments::variable;
 use crate::error::{LabError, Outcome};
+use crate::files::try_folder;
 use crate::progress::Progress;
 use crate::report::time;
 
@@ -183,6 +184,7 @@ async fn measure_plan(
     });
     // Servers run in folders of their own, so their data is named from the root.
     let folder = absolute(&folder)?;
+    try_folder(&folder)?;
     let data = match &arguments.data {
         Some(data) => absolute(data)?,
         None => folder.join("data"),
