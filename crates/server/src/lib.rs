@@ -27,6 +27,7 @@ mod machine;
 mod mail_import;
 pub mod messages;
 mod people;
+mod plan_command;
 mod program;
 mod running;
 mod shutdown;

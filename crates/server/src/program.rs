@@ -3,12 +3,14 @@
 use crate::backup::command;
 use crate::cli::{
     BackupArguments, DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments,
-    LabArguments, LogCommand, Program, RestoreArguments, Terminal,
+    LabArguments, LogCommand, PlanArguments, Program, RestoreArguments, Terminal,
 };
 use crate::config::Configuration;
 use crate::ground::Ground;
 use crate::running::Running;
-use crate::{allocators, demo, fixup_command, inspect_command, lab_command, log_command, mail_import};
+use crate::{
+    allocators, demo, fixup_command, inspect_command, lab_command, log_command, mail_import, plan_command,
+};
 
 /// The binary `scrinium`.
 #[derive(Clone, Copy, Debug)]
@@ -85,5 +87,9 @@ impl Program for Scrinium {
 
     fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {
         lab_command::run(arguments)
+    }
+
+    fn plan(&self, arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
+        plan_command::run(arguments, terminal.wants_json())
     }
 }

@@ -8,7 +8,7 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "statistics",
     "worker",
     "log",
@@ -31,6 +31,7 @@ const ORDER: [&str; 27] = [
     "cluster",
     "advise",
     "lab",
+    "planner",
     "server",
     "bench",
     "fault",

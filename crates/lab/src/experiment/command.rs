@@ -9,6 +9,7 @@ use super::error::ExperimentError;
 use super::estimate::cell_s;
 use super::index;
 use super::library::Experiment;
+use super::model::ExperimentReport;
 use super::run::{Order, run};
 use super::server::ServerCommand;
 use super::text;
@@ -127,43 +128,13 @@ fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
 /// Runs one experiment.
 pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome, LabError> {
     let experiment = Experiment::find(&arguments.name)?;
-    let form = if arguments.quick { Form::Quick } else { Form::Full };
-    let plan = Plan::new(&experiment.definition, form, &arguments.set, &arguments.only)?;
+    let plan = Plan::new(&experiment.definition, form_of(&arguments), &arguments.set, &arguments.only)?;
     if arguments.dry_run {
         crate::run::print(&dry(&experiment, &plan));
         return Ok(Outcome::Done);
     }
-    let server = server_command(&arguments)?;
-    let folder = arguments.report.clone().unwrap_or_else(|| {
-        let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
-        PathBuf::from("reports").join(format!("{}-{}-{now}", experiment.name, form.name()))
-    });
-    // Servers run in folders of their own, so their data is named from the root.
-    let folder = absolute(&folder)?;
-    try_folder(&folder)?;
-    let data = match &arguments.data {
-        Some(data) => absolute(data)?,
-        None => folder.join("data"),
-    };
-    let command = crate::run::command_line();
-    let order = Order {
-        experiment: &experiment,
-        plan: &plan,
-        form,
-        server: &server,
-        folder: &folder,
-        data: &data,
-        resume: arguments.resume,
-        command: &command,
-    };
     let progress = Progress::new();
-    if arguments.data.is_none() {
-        // Of an experiment that was killed.
-        let _ = std::fs::remove_dir_all(&data);
-    }
-    let report = run(&order, &progress).await?;
-    // It is empty now, unless somebody else uses it too.
-    let _ = std::fs::remove_dir(&data);
+    let (report, folder) = measure_plan(&arguments, &experiment, &plan, &progress).await?;
     if arguments.json {
         crate::run::print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&text::terminal(&report));
@@ -177,6 +148,66 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
         false if report.is_whole() => Outcome::Done,
         false => Outcome::Missed,
     })
+}
+
+fn form_of(arguments: &ExperimentArguments) -> Form {
+    if arguments.quick { Form::Quick } else { Form::Full }
+}
+
+/// Runs one experiment for another program, which does with the report as it likes; gives it, and the folder where it
+/// and the reports of its runs are.
+///
+/// # Errors
+/// [`LabError`]: what is wrong with the experiment, or why it could not be run.
+pub async fn measure(
+    arguments: &ExperimentArguments,
+    progress: &Progress,
+) -> Result<(ExperimentReport, PathBuf), LabError> {
+    let experiment = Experiment::find(&arguments.name)?;
+    let plan = Plan::new(&experiment.definition, form_of(arguments), &arguments.set, &arguments.only)?;
+    let (report, folder) = measure_plan(arguments, &experiment, &plan, progress).await?;
+    report.write(&folder)?;
+    Ok((report, folder))
+}
+
+async fn measure_plan(
+    arguments: &ExperimentArguments,
+    experiment: &Experiment,
+    plan: &Plan,
+    progress: &Progress,
+) -> Result<(ExperimentReport, PathBuf), LabError> {
+    let form = form_of(arguments);
+    let server = server_command(arguments)?;
+    let folder = arguments.report.clone().unwrap_or_else(|| {
+        let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+        PathBuf::from("reports").join(format!("{}-{}-{now}", experiment.name, form.name()))
+    });
+    // Servers run in folders of their own, so their data is named from the root.
+    let folder = absolute(&folder)?;
+    try_folder(&folder)?;
+    let data = match &arguments.data {
+        Some(data) => absolute(data)?,
+        None => folder.join("data"),
+    };
+    let command = crate::run::command_line();
+    let order = Order {
+        experiment,
+        plan,
+        form,
+        server: &server,
+        folder: &folder,
+        data: &data,
+        resume: arguments.resume,
+        command: &command,
+    };
+    if arguments.data.is_none() {
+        // Of an experiment that was killed.
+        let _ = std::fs::remove_dir_all(&data);
+    }
+    let report = run(&order, progress).await?;
+    // It is empty now, unless somebody else uses it too.
+    let _ = std::fs::remove_dir(&data);
+    Ok((report, folder))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, ExperimentError> {

@@ -225,6 +225,9 @@ pub struct Load {
     /// Over the encrypted port.
     #[serde(default)]
     pub encrypted: Option<Scalar>,
+    /// In the closed model: users think after each answer.
+    #[serde(default)]
+    pub closed: Option<Scalar>,
     /// A probe beside the users.
     #[serde(default)]
     pub probe: Option<ProbeStep>,

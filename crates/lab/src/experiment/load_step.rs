@@ -197,10 +197,10 @@ impl Place<'_> {
 
     fn arguments(&self, load: &Load, users: u32, folder: &Path) -> Result<Vec<String>, ExperimentError> {
         let address = self.server_of(load)?;
-        let encrypted = load
-            .encrypted
-            .as_ref()
-            .is_some_and(|encrypted| self.text(&encrypted.0).is_ok_and(|text| text == "true"));
+        let is_true = |scalar: Option<&Scalar>| {
+            scalar.is_some_and(|scalar| self.text(&scalar.0).is_ok_and(|text| text == "true"))
+        };
+        let encrypted = is_true(load.encrypted.as_ref());
         let url = if encrypted { &address.encrypted } else { &address.plain };
         let mut words: Vec<String> =
             ["load", "--json", "--target", url, "--admin", &self.command.admin].map(str::to_owned).to_vec();
@@ -232,6 +232,9 @@ impl Place<'_> {
             if probe.mail {
                 words.push("--probe-mail".to_owned());
             }
+        }
+        if is_true(load.closed.as_ref()) {
+            words.push("--closed-model".to_owned());
         }
         words.push(self.text(&load.workload)?);
         Ok(words)

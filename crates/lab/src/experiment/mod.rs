@@ -29,7 +29,7 @@ mod text;
 mod usage;
 
 pub use cells::Form;
-pub use command::{ExperimentArguments, ExperimentsArguments};
+pub use command::{ExperimentArguments, ExperimentsArguments, measure};
 pub(crate) use command::{experiment, experiments};
 pub use error::ExperimentError;
 pub use load_step::SearchPoint;

@@ -6,7 +6,7 @@ use super::findings::{number, shown};
 use super::model::{CellPart, ExperimentReport, FigurePart, Spread};
 use super::text;
 use crate::error::LabError;
-use crate::report::curve::{CurvePoint, Curves};
+use crate::report::curve::{CurvePoint, Curves, Marks};
 use crate::report::html::{STYLE, escape, table};
 use crate::report::{bytes_scale, series_variable, thousands, time};
 
@@ -44,7 +44,8 @@ pub(super) fn page(report: &ExperimentReport) -> Result<String, LabError> {
 }
 
 /// The head of a page in the style of all reports.
-pub(crate) fn begin(title: &str) -> String {
+#[must_use]
+pub fn begin(title: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n<main>\n",
         escape(title)
@@ -190,7 +191,7 @@ fn lines_figure(
     lines: Vec<Vec<CurvePoint>>,
     show_y: &dyn Fn(f64) -> String,
 ) -> Result<String, LabError> {
-    let curves = Curves { lines, show_x: &thousands, show_y, marked: true, logarithmic: true };
+    let curves = Curves { lines, show_x: &thousands, show_y, marks: Marks::All, logarithmic: true };
     Ok(format!(
         "<figure class=\"wide\"><figcaption><span><b>{}</b></span><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
         escape(title),
@@ -200,7 +201,8 @@ fn lines_figure(
 }
 
 /// What the colours mean.
-pub(crate) fn keys(series: &[String]) -> String {
+#[must_use]
+pub fn keys(series: &[String]) -> String {
     let key = |(index, label): (usize, &String)| {
         format!(
             "<span class=\"key\" style=\"--key:var({})\">{}</span>",

@@ -9,22 +9,48 @@ use crate::error::LabError;
 
 /// A point: where, and between what its runs were.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CurvePoint {
-    pub(crate) x: f64,
-    pub(crate) low: f64,
-    pub(crate) mean: f64,
-    pub(crate) high: f64,
+#[allow(missing_docs, reason = "the names say it")]
+pub struct CurvePoint {
+    pub x: f64,
+    pub low: f64,
+    pub mean: f64,
+    pub high: f64,
+}
+
+/// Which lines have their points marked, and joined or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Not for lines of hundreds of points.
+    None,
+    /// On each line.
+    All,
+    /// Only on the first so many lines, whose points are not joined: what was measured, beside what a law says.
+    First(usize),
+}
+
+impl Marks {
+    fn are_on(self, line: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::First(lines) => line < lines,
+        }
+    }
+
+    fn are_joined(self, line: usize) -> bool {
+        !matches!(self, Self::First(lines) if line < lines)
+    }
 }
 
 /// Lines over one axis. Line number n has colour n of the page, beginning again after the last.
-pub(crate) struct Curves<'a> {
-    pub(crate) lines: Vec<Vec<CurvePoint>>,
-    pub(crate) show_x: &'a dyn Fn(f64) -> String,
-    pub(crate) show_y: &'a dyn Fn(f64) -> String,
-    /// Marks the points: not for lines of hundreds of them.
-    pub(crate) marked: bool,
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Curves<'a> {
+    pub lines: Vec<Vec<CurvePoint>>,
+    pub show_x: &'a dyn Fn(f64) -> String,
+    pub show_y: &'a dyn Fn(f64) -> String,
+    pub marks: Marks,
     /// An axis of powers of ten at equal distances, where values differ by much.
-    pub(crate) logarithmic: bool,
+    pub logarithmic: bool,
 }
 
 /// Where the highest value is so many times the lowest, small ones could not be seen on a plain axis.
@@ -70,7 +96,10 @@ impl Axis {
 
 impl Curves<'_> {
     /// The chart as an `<svg>` element without a size of its own.
-    pub(crate) fn svg(&self) -> Result<String, LabError> {
+    ///
+    /// # Errors
+    /// [`LabError::Chart`] when it cannot be drawn.
+    pub fn svg(&self) -> Result<String, LabError> {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
@@ -110,9 +139,11 @@ impl Curves<'_> {
         for (index, line) in self.lines.iter().enumerate() {
             let colour = SERIES.get(index % SERIES.len()).copied().unwrap_or(INK);
             let at = |point: &CurvePoint| (x.place(point.x), y.place(point.mean));
-            let path: Vec<(f64, f64)> = line.iter().map(at).collect();
-            chart.draw_series([PathElement::new(path, colour.stroke_width(2))]).map_err(undrawable)?;
-            if !self.marked {
+            if self.marks.are_joined(index) {
+                let path: Vec<(f64, f64)> = line.iter().map(at).collect();
+                chart.draw_series([PathElement::new(path, colour.stroke_width(2))]).map_err(undrawable)?;
+            }
+            if !self.marks.are_on(index) {
                 continue;
             }
             let spreads = line.iter().filter(|point| point.high > point.low).map(|point| {

@@ -127,7 +127,8 @@ fn memory_and_disk(report: &Report) -> Option<String> {
 }
 
 /// A number with commas between thousands, and decimals only when it is small.
-pub(crate) fn thousands(value: f64) -> String {
+#[must_use]
+pub fn thousands(value: f64) -> String {
     if value.abs() < 10.0 && value.fract() != 0.0 {
         return format!("{value:.1}");
     }
@@ -144,7 +145,8 @@ pub(crate) fn thousands(value: f64) -> String {
 }
 
 /// A time in milliseconds, with three digits or so.
-pub(crate) fn milliseconds(value: f64) -> String {
+#[must_use]
+pub fn milliseconds(value: f64) -> String {
     match value {
         _ if value <= 0.0 => "0 ms".to_owned(),
         _ if value < 0.1 => format!("{value:.3} ms"),
@@ -156,7 +158,8 @@ pub(crate) fn milliseconds(value: f64) -> String {
 }
 
 /// A number of bytes, in units of 1,024.
-pub(crate) fn bytes(value: f64) -> String {
+#[must_use]
+pub fn bytes(value: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB"];
     let mut value = value;
     let mut unit = units[0];
@@ -181,7 +184,8 @@ pub(crate) fn bytes_scale(highest: f64) -> (f64, &'static str) {
 }
 
 /// A time in seconds, for people.
-pub(crate) fn time(seconds: f64) -> String {
+#[must_use]
+pub fn time(seconds: f64) -> String {
     let short = |value: f64, unit: &str| {
         let text = format!("{value:.1}");
         format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))

@@ -81,7 +81,9 @@ fn header(report: &Report) -> String {
     )
 }
 
-pub(crate) fn figure(value: &str, name: &str) -> String {
+/// A large number with its name below it.
+#[must_use]
+pub fn figure(value: &str, name: &str) -> String {
     let value = match value.rsplit_once(' ') {
         Some((number, unit)) => format!("{number}<small>{unit}</small>"),
         None => value.to_owned(),
@@ -118,7 +120,8 @@ fn findings(report: &Report) -> String {
 }
 
 /// A table of strings that are escaped already.
-pub(crate) fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+#[must_use]
+pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = "<div class=\"scroll\"><table>\n<thead><tr>".to_owned();
     for head in heads {
         text.push_str(&format!("<th>{head}</th>"));
@@ -477,6 +480,8 @@ fn capital(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + characters.as_str())
 }
 
-pub(crate) fn escape(text: &str) -> String {
+/// Text as it can stand in a page.
+#[must_use]
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

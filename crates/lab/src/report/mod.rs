@@ -9,6 +9,7 @@ mod drivers;
 mod findings;
 pub mod html;
 mod model;
+pub mod parts;
 pub(crate) mod probe;
 mod repeat;
 mod sections;
@@ -21,7 +22,8 @@ use crate::error::LabError;
 use crate::files::write_all;
 
 pub(crate) use chart::series_variable;
-pub(crate) use findings::{bytes, bytes_scale, milliseconds, thousands, time};
+pub(crate) use findings::bytes_scale;
+pub use findings::{bytes, milliseconds, thousands, time};
 pub use model::{
     DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, RepeatRow, Repeats,
     Report, RunPart, SecondRow, Spread, Summary, Validity, WorkloadPart,

@@ -1,7 +1,7 @@
 //! What a probe saw beside the users of a run.
 
 use super::chart::clock;
-use super::curve::{CurvePoint, Curves};
+use super::curve::{CurvePoint, Curves, Marks};
 use super::findings::{milliseconds, thousands};
 use super::html::{escape, milliseconds_axis};
 use super::{Report, series_variable};
@@ -80,7 +80,7 @@ pub(super) fn section(report: &Report) -> Result<String, LabError> {
         }
     }
     let curves =
-        Curves { lines, show_x: &clock, show_y: &milliseconds_axis, marked: true, logarithmic: true };
+        Curves { lines, show_x: &clock, show_y: &milliseconds_axis, marks: Marks::All, logarithmic: true };
     Ok(format!(
         "<h2>The probe<small>one more user, of {}, every {} s; on the same time axis</small></h2>\n<div class=\"charts\">\n<figure><figcaption><span><b>Response of a whole round</b></span><span class=\"keys\">{keys}</span></figcaption>\n{}</figure>\n</div>\n",
         escape(&probe.database),

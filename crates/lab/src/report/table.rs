@@ -6,20 +6,25 @@ use super::findings::{bytes, thousands};
 use super::model::Report;
 
 /// Columns of text, the first to the left, all others to the right.
-struct Table {
+#[derive(Clone, Debug)]
+pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(heads: &[&str]) -> Self {
+    /// A table with its heads.
+    #[must_use]
+    pub fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
     }
 
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// One more row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    fn write(&self, text: &mut String) {
+    /// Puts it at the end of a text.
+    pub fn write(&self, text: &mut String) {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));

@@ -103,6 +103,8 @@ pub enum CommandLine {
     },
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),
+    /// Plan machines for an organisation: calibrate this machine, forecast, ask what if
+    Plan(PlanArguments),
 }
 
 /// Arguments of `demo`.
@@ -404,5 +406,14 @@ or a backup should be, before this is done.")]
 pub struct LabArguments {
     /// The laboratory's command
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
+}
+
+/// Arguments of `plan`, which the planner reads itself.
+#[derive(Clone, Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct PlanArguments {
+    /// An organisation's file, or the planner's command
+    #[arg(value_name = "ORGANISATION", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }

@@ -2,7 +2,7 @@
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 it could not be
 //! done, 2 the command line or the configuration is wrong, 3 damage was found that could not be repaired, 99 an
-//! objective of a laboratory run was missed.
+//! objective of a laboratory run or of a plan was missed.
 
 mod advise;
 mod arguments;
@@ -24,7 +24,8 @@ use crate::config::{Configuration, Sources};
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
     ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, InspectArguments, LabArguments, LogCommand, RestoreArguments, VerifyArguments,
+    ImportMailArguments, InspectArguments, LabArguments, LogCommand, PlanArguments, RestoreArguments,
+    VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -117,6 +118,12 @@ pub trait Program {
     /// # Errors
     /// [`Failure`] says why it could not; [`Failure::Objective`] that an objective was missed.
     fn lab(&self, arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure>;
+
+    /// Runs the planner.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not; [`Failure::Objective`] that the objective is not held.
+    fn plan(&self, arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure>;
 }
 
 /// Runs the command of `arguments` (the program's name first) in this environment.
@@ -162,6 +169,7 @@ fn dispatch(
         CommandLine::Inspect(inspect) => program.inspect(&inspect, terminal),
         CommandLine::Log { command } => program.log(load()?, &command, terminal),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
+        CommandLine::Plan(plan) => program.plan(&plan, terminal),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::experiment::findings::factor;
 use crate::experiment::page::{begin, cell, keys};
 use crate::load::Phase;
 use crate::report::chart::clock;
-use crate::report::curve::{CurvePoint, Curves};
+use crate::report::curve::{CurvePoint, Curves, Marks};
 use crate::report::html::{escape, milliseconds_axis, table};
 use crate::report::{SecondRow, bytes, thousands};
 
@@ -139,7 +139,7 @@ fn courses(sides: &[Side]) -> Result<String, LabError> {
         if lines.iter().all(Vec::is_empty) {
             continue;
         }
-        let curves = Curves { lines, show_x: &clock, show_y, marked: false, logarithmic: *logarithmic };
+        let curves = Curves { lines, show_x: &clock, show_y, marks: Marks::None, logarithmic: *logarithmic };
         text.push_str(&format!(
             "<figure><figcaption><span><b>{title}</b></span><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
             keys(&names),

@@ -1,0 +1,176 @@
+//! From the command line to an exit code. Data goes to standard output, talk to standard error.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use scrinium_lab::Outcome;
+
+use crate::answer::answer;
+use crate::arguments::{
+    CalibrateArguments, CheckArguments, MeasuringArguments, PlanArguments, PlanCommand, PlanningArguments,
+};
+use crate::calibration::{Calibration, Measuring, Size, measure, measure_cells, usual_path};
+use crate::check::{Check, Forecast, cell};
+use crate::error::PlanError;
+use crate::fit::Model;
+use crate::organisation::{EXAMPLE, Organisation};
+use crate::report::{Plan, Scenario, calibration_text, check_text, markdown, plan_text};
+use crate::what_if::changed;
+
+/// Runs a command of the planner.
+///
+/// # Errors
+/// [`PlanError`]; its [`PlanError::outcome`] is the exit code.
+pub async fn run(arguments: PlanArguments) -> Result<Outcome, PlanError> {
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    match arguments.command {
+        Some(PlanCommand::Calibrate(arguments)) => calibrate(&arguments, &environment).await,
+        Some(PlanCommand::Check(arguments)) => check(&arguments, &environment).await,
+        None => plan(&arguments.planning, &environment),
+    }
+}
+
+fn plan(arguments: &PlanningArguments, environment: &BTreeMap<String, String>) -> Result<Outcome, PlanError> {
+    if arguments.example {
+        print(EXAMPLE);
+        return Ok(Outcome::Done);
+    }
+    let Some(path) = &arguments.organisation else {
+        return Err(PlanError::Usage("name the organisation\u{2019}s file; --example prints one".to_owned()));
+    };
+    let organisation = Organisation::read(path)?;
+    let calibration = read_calibration(arguments.calibration.as_ref(), environment)?;
+    let model = Model::of(&calibration)?;
+    let what_if = arguments.what_if.iter().map(|change| {
+        let plan = answer(&changed(&organisation, change)?, &calibration, &model)?;
+        Ok(Scenario { change: change.clone(), plan })
+    });
+    let what_if = what_if.collect::<Result<Vec<Scenario>, PlanError>>()?;
+    let plan = Plan { plan: answer(&organisation, &calibration, &model)?, what_if };
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&plan)? + "\n"));
+    } else if arguments.markdown {
+        print(&markdown(&plan));
+    } else {
+        print(&plan_text(&plan));
+    }
+    if let Some(folder) = &arguments.report {
+        plan.write(&calibration, &model, folder)?;
+        eprintln!("The report is {}", folder.join("plan.html").display());
+    }
+    Ok(if plan.plan.holds { Outcome::Done } else { Outcome::Missed })
+}
+
+fn read_calibration(
+    named: Option<&PathBuf>,
+    environment: &BTreeMap<String, String>,
+) -> Result<Calibration, PlanError> {
+    Calibration::read(&named.cloned().unwrap_or_else(|| usual_path(environment)))
+}
+
+async fn calibrate(
+    arguments: &CalibrateArguments,
+    environment: &BTreeMap<String, String>,
+) -> Result<Outcome, PlanError> {
+    let of_form = |quick, usual| if arguments.quick { quick } else { usual };
+    let size = Size {
+        users: arguments.users.unwrap_or_else(|| of_form(100, 1000)),
+        speedup: f64::from(arguments.speedup.unwrap_or_else(|| of_form(60, 20))),
+        rungs: arguments.rungs,
+        documents: arguments.documents.unwrap_or(if arguments.quick { 30 } else { 100 }),
+        hold_s: arguments
+            .duration
+            .map_or(if arguments.quick { 10.0 } else { 30.0 }, |time| time.as_secs_f64()),
+        repeats: arguments.repeats,
+    };
+    let measuring = measuring(&arguments.measuring, "calibration", arguments.quick)?;
+    let calibration = measure(&size, &measuring).await?;
+    // What was measured is kept where its reports are, even if nothing can be made of it.
+    calibration.write(&measuring.folder.join("calibration.json"))?;
+    let model = Model::of(&calibration)?;
+    let path = arguments.out.clone().unwrap_or_else(|| usual_path(environment));
+    calibration.write(&path)?;
+    if arguments.measuring.json {
+        print(&(serde_json::to_string_pretty(&calibration)? + "\n"));
+    } else {
+        print(&calibration_text(&calibration, &model));
+    }
+    eprintln!(
+        "The calibration is {}; the runs\u{2019} reports are in {}",
+        path.display(),
+        measuring.folder.display()
+    );
+    eprintln!(
+        "Next: scrinium plan --example > my.toml, then scrinium plan my.toml{}",
+        option(arguments.out.as_deref())
+    );
+    Ok(Outcome::Done)
+}
+
+/// How the next command has to be told where the calibration is.
+fn option(out: Option<&Path>) -> String {
+    out.map_or_else(String::new, |path| format!(" --calibration {}", path.display()))
+}
+
+async fn check(
+    arguments: &CheckArguments,
+    environment: &BTreeMap<String, String>,
+) -> Result<Outcome, PlanError> {
+    let calibration = read_calibration(arguments.calibration.as_ref(), environment)?;
+    let model = Model::of(&calibration)?;
+    let unusable = || PlanError::Unusable { why: "it has no ladder of loads".to_owned() };
+    let forecast = Forecast::of(&calibration, &model, arguments.times).ok_or_else(unusable)?;
+    let hold_s =
+        arguments.duration.map_or(if arguments.quick { 10.0 } else { 60.0 }, |time| time.as_secs_f64());
+    let cell = cell(&calibration, &forecast, hold_s).ok_or_else(unusable)?;
+    let measuring = measuring(&arguments.measuring, "check", arguments.quick)?;
+    std::fs::create_dir_all(&measuring.folder).map_err(|source| PlanError::File {
+        what: "make the folder",
+        path: measuring.folder.display().to_string(),
+        source,
+    })?;
+    let folder = measuring.folder.display().to_string();
+    let (points, _) = measure_cells(&[cell], arguments.repeats, &measuring).await?;
+    let found = points.first().and_then(|point| Check::of(&calibration, &forecast, point, folder.clone()));
+    let check =
+        found.ok_or_else(|| PlanError::NothingMeasured { why: "no run was seen".to_owned(), folder })?;
+    let json = serde_json::to_string_pretty(&check)? + "\n";
+    let path = measuring.folder.join("check.json");
+    std::fs::write(&path, &json).map_err(|source| PlanError::File {
+        what: "write",
+        path: path.display().to_string(),
+        source,
+    })?;
+    print(&if arguments.measuring.json { json } else { check_text(&check) });
+    eprintln!("The report is {}", path.display());
+    let off = arguments.max_error.is_some_and(|most| check.response_error_percent() > most);
+    Ok(if off || !check.invalid.is_empty() { Outcome::Missed } else { Outcome::Done })
+}
+
+fn measuring(arguments: &MeasuringArguments, what: &str, quick: bool) -> Result<Measuring, PlanError> {
+    let folder = arguments.report.clone().unwrap_or_else(|| {
+        PathBuf::from("reports").join(format!("{what}-{}", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")))
+    });
+    // Servers and drivers run in folders of their own.
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|source| PlanError::File {
+            what: "use the folder",
+            path: path.display().to_string(),
+            source,
+        })
+    };
+    Ok(Measuring {
+        folder: absolute(&folder)?,
+        data: arguments.data.as_deref().map(absolute).transpose()?,
+        server_command: arguments.server_command.clone(),
+        quick,
+        resume: arguments.resume,
+    })
+}
+
+/// Lines for standard output. A reader who has gone away needs none.
+fn print(text: &str) {
+    let mut output = std::io::stdout().lock();
+    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+}

@@ -1,0 +1,51 @@
+//! Why a plan cannot be made.
+
+use scrinium_lab::{LabError, Outcome};
+use thiserror::Error;
+
+/// Why a command of the planner could not be done.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum PlanError {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{origin}:{line}: {what}")]
+    Organisation { origin: String, line: usize, what: String },
+    #[error(
+        "there is no calibration at {path}. Make one of this machine by \u{201c}scrinium plan calibrate\u{201d} (some minutes; --quick: fewer), or name one by --calibration"
+    )]
+    NoCalibration { path: String },
+    #[error("{path}: {why}. Make another one by \u{201c}scrinium plan calibrate\u{201d}")]
+    WrongCalibration { path: String, why: String },
+    #[error("the calibration cannot be used: {why}. Calibrate again, longer and with nothing else at work")]
+    Unusable { why: String },
+    #[error(
+        "{workload} cannot be planned: nothing has measured what {transactions} costs. Workloads of documents and mail over HTTP can"
+    )]
+    NotMeasured { workload: String, transactions: String },
+    #[error("cannot {what} {path}: {source}")]
+    File { what: &'static str, path: String, source: std::io::Error },
+    #[error(
+        "nothing was measured: {why}; the servers\u{2019} logs and the runs\u{2019} reports are in {folder}"
+    )]
+    NothingMeasured { why: String, folder: String },
+    #[error(transparent)]
+    Laboratory(#[from] LabError),
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl PlanError {
+    /// How the program ends because of this.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Usage(_)
+            | Self::Organisation { .. }
+            | Self::NoCalibration { .. }
+            | Self::NotMeasured { .. } => Outcome::Usage,
+            Self::Laboratory(error) => error.outcome(),
+            _ => Outcome::Failed,
+        }
+    }
+}

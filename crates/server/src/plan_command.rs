@@ -1,0 +1,51 @@
+//! `scrinium plan`: the planner, which reads its own command line.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use scrinium_lab::Outcome;
+use scrinium_planner::PlanArguments as Planner;
+
+use crate::cli::{Failure, PlanArguments};
+
+/// The planner's command line as one of its own.
+#[derive(Parser)]
+#[command(
+    name = "scrinium plan",
+    bin_name = "scrinium plan",
+    about = "What machines an organisation needs: processors, memory, disk, settings, response, each with its range and source",
+    max_term_width = 100
+)]
+struct CommandLine {
+    #[command(flatten)]
+    planner: Planner,
+}
+
+/// Carries out the command. `json`: the switch for every command stood before what the planner reads itself.
+pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> {
+    let name = [OsString::from("scrinium plan")].into_iter();
+    let switch = json.then(|| OsString::from("--json"));
+    let words = name.chain(arguments.arguments.iter().cloned()).chain(switch);
+    let parsed = match CommandLine::try_parse_from(words) {
+        Ok(parsed) => parsed,
+        Err(told) => {
+            // Help comes here too; a closed pipe is not worth a word.
+            drop(told.print());
+            return if told.exit_code() == 0 { Ok(()) } else { Err(Failure::Told) };
+        }
+    };
+    let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
+    let outcome =
+        runtime.block_on(scrinium_planner::run(parsed.planner)).map_err(|error| match error.outcome() {
+            Outcome::Usage => Failure::Use(error.to_string()),
+            _ => Failure::Work(error.to_string()),
+        })?;
+    match outcome {
+        Outcome::Done => Ok(()),
+        Outcome::Missed => Err(Failure::Objective(
+            "an objective or a limit is not held, or a run was not valid; what was printed says which"
+                .to_owned(),
+        )),
+        Outcome::Failed | Outcome::Usage => Err(Failure::Work("the plan could not be made".to_owned())),
+    }
+}
