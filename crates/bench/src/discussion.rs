@@ -11,6 +11,8 @@
 
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::scatter;
@@ -76,6 +78,18 @@ pub fn document(number: u64) -> Value {
         document["$REF"] = json!(id(number / 2));
     }
     document
+}
+
+/// A text of random letters: four letters take three bytes, however well they are compressed.
+#[must_use]
+pub fn letters(random: u64, count: usize) -> String {
+    let mut bytes = vec![0; count / 4 * 3];
+    let mut random = random;
+    for part in bytes.chunks_mut(8) {
+        random = scatter(random);
+        part.copy_from_slice(&random.to_le_bytes()[..part.len()]);
+    }
+    STANDARD.encode(bytes)
 }
 
 /// The design document with seven views.

@@ -8,6 +8,7 @@
 )]
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -19,12 +20,19 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{Connection, crowd, work};
-use crate::discussion::{date, document, id};
+use crate::discussion::{date, document, id, letters};
 use crate::process::{Process, command};
 use crate::{folder, scatter};
 
 const PASSWORD: &str = "a password of the benchmark";
 const AT_ONCE: u64 = 2000;
+/// What a document of the discussion has without a text.
+const DOCUMENT_BYTES: usize = 600;
+/// What a request that stores documents may bring.
+const REQUEST_BYTES: usize = 2 << 20;
+/// A compaction that was asked for begins within this time, or found nothing to do.
+const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+const COMPACTED_WITHIN: Duration = Duration::from_secs(3600);
 
 /// A server that ends, and whose folder goes, when this is dropped.
 #[derive(Debug)]
@@ -85,6 +93,32 @@ impl Server {
         let command = json!({"command": format!("show stat {name}")}).to_string();
         let answer: Value = serde_json::from_str(connection.request("POST", "/_console", &command)).unwrap();
         answer["data"]["statistics"][name].as_f64().unwrap_or_default()
+    }
+
+    /// Waits until the compaction of a database that was asked for is done.
+    ///
+    /// # Panics
+    /// If it takes more than an hour.
+    pub fn await_compaction(connection: &mut Connection, path: &str) {
+        let mut is_running = || connection.request("GET", path, "").contains("\"compact_running\":true");
+        let asked = Instant::now();
+        while !is_running() && asked.elapsed() < BEGUN_WITHIN {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        while is_running() {
+            assert!(asked.elapsed() < COMPACTED_WITHIN, "the compaction of {path} does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Bytes of all files of the databases, without the log.
+    ///
+    /// # Panics
+    /// If there is no store.
+    #[must_use]
+    pub fn tree_bytes(&self) -> u64 {
+        let files = std::fs::read_dir(self.folder().join("store/tree")).unwrap().flatten();
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
     }
 
     /// A connection of the administrator.
@@ -159,6 +193,7 @@ pub enum Reads {
 pub struct Discussion {
     /// `/` and its name.
     pub path: String,
+    text_bytes: usize,
     revisions: Vec<Mutex<String>>,
 }
 
@@ -169,11 +204,43 @@ impl Discussion {
     /// If the server refuses something.
     #[must_use]
     pub fn fill(server: &Server, name: &str, documents: u64) -> Self {
-        let path = format!("/{name}");
-        server.connect().request("PUT", &path, "");
-        let mut discussion = Self { path, revisions: Vec::new() };
+        let mut discussion = Self::with_texts(server, name, 0);
         discussion.grow(server, documents);
         discussion
+    }
+
+    /// Makes a database without documents; those that come will each have a text of so many bytes beside the rest.
+    ///
+    /// # Panics
+    /// If the server refuses it.
+    #[must_use]
+    pub fn with_texts(server: &Server, name: &str, text_bytes: usize) -> Self {
+        let path = format!("/{name}");
+        server.connect().request("PUT", &path, "");
+        Self { path, text_bytes, revisions: Vec::new() }
+    }
+
+    /// Document number `number`.
+    #[must_use]
+    pub fn document(&self, number: u64) -> Value {
+        let mut document = document(number);
+        if self.text_bytes > 0 {
+            document["Text"] = json!(letters(number, self.text_bytes));
+        }
+        document
+    }
+
+    /// How many documents a request stores at most.
+    #[must_use]
+    pub const fn at_once(&self) -> u64 {
+        let fit = (REQUEST_BYTES / (DOCUMENT_BYTES + self.text_bytes)) as u64;
+        if fit == 0 {
+            1
+        } else if fit > AT_ONCE {
+            AT_ONCE
+        } else {
+            fit
+        }
     }
 
     /// Adds documents until there are so many.
@@ -181,14 +248,15 @@ impl Discussion {
     /// # Panics
     /// If the server refuses something.
     pub fn grow(&mut self, server: &Server, documents: u64) {
-        let starts: Vec<u64> = (self.documents()..documents).step_by(AT_ONCE as usize).collect();
+        let at_once = self.at_once();
+        let starts: Vec<u64> = (self.documents()..documents).step_by(at_once as usize).collect();
         // One makes documents while the other's are stored.
         let writers = starts.len().min(2);
-        let path = self.path.as_str();
         let write = |writer: usize| {
             let mut connection = server.connect();
             let parts = starts.iter().skip(writer).step_by(writers);
-            parts.map(|start| (*start, store(&mut connection, path, *start, documents))).collect()
+            let part = |start: u64| start..documents.min(start + at_once);
+            parts.map(|start| (*start, self.store(&mut connection, part(*start)))).collect()
         };
         let mut stored: Vec<(u64, Vec<String>)> = std::thread::scope(|scope| {
             let write = &write;
@@ -197,6 +265,14 @@ impl Discussion {
         });
         stored.sort();
         self.revisions.extend(stored.into_iter().flat_map(|(_, revisions)| revisions).map(Mutex::new));
+    }
+
+    fn store(&self, connection: &mut Connection, numbers: Range<u64>) -> Vec<String> {
+        let list: Vec<Value> = numbers.map(|number| self.document(number)).collect();
+        let body = json!({"docs": list}).to_string();
+        let answer = connection.request("POST", &format!("{}/_bulk_docs", self.path), &body);
+        let results: Vec<Value> = serde_json::from_str(answer).unwrap();
+        results.iter().map(|result| result["rev"].as_str().unwrap().to_owned()).collect()
     }
 
     /// How many there are.
@@ -212,7 +288,7 @@ impl Discussion {
     pub fn update(&self, connection: &mut Connection, random: u64) {
         let number = random % self.documents();
         let mut revision = self.revisions[number as usize].lock().unwrap();
-        let mut next = document(number);
+        let mut next = self.document(number);
         next["_rev"] = json!(*revision);
         next["Date"] = json!(date(scatter(random)));
         let answer = connection.request("PUT", &format!("{}/{}", self.path, id(number)), &next.to_string());
@@ -289,14 +365,6 @@ impl Discussion {
         connection.request("DELETE", &path, "");
         connection.request("POST", &format!("{}/_view_cleanup", self.path), "");
     }
-}
-
-fn store(connection: &mut Connection, path: &str, start: u64, documents: u64) -> Vec<String> {
-    let list: Vec<Value> = (start..documents.min(start + AT_ONCE)).map(document).collect();
-    let answer =
-        connection.request("POST", &format!("{path}/_bulk_docs"), &json!({"docs": list}).to_string());
-    let results: Vec<Value> = serde_json::from_str(answer).unwrap();
-    results.iter().map(|result| result["rev"].as_str().unwrap().to_owned()).collect()
 }
 
 fn revision_of(answer: &str) -> String {

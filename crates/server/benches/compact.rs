@@ -22,9 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use scrinium_bench::client::Connection;
+use scrinium_bench::discussion::letters;
 use scrinium_bench::server::{Discussion, Reads, Server, Times};
 use scrinium_bench::{Against, Line, percentile, report, scatter, setting, timed};
 use serde_json::{Value, json};
@@ -50,13 +49,8 @@ struct Store {
 }
 
 fn document(number: u64, random: u64) -> Value {
-    let mut bytes = [0; TEXT_BYTES / 4 * 3];
-    let mut random = random;
-    for part in bytes.chunks_mut(8) {
-        random = scatter(random);
-        part.copy_from_slice(&random.to_le_bytes()[..part.len()]);
-    }
-    json!({"_id": format!("{number:08}"), "Subject": format!("document {number}"), "Body": STANDARD.encode(bytes)})
+    let body = letters(random, TEXT_BYTES);
+    json!({"_id": format!("{number:08}"), "Subject": format!("document {number}"), "Body": body})
 }
 
 impl Store {
@@ -129,17 +123,11 @@ fn load(server: &Server, others: &Discussion, think: Duration, seed: u64, meanwh
     others.load(server, (CLIENTS, Reads::Documents), think, seed, meanwhile).0
 }
 
-/// Bytes of all files of the store.
-fn disk_bytes(folder: &Path) -> u64 {
-    let files = std::fs::read_dir(folder.join("store/tree")).unwrap().flatten();
-    files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
-}
-
-/// Adds them up again and again until told to end; the most there were.
-fn peak_bytes(folder: &Path, end: &AtomicBool) -> u64 {
+/// Adds up the store's files again and again until told to end; the most bytes there were.
+fn peak_bytes(server: &Server, end: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !end.load(Ordering::Relaxed) {
-        peak = peak.max(disk_bytes(folder));
+        peak = peak.max(server.tree_bytes());
         sleep(Duration::from_millis(20));
     }
     peak
@@ -161,15 +149,7 @@ fn sizes(connection: &mut Connection, path: &str) -> (f64, f64) {
 fn compact(connection: &mut Connection, name: &str) {
     let command = json!({"command": format!("load compact {name}")});
     connection.request("POST", "/_console", &command.to_string());
-    let running = |connection: &mut Connection| {
-        connection.request("GET", &format!("/{name}"), "").contains("\"compact_running\":true")
-    };
-    while !running(connection) {
-        sleep(Duration::from_millis(5));
-    }
-    while running(connection) {
-        sleep(Duration::from_millis(50));
-    }
+    Server::await_compaction(connection, &format!("/{name}"));
 }
 
 /// What one round gave.
@@ -194,12 +174,12 @@ fn round(server: &Server, big: &Store, others: &Discussion, think: Duration, num
     let mut connection = server.connect();
     let before = load(server, others, think, number << 1, || sleep(BEFORE));
     let (file, active) = sizes(&mut connection, big.path);
-    let disk = disk_bytes(server.folder());
+    let disk = server.tree_bytes();
     let end = AtomicBool::new(false);
     let (mut took, mut peak) = (Duration::ZERO, 0);
     let during = load(server, others, think, number << 1 | 1, || {
         std::thread::scope(|scope| {
-            let watching = scope.spawn(|| peak_bytes(server.folder(), &end));
+            let watching = scope.spawn(|| peak_bytes(server, &end));
             took = timed(|| compact(&mut connection, big.path.trim_start_matches('/'))).1;
             end.store(true, Ordering::Relaxed);
             peak = watching.join().unwrap();
