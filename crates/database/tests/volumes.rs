@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use common::stores::numbers;
 use common::{edit, get, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -18,7 +19,7 @@ use scrinium_database::{
     FolderChange, NameRange, NewAttachment, RowQuery,
 };
 use scrinium_statistics::{Registry, Tasks};
-use scrinium_store::{Batch, Direction, Family, IoClass, KeyRange, Store, StoreOptions};
+use scrinium_store::{Batch, Family, IoClass, Store, StoreOptions};
 use serde_json::{Value, json};
 
 const VOLUMES: [&str; 3] = [FIRST_VOLUME, "fast", "slow"];
@@ -78,20 +79,6 @@ impl World {
             assert!(found.is_subset(&known), "{volume} has {found:?}, and should have {known:?}");
         }
     }
-}
-
-/// The databases that have keys in a store.
-fn numbers(store: &Store) -> BTreeSet<u32> {
-    let snapshot = store.snapshot();
-    let mut found = BTreeSet::new();
-    for family in [Family::Point, Family::Scan, Family::Churn, Family::DerivedScan] {
-        let mut cursor = snapshot.cursor(family, KeyRange::ALL, Direction::Forward);
-        while let Some((key, _)) = cursor.next().unwrap() {
-            found.extend(key.first_chunk().copied().map(u32::from_be_bytes));
-        }
-    }
-    found.retain(|number| *number != 0 && *number != u32::MAX);
-    found
 }
 
 /// A database as it should be.
@@ -333,6 +320,23 @@ fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
     drop(database);
     check(&world.databases, "papers", &known);
     world.check_leftovers();
+}
+
+/// What is derived is not in the log, while the removal of the mark was.
+#[test]
+fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
+    let server = common::Server::quick();
+    let database = server.databases.create("papers").unwrap();
+    prepare(&database);
+    put(&database, &json!({"_id": "a", "title": 1})).unwrap();
+    assert_eq!(database.view("d", "titles", RowQuery::default()).unwrap().total_rows, Some(1));
+    server.store.as_ref().unwrap().checkpoint().unwrap();
+    drop(database);
+    server.databases.delete("papers").unwrap();
+    assert_eq!(server.databases.purge_dropped().unwrap(), 1);
+    let server = server.crash();
+    server.databases.purge_dropped().unwrap();
+    assert_eq!(numbers(server.store.as_ref().unwrap()), BTreeSet::new());
 }
 
 #[test]
