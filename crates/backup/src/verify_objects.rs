@@ -271,11 +271,11 @@ mod tests {
     }
 
     fn write(objects: &Objects, address: &str, number: u8) -> Needed {
-        let content = vec![number; 3000 + usize::from(number)];
+        let content = vec![number; 300_000 + usize::from(number)];
         let name = ObjectName { home: 7, digest: *blake3::hash(&content).as_bytes(), upload: 9 };
         let length = content.len() as u64;
         let stored_bytes =
-            objects.write(address, &name, length, &mut content.as_slice(), (false, false)).unwrap();
+            objects.write(address, &name, length, &mut content.as_slice(), (true, false)).unwrap();
         Needed { address: address.to_owned(), stored: Stored { name, length, stored_bytes } }
     }
 
