@@ -114,11 +114,12 @@ fn held_ms(connection: &mut Connection) -> f64 {
 
 type Kind = fn(&(Times, Times)) -> &[f64];
 
+fn line(case: &str, values: &[f64], unit: &str, against: Against<'_>) {
+    report(&Line { name: "move", case, values, unit, against });
+}
+
 fn tell(rounds: &[Round]) {
     let of = |value: fn(&Round) -> f64| -> Vec<f64> { rounds.iter().map(value).collect() };
-    let line = |case: &str, values: &[f64], unit: &str, against| {
-        report(&Line { name: "move", case, values, unit, against });
-    };
     let megabytes = scrinium_bench::median(&of(|round| round.megabytes));
     let case = format!("a database of {megabytes:.0} MB moved while {CLIENTS} clients work in it");
     let rate = of(|round| round.megabytes / round.seconds);
