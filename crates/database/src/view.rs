@@ -7,6 +7,7 @@
 pub(crate) mod audit;
 mod behind;
 pub(crate) mod collection;
+mod courtesy;
 pub(crate) mod definition;
 pub(crate) mod design;
 pub(crate) mod document;

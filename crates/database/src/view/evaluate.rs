@@ -5,12 +5,12 @@ use scrinium_javascript::{MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
 use serde_json::Value;
 
-use super::View;
 use super::definition::{Definition, Library, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::scripts::{Lent, functions_of};
 use super::streams::for_readers;
+use super::{View, courtesy};
 use crate::access::readers::digests_of;
 use crate::database::Database;
 use crate::error::Result;
@@ -55,6 +55,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn entries_of_many(&mut self, documents: &[(&str, &Leaf<'_>)]) -> Result<Vec<Evaluated>> {
         let mut all = Vec::with_capacity(documents.len());
         for (id, leaf) in documents {
+            courtesy::give_way();
             let document = Document::new(self.database, id, leaf)?;
             let of_view = |view: &&View| {
                 if !self.may_hold(view, id)? {

@@ -23,6 +23,7 @@ use scrinium_store::{Family, Purpose, Snapshot, SortedFiles, Store};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::View;
+use crate::view::courtesy;
 use crate::view::entries::Entry;
 use crate::view::info::Known;
 use crate::view::lists::list_key;
@@ -105,6 +106,7 @@ fn in_the_background<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result
         let thread = scope.spawn(|| {
             // Where it may not be changed, the build is as urgent as anything else.
             let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+            courtesy::begin();
             work()
         });
         thread.join().unwrap_or_else(|_| Err(panicked("a build of views")))
@@ -188,6 +190,7 @@ impl<'a> Written<'a> {
     }
 
     fn one_more(&self) -> Result<()> {
+        courtesy::give_way();
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(Self::TOLD_EVERY) {
             self.tell(done);
@@ -226,6 +229,7 @@ fn write<'a>(
     let written = &Written::new(evaluation, entries);
     let writers = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
+        courtesy::begin();
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(job) = job else { return Ok(()) };

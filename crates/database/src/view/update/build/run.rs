@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{DatabaseError, Result};
+use crate::view::courtesy;
 use crate::view::entries::Entry;
 use crate::wire::{Input, put_bytes};
 
@@ -38,6 +39,9 @@ const WINDOW_BYTES: usize = size_of::<Window>();
 
 /// So few records are compared by what remains of their keys.
 const FEW: usize = 8;
+
+/// So many are looked at or sorted before others may have the processor.
+const MANY: usize = if cfg!(test) { 16 } else { 2048 };
 
 /// Entries in memory.
 pub(super) struct Run {
@@ -87,21 +91,23 @@ impl Run {
     pub(super) fn sort(&mut self, totals: usize) {
         let Self { pieces, places, .. } = self;
         let key = |place: &Place| record_at(pieces, *place, totals).map_or(&[][..], |(key, _, _)| key);
+        let rest = |place: &Place, depth: usize| key(place).get(depth..).unwrap_or_default();
         // Ranges of places whose keys agree in so many bytes.
         let mut open = vec![(0..places.len(), 0)];
         while let Some((range, depth)) = open.pop() {
+            courtesy::give_way();
             let start = range.start;
             let Some(group) = places.get_mut(range) else { continue };
             if group.len() <= FEW {
                 group.sort_unstable_by(|left, right| key(left).cmp(key(right)));
                 continue;
             }
-            let depth =
-                depth + shared_bytes(group.iter().map(|place| key(place).get(depth..).unwrap_or_default()));
-            for place in &mut *group {
-                place.window = window_of(key(place).get(depth..).unwrap_or_default());
+            let depth = depth + shared_bytes(group.iter().map(|place| rest(place, depth)));
+            for some in group.chunks_mut(MANY) {
+                courtesy::give_way();
+                some.iter_mut().for_each(|place| place.window = window_of(rest(place, depth)));
             }
-            group.sort_unstable_by_key(|place| place.window);
+            sort_by_window(group);
             let mut at = start;
             for same in group.chunk_by_mut(|left, right| left.window == right.window) {
                 let end = at + same.len();
@@ -136,10 +142,27 @@ fn window_of(key: &[u8]) -> Window {
 /// In how many bytes all keys agree from their beginning.
 fn shared_bytes<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
     let first = keys.next().unwrap_or_default();
-    let shared = |shared: usize, key: &[u8]| {
+    let shared = |shared: usize, (number, key): (usize, &[u8])| {
+        if number.is_multiple_of(MANY) {
+            courtesy::give_way();
+        }
         first.iter().take(shared).zip(key).take_while(|(left, right)| left == right).count()
     };
-    keys.fold(first.len(), shared)
+    keys.enumerate().fold(first.len(), shared)
+}
+
+/// Sorts in parts, between which others may have the processor.
+fn sort_by_window(places: &mut [Place]) {
+    let mut open = vec![places];
+    while let Some(part) = open.pop() {
+        courtesy::give_way();
+        if part.len() <= MANY {
+            part.sort_unstable_by_key(|place| place.window);
+        } else {
+            let (lower, _, upper) = part.select_nth_unstable_by_key(part.len() / 2, |place| place.window);
+            open.extend([upper, lower]);
+        }
+    }
 }
 
 pub(super) fn put_record(out: &mut Vec<u8>, entry: &Entry) {

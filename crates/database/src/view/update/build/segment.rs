@@ -15,6 +15,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::view::View;
+use crate::view::courtesy;
 use crate::view::entries::encode_list;
 use crate::view::evaluate::Evaluator;
 use crate::view::lists::put_list;
@@ -150,6 +151,7 @@ impl Evaluation<'_> {
             {
                 let id =
                     keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.database.name()))?;
+                courtesy::give_way();
                 bytes += value.len();
                 documents.push((id.to_owned(), value.to_vec()));
             }
@@ -177,6 +179,7 @@ impl Evaluation<'_> {
         receiver: &Mutex<mpsc::Receiver<Load>>,
         held_bytes: &AtomicUsize,
     ) -> Result<Evaluated> {
+        courtesy::begin();
         let runs = self.views.iter().map(|_| Run::new(self.piece_bytes())).collect();
         let mut evaluated = Evaluated { runs, lists: BTreeMap::new() };
         let mut evaluator = Evaluator::new(self.database, self.views.to_vec(), self.environment);
@@ -213,6 +216,7 @@ impl Evaluation<'_> {
             leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
         let all = evaluator.entries_of_many(&alive)?;
         for ((id, _), entries) in alive.iter().zip(all) {
+            courtesy::give_way();
             let mut record = Vec::new();
             for ((view, run), some) in self.views.iter().zip(&mut evaluated.runs).zip(entries) {
                 if !some.is_empty() {
