@@ -3,6 +3,7 @@
 //! The lists are gone through several times, each time for a part of all digests, so that what was found of the objects of
 //! this part fits into memory.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use scrinium_objects::{Needed, ObjectError, Objects, Survey};
@@ -130,12 +131,12 @@ fn look_at(
         let mut survey = Survey::new(objects, deep);
         backup.each(repository, part, progress, |looked, needed| {
             let print = print(needed);
-            if !found.contains_key(&print) {
+            if let Entry::Vacant(entry) = found.entry(print) {
                 let problem = survey.look(needed)?;
                 progress.advance(needed.stored.stored_bytes);
                 reasons += usize::from(problem.is_some());
                 let known = |problem| Found::Lost(Some(problem).filter(|_| reasons <= REASONS_MAX));
-                found.insert(print, problem.map_or(Found::There, known));
+                entry.insert(problem.map_or(Found::There, known));
             }
             looked.objects += 1;
             if let Some(Found::Lost(reason)) = found.get(&print) {
