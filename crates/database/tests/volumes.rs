@@ -322,6 +322,41 @@ fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
     world.check_leftovers();
 }
 
+/// Each came with an update of its own; a move brings them along with the document.
+#[test]
+fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let world = World::open(dir.path());
+    let database = world.databases.create("papers").unwrap();
+    let mut random = StdRng::seed_from_u64(1);
+    let contents: Vec<Vec<u8>> = (0..12).map(|_| (0..240_000).map(|_| random.random()).collect()).collect();
+    for (number, bytes) in contents.iter().enumerate() {
+        let mut upload = database.upload("application/octet-stream");
+        upload.write(bytes).unwrap();
+        let attachment = NewAttachment {
+            name: number.to_string(),
+            content_type: "application/octet-stream".to_owned(),
+            content: upload.finish().unwrap(),
+        };
+        let mut edit = Edit { id: Some("a".to_owned()), attachments: vec![attachment], ..edit(&json!({})) };
+        if let Ok(document) = get(&database, "a") {
+            edit.revision = document["_rev"].as_str().map(str::to_owned);
+            edit.attachments_only = true;
+        }
+        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    }
+    drop(database);
+    world.databases.relocate("papers", "fast").unwrap();
+    world.check_leftovers();
+    let database = world.databases.get("papers").unwrap();
+    for (number, bytes) in contents.iter().enumerate() {
+        let reader = database.open_attachment("a", &number.to_string(), None, &Access::everything()).unwrap();
+        assert!(reader.read(0, 1 << 20).unwrap() == *bytes, "attachment {number}");
+    }
+    let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
+    assert_eq!(report.databases, 1);
+}
+
 /// What is derived is not in the log, while the removal of the mark was.
 #[test]
 fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {

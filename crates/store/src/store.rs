@@ -160,6 +160,13 @@ impl Store {
         Ok(format!("{}-{log_key:016x}", core.tree.folder.identity()?))
     }
 
+    /// The longest batch that one commit takes, in bytes as encoded.
+    #[must_use]
+    pub fn batch_max_bytes(&self) -> usize {
+        let committer = self.inner.core.committer.read();
+        committer.as_ref().map_or(crate::MAX_BATCH_BYTES, Committer::max_record_bytes)
+    }
+
     /// The folder that the store lies in.
     #[must_use]
     pub fn dir(&self) -> &Path {
