@@ -13,7 +13,7 @@ use crate::pace::Pace;
 use crate::place::Sink;
 use crate::repository::file_name;
 use crate::stream::pass;
-use crate::target::{log_key, spoken};
+use crate::target::{key_of, log_key, spoken};
 use crate::verify::same;
 use crate::{BackupError, FileEntry, Manifest, Progress, Repository, Target, VolumeEntry};
 
@@ -163,7 +163,7 @@ fn make(
     let within = order.log_dir.is_relative();
     options.log_dir = Some(if within { part.join(&order.log_dir) } else { order.log_dir.clone() });
     let log_dir = options.log_dir.clone();
-    let (reached, warning) = apply(options, manifest, archived, order.target, progress)?;
+    let (reached, warning) = apply(options, manifest.sequence, archived, order.target, progress)?;
     drop(fs::remove_dir_all(part.join("store/ingest")));
     for folder in [Some(part.clone()), Some(part.join("store")), log_dir].into_iter().flatten() {
         sync_folder(&folder)?;
@@ -194,9 +194,6 @@ fn bring_volume(
     let mut options = order.options.clone();
     options.dir.clone_from(&dir);
     options.log_dir = None;
-    let mut of_volume = manifest.clone();
-    of_volume.log_key.clone_from(&volume.log_key);
-    of_volume.sequence = volume.sequence;
     // A record is one of the first store's log: in the others its time counts.
     let target = match (order.target, first.time_ms) {
         (Target::Sequence(_), Some(time_ms)) => Target::Time(time_ms),
@@ -205,9 +202,11 @@ fn bring_volume(
     };
     let archived = match (archived, target) {
         (None, _) | (_, Target::Backup) => None,
-        (Some((dir, _)), _) => Some((dir.clone(), ArchivedLog::open(dir, log_key(&of_volume)?)?)),
+        (Some((dir, _)), _) => {
+            Some((dir.clone(), ArchivedLog::open(dir, key_of(&volume.log_key, manifest)?)?))
+        }
     };
-    apply(options, &of_volume, archived.as_ref(), target, progress)?;
+    apply(options, volume.sequence, archived.as_ref(), target, progress)?;
     drop(fs::remove_dir_all(dir.join("ingest")));
     let mark = dir.join(RESTORED_VOLUME);
     fs::write(&mark, format!("{}\n", manifest.id)).map_err(BackupError::io("write", &mark))?;
@@ -264,15 +263,16 @@ fn check_path(path: &str) -> Result<(), BackupError> {
     }
 }
 
+/// Brings a store forward from the record that the backup holds.
 fn apply(
     options: StoreOptions,
-    manifest: &Manifest,
+    from: u64,
     archived: Option<&(PathBuf, ArchivedLog)>,
     target: Target,
     progress: &dyn Progress,
 ) -> Result<(Reached, Option<String>), BackupError> {
     let last = match target {
-        Target::Backup => manifest.sequence,
+        Target::Backup => from,
         Target::Sequence(sequence) => sequence,
         Target::Time(_) | Target::Latest => u64::MAX,
     };
@@ -280,7 +280,7 @@ fn apply(
         return Ok((roll_forward(options, std::iter::empty(), Sequence(last))?, None));
     };
     let mut end = End { dir: dir.clone(), passed: false, last_ms: None };
-    let next = Sequence(manifest.sequence.saturating_add(1));
+    let next = Sequence(from.saturating_add(1));
     let groups = archived.groups_from(next).take_while(|_| !progress.is_cancelled());
     let groups = groups.map_while(|group| end.admit(group, target).transpose());
     let reached = roll_forward(options, groups, Sequence(last))?;

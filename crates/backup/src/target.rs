@@ -89,6 +89,7 @@ pub(crate) fn log_key(manifest: &Manifest) -> Result<u64, BackupError> {
     key_of(&manifest.log_key, manifest)
 }
 
-fn key_of(text: &str, manifest: &Manifest) -> Result<u64, BackupError> {
+/// A log's key as a manifest has it.
+pub(crate) fn key_of(text: &str, manifest: &Manifest) -> Result<u64, BackupError> {
     u64::from_str_radix(text, 16).map_err(|_| BackupError::damaged(&manifest.id, "it names no log"))
 }

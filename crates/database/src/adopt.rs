@@ -12,7 +12,7 @@ use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::keys;
 use crate::names;
-use crate::transfer::{FAMILIES, Transfer};
+use crate::transfer::Transfer;
 
 impl Databases {
     /// Makes a database called `name` of the one that `others`, of another store, call `from`. It is there as a whole
@@ -43,7 +43,7 @@ impl Databases {
         transfer.without_lost = true;
         let mut keys_copied = 0;
         let (first, end) = keys::database_range(old);
-        for family in FAMILIES {
+        for family in keys::FAMILIES {
             let options = ScanOptions::long(Direction::Forward);
             let mut cursor = snapshot.cursor_with(family, KeyRange::new(&first, &end), options);
             while let Some((key, value)) = cursor.next()? {

@@ -29,6 +29,7 @@ use crate::error::{DatabaseError, Result};
 use record::CompactionRecord;
 use work::{Halt, Work};
 
+pub(crate) use figures::float;
 pub use purge::Purged;
 pub use record::PurgedDocument;
 pub use sizes::DatabaseSizes;

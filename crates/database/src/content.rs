@@ -56,7 +56,6 @@ pub struct Content {
 
 pub(crate) struct Inner {
     pin: Pin,
-    pub(crate) digest: Digest,
     pub(crate) md5: [u8; 16],
     pub(crate) length: u64,
     /// What the update that refers to it must write; nothing if the content is stored already.
@@ -156,18 +155,11 @@ impl Contents {
     /// A content of bytes at hand; at most [`PIECE_BYTES`] of them, else use an upload.
     pub(crate) fn of_bytes(&self, bytes: &[u8], compressible: bool) -> Result<Content> {
         let digest = *blake3::hash(bytes).as_bytes();
-        let mut inner = Inner {
-            pin: self.pin(&digest),
-            digest,
-            md5: Md5::digest(bytes).into(),
-            length: bytes.len() as u64,
-            record: None,
-            written: AtomicBool::new(true),
-        };
-        if !self.store.contains(Family::Blob, &keys::content(&digest))? {
-            inner.record = Some(Record::inline(bytes, inner.md5, compressible));
-        }
-        Ok(Content { inner: Arc::new(inner) })
+        let md5 = Md5::digest(bytes).into();
+        let pin = self.pin(&digest);
+        let is_stored = self.store.contains(Family::Blob, &keys::content(&digest))?;
+        let record = (!is_stored).then(|| Record::inline(bytes, md5, compressible));
+        Ok(Content::new(pin, md5, bytes.len() as u64, record))
     }
 
     /// A stored content, for reading.
@@ -183,11 +175,12 @@ impl Contents {
         if Arc::ptr_eq(&self.shared, &theirs.shared) {
             return Ok(());
         }
-        let held = match self.hold(&inner.digest)? {
+        let digest = content.name();
+        let held = match self.hold(digest)? {
             Some(held) => held,
             None => self.copy(&match &inner.record {
-                Some(record) => ContentReader::new(theirs, &inner.digest, record.clone())?,
-                None => theirs.reader(&inner.digest)?,
+                Some(record) => ContentReader::new(theirs, digest, record.clone())?,
+                None => theirs.reader(digest)?,
             })?,
         };
         *content = held;
@@ -236,15 +229,7 @@ impl Contents {
         let Some(stored) = self.store.get(Family::Blob, &keys::content(digest))? else { return Ok(None) };
         let record =
             Record::decode(&stored).ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
-        let inner = Inner {
-            pin,
-            digest: *digest,
-            md5: record.md5,
-            length: record.length,
-            record: None,
-            written: AtomicBool::new(true),
-        };
-        Ok(Some(Content { inner: Arc::new(inner) }))
+        Ok(Some(Content::new(pin, record.md5, record.length, None)))
     }
 
     /// The content of a stored attachment, for another document to refer to.
@@ -253,15 +238,7 @@ impl Contents {
         if !self.store.contains(Family::Blob, &keys::content(&attachment.digest))? {
             return Err(DatabaseError::damaged("content", &hex(&attachment.digest)));
         }
-        let inner = Inner {
-            pin,
-            digest: attachment.digest,
-            md5: attachment.md5,
-            length: attachment.length,
-            record: None,
-            written: AtomicBool::new(true),
-        };
-        Ok(Content { inner: Arc::new(inner) })
+        Ok(Content::new(pin, attachment.md5, attachment.length, None))
     }
 
     /// A whole stored content; for those that are known to be small.
@@ -289,6 +266,12 @@ fn finish(upload: Upload, digest: &Digest) -> Result<Content> {
 }
 
 impl Content {
+    /// `record` is what the update that refers to it must write; `None`: it is stored already.
+    fn new(pin: Pin, md5: [u8; 16], length: u64, record: Option<Record>) -> Self {
+        let written = AtomicBool::new(record.is_none());
+        Self { inner: Arc::new(Inner { pin, md5, length, record, written }) }
+    }
+
     /// Bytes of the content, uncompressed.
     #[must_use]
     pub fn length(&self) -> u64 {
@@ -308,17 +291,17 @@ impl Content {
 
     /// What it is named by.
     pub(crate) fn name(&self) -> &Digest {
-        &self.inner.digest
+        &self.inner.pin.digest
     }
 
     /// Adds what storing the content takes to the batch whose document refers to it.
     pub(crate) fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {
-            batch.put(Family::Blob, &keys::content(&self.inner.digest), &record.encode());
+            batch.put(Family::Blob, &keys::content(self.name()), &record.encode());
             match record.placement {
                 Placement::Inline(_) => {}
                 Placement::Upload { upload, .. } => batch.delete(Family::Meta, &keys::pending_upload(upload)),
-                Placement::Object(object) => object::need(batch, &self.inner.digest, record.length, object),
+                Placement::Object(object) => object::need(batch, self.name(), record.length, object),
             }
         }
     }
@@ -334,7 +317,7 @@ impl Content {
 
 impl std::fmt::Debug for Content {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Content({}, {} bytes)", hex(&self.inner.digest), self.inner.length)
+        write!(formatter, "Content({}, {} bytes)", hex(self.name()), self.inner.length)
     }
 }
 

@@ -340,6 +340,12 @@ impl Database {
     }
 }
 
+/// About how many bytes of files some families have of a database.
+pub(crate) fn size_in(store: &Store, number: u32, families: [Family; 3]) -> u64 {
+    let (from, to) = keys::database_range(number);
+    families.iter().map(|family| store.size_of(*family, &from, &to)).sum()
+}
+
 pub(crate) fn read_header(store: &Store, number: u32) -> Result<Header> {
     let stored = store.get(Family::Meta, &keys::header(number))?.ok_or_else(DatabaseError::no_database)?;
     let header = Header::decode(&stored).ok_or_else(|| header_damaged(number))?;

@@ -19,7 +19,7 @@ use crate::database::Database;
 use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
-use crate::view::{Announced, Engines};
+use crate::view::{Announced, Engines, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
 
@@ -83,6 +83,7 @@ pub(crate) struct Wide {
     pub(crate) announced: Announced,
     pub(crate) compactions: Compactions,
     pub(crate) io: IoLimits,
+    pub(crate) view_counts: Arc<ViewCounts>,
 }
 
 impl Common {
@@ -198,6 +199,7 @@ impl Databases {
                     announced: Announced::default(),
                     compactions: Compactions::default(),
                     io: IoLimits::default(),
+                    view_counts: Arc::default(),
                 }),
             }),
             volumes: RwLock::default(),
@@ -438,9 +440,7 @@ impl Databases {
             self.commit_place(dropped, &database)?;
         }
         batch.delete(Family::Meta, &keys::header(database.number()));
-        batch.delete(Family::Meta, &keys::security(database.number()));
-        batch.delete(Family::Meta, &keys::compaction(database.number()));
-        batch.delete(Family::Meta, &keys::properties(database.number()));
+        keys::APART.iter().for_each(|key| batch.delete(Family::Meta, &key(database.number())));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
         let mut open = self.shared.open.lock();

@@ -124,11 +124,11 @@ fn purge(common: &Common, number: u32) -> Result<()> {
         }
     }
     let (from, to) = keys::database_range(number);
-    for family in [Family::Point, Family::Scan, Family::Churn] {
+    for family in keys::FAMILIES {
         batch.delete_range(family, &from, &to);
     }
     // One that was brought in only in part, or moved away, has these as well.
-    for key in [keys::header, keys::security, keys::access_list, keys::properties, keys::compaction] {
+    for key in keys::APART.into_iter().chain([keys::header as fn(u32) -> Vec<u8>]) {
         batch.delete(Family::Meta, &key(number));
     }
     store.commit(batch)?;

@@ -159,9 +159,7 @@ impl Fixup<'_> {
         let Some(task) = &self.watch.task else { return };
         let of = |name: &String| {
             let (number, common) = self.databases.place_of(name).ok()?;
-            let header = crate::database::read_header(&common.store, number).ok()?;
-            let documents = header.document_count + header.deleted_count;
-            Some(3 * documents + 3 * header.membership_count + 2 * header.mark_count)
+            Some(crate::database::read_header(&common.store, number).ok()?.records())
         };
         task.set_total(names.iter().filter_map(of).sum());
     }

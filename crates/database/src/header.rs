@@ -51,6 +51,11 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// About how many records the database has.
+    pub(crate) const fn records(&self) -> u64 {
+        3 * (self.document_count + self.deleted_count) + 3 * self.membership_count + 2 * self.mark_count
+    }
+
     /// The header of a database that is made now.
     pub(crate) fn new(name: &str, uuid: [u8; 16], created_ms: u64) -> Self {
         Self {

@@ -45,9 +45,20 @@
 //! | Blob | `u` upload chunk | a piece of a large content |
 
 use scrinium_document::Revision;
+use scrinium_store::Family;
 
 /// A content's BLAKE3 digest.
 pub(crate) type Digest = [u8; 32];
+
+/// The families that documents, folders and marks lie in.
+pub(crate) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
+
+/// The families of what is derived from them.
+pub(crate) const DERIVED_FAMILIES: [Family; 3] =
+    [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
+
+/// What a database may have in [`Family::Meta`] beside its header.
+pub(crate) const APART: [fn(u32) -> Vec<u8>; 4] = [security, access_list, compaction, properties];
 
 const SHARED: u32 = u32::MAX;
 

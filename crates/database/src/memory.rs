@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use scrinium_store::{Family, Purpose, Usage};
 
-use crate::database::Database;
+use crate::database::{Database, size_in};
 use crate::databases::{Common, Databases};
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
@@ -67,14 +67,11 @@ impl Databases {
         let header = header.ok_or_else(DatabaseError::no_database)?;
         let header =
             Header::decode(&header).ok_or_else(|| DatabaseError::damaged("header", &database.name))?;
-        let (from, to) = keys::database_range(database.number);
-        let size =
-            |families: [Family; 3]| families.iter().map(|family| store.size_of(*family, &from, &to)).sum();
         let open = self.opened().get(&database.name).and_then(Weak::upgrade);
         Ok(DatabaseSpace {
             document_count: header.document_count,
-            file_bytes: size([Family::Point, Family::Scan, Family::Churn]),
-            derived_bytes: size([Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn]),
+            file_bytes: size_in(store, database.number, keys::FAMILIES),
+            derived_bytes: size_in(store, database.number, keys::DERIVED_FAMILIES),
             view_tree_bytes: open.map_or(0, |open| open.view_tree_bytes()),
         })
     }

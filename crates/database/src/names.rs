@@ -5,11 +5,11 @@ use crate::error::{DatabaseError, Result};
 /// Longer names are refused, as CouchDB refuses names whose file could not be made.
 const MAX_NAME_BYTES: usize = 238;
 
-/// CouchDB's rule, and a dot besides, which `mail.box` needs.
+/// Whether a database may be called so: CouchDB's rule, and a dot besides, which `mail.box` needs.
 ///
 /// # Errors
 /// `illegal_database_name`, in CouchDB's words.
-pub(crate) fn validate(name: &str) -> Result<()> {
+pub fn validate(name: &str) -> Result<()> {
     let mut letters = name.bytes();
     let begins = letters.next().is_some_and(|first| first.is_ascii_lowercase());
     let goes_on = letters.all(|letter| {

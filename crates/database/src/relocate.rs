@@ -21,9 +21,8 @@ use crate::database::Database;
 use crate::databases::{Common, Databases};
 use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
-use crate::header::Header;
 use crate::keys;
-use crate::transfer::{FAMILIES, Incomplete, Transfer};
+use crate::transfer::{Incomplete, Transfer};
 use crate::volumes::stays_first;
 
 /// Keys that are noted before all of the database is compared anew; some 100 MB.
@@ -142,7 +141,7 @@ impl Databases {
 
     fn relocate_now(&self, database: &Arc<Database>, to: &Arc<Common>, task: &Task) -> Result<Relocated> {
         let header = crate::database::read_header(database.store(), database.number())?;
-        task.set_total(records(&header));
+        task.set_total(header.records());
         // Until the catalogue has it there it counts as one that was dropped, so that a crash leaves nothing.
         let (new, _adopting) = self.reserve_number(to, &header)?;
         let old = database.number();
@@ -162,11 +161,6 @@ impl Databases {
         );
         Ok(Relocated { keys: work.keys.get(), bytes: work.bytes.get(), held })
     }
-}
-
-/// About how many records a database has.
-fn records(header: &Header) -> u64 {
-    3 * (header.document_count + header.deleted_count) + 3 * header.membership_count + 2 * header.mark_count
 }
 
 /// Refuses a move that the other disk may have no room for, before it has begun. Contents are counted as they were before
@@ -228,7 +222,7 @@ impl Move<'_> {
 
     /// Goes through all keys at both places, and gives those that differ the value that they have now.
     fn compare(&self) -> Result<()> {
-        for family in FAMILIES {
+        for family in keys::FAMILIES {
             let mut from = Some(keys::database_range(self.old).0.to_vec());
             while let Some(begin) = from {
                 from = self.compare_slice(family, &begin)?;

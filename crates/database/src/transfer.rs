@@ -21,9 +21,6 @@ const CONTENT_BYTES_AT_ONCE: u64 = 16 << 20;
 /// Contents that are held until their batch is stored.
 const CONTENTS_AT_ONCE: usize = 1000;
 
-/// The families that a database's own keys lie in, but for those in [`Family::Meta`].
-pub(crate) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
-
 /// What is done with a document of which a content cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Incomplete {
@@ -138,7 +135,7 @@ impl<'a> Transfer<'a> {
     /// What lies apart, as `snapshot` has it: security, access control, properties, what compactions have noted, folders
     /// that are being removed.
     pub(crate) fn set_apart(&mut self, snapshot: &Snapshot) -> Result<()> {
-        for key in [keys::security, keys::access_list, keys::properties, keys::compaction] {
+        for key in keys::APART {
             match snapshot.get(Family::Meta, &key(self.old))? {
                 Some(value) => self.batch.put(Family::Meta, &key(self.new), &value),
                 None => self.batch.delete(Family::Meta, &key(self.new)),

@@ -101,8 +101,8 @@ impl Database {
         })
     }
 
-    /// Marks everything that is in a folder now, and that `access` lets the person read, as read by a person, or as unread, in batches of a thousand
-    /// documents. Returns how many were otherwise before; durable when it returns.
+    /// Marks everything that is in a folder now, and that `access` lets the person read, as read by a person, or as
+    /// unread, in batches of a thousand documents. Returns how many were otherwise before; durable when it returns.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and as [`Database::mark`]; then some batches may be stored.

@@ -13,6 +13,7 @@ pub(crate) mod design;
 pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
+mod figures;
 mod folder;
 mod follow;
 mod gone;
@@ -38,12 +39,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use scrinium_mango::IndexDefinition;
-use scrinium_store::Family;
 use serde_json::{Value, json};
 
 use crate::access::Access;
-use crate::database::Database;
+use crate::database::{Database, size_in};
 use crate::error::{DatabaseError, Result};
+use crate::keys;
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
 use collection::Collection;
@@ -53,6 +54,7 @@ use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
 
+pub(crate) use figures::ViewCounts;
 pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
@@ -401,11 +403,7 @@ impl Database {
     /// Approximate bytes of everything derived from this database's documents.
     #[must_use]
     pub fn derived_bytes(&self) -> u64 {
-        let (from, to) = crate::keys::database_range(self.number());
-        [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn]
-            .iter()
-            .map(|family| self.store().size_of(*family, &from, &to))
-            .sum()
+        size_in(self.store(), self.number(), keys::DERIVED_FAMILIES)
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Server, edit, get, put, replicate};
+use common::{Server, edit, get, put, read_attachment, replicate};
 use scrinium_database::{
     Access, Database, DatabaseError, Databases, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
 };
@@ -32,15 +32,6 @@ fn with_attachment(database: &Arc<Database>, id: &str, bytes: &[u8]) {
     };
     let edit = Edit { attachments: vec![attachment], ..edit(&json!({"_id": id})) };
     database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
-}
-
-fn read_attachment(database: &Database, id: &str) -> Vec<u8> {
-    let reader = database.open_attachment(id, "file", None, &Access::everything()).unwrap();
-    let mut bytes = Vec::new();
-    while (bytes.len() as u64) < reader.length {
-        bytes.extend_from_slice(&reader.read(bytes.len() as u64, 1 << 20).unwrap());
-    }
-    bytes
 }
 
 /// Everything that lies under the database's number, without the number.
@@ -112,9 +103,9 @@ fn a_database_that_is_brought_in_is_the_same() {
     drop((other, adopted));
     let to = to.reopen();
     let adopted = to.databases.get("mail/ada-restored").unwrap();
-    assert_eq!(read_attachment(&adopted, "small"), b"short");
-    assert!(read_attachment(&adopted, "large") == noise(1_500_000));
-    assert!(read_attachment(&adopted, "shared") == noise(400_000));
+    assert_eq!(read_attachment(&adopted, "small").unwrap(), b"short");
+    assert!(read_attachment(&adopted, "large").unwrap() == noise(1_500_000));
+    assert!(read_attachment(&adopted, "shared").unwrap() == noise(400_000));
     assert!(adopted.is_read("ada", "memo-4").unwrap() && !adopted.is_read("ada", "memo-5").unwrap());
     assert_eq!(adopted.folder_rows("Inbox", RowQuery::default(), None).unwrap().total_rows, Some(1));
     put(&adopted, &json!({"_id": "new"})).unwrap();

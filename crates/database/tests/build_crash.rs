@@ -7,9 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,12 +16,10 @@ use rand::{Rng, SeedableRng};
 use scrinium_database::{
     Database, DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery,
 };
+use scrinium_fault::{Kills, Victim, tell};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
-
-const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
-const SEED: &str = "SCRINIUM_CRASH_SEED";
 
 const DOCUMENTS: u64 = 6000;
 /// A build may hold a quarter of it.
@@ -75,12 +71,9 @@ fn stored(database: &Arc<Database>, id: &str) -> Option<Value> {
 #[test]
 #[ignore = "a child process of the other test"]
 fn child() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    let (_store, _databases, database) = open(Path::new(&folder));
-    let mut output = std::io::stdout();
-    writeln!(output, "\n@ready").unwrap();
-    output.flush().unwrap();
+    let Some((folder, seed)) = Victim::order() else { return };
+    let (_store, _databases, database) = open(&folder);
+    tell("ready");
     std::thread::scope(|scope| {
         scope.spawn(|| update_some(&database, seed));
         // What a kill cut off is gone on with before the next is begun.
@@ -129,15 +122,8 @@ fn has_spilled(folder: &Path) -> bool {
 /// Kills the child some time after it is ready, or after a build has spilled something. Whether there is something spilled
 /// is returned.
 fn run_child_until_killed(folder: &Path, random: &mut StdRng) -> bool {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(SEED, random.random::<u64>().to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n').map_while(Result::ok);
-    assert!(lines.by_ref().any(|line| line == b"@ready"), "the child did not start");
+    let child = Victim::start(folder, random.random()).unwrap();
+    child.wait_until_ready().unwrap();
     if random.random_bool(0.6) {
         let begun = Instant::now();
         while !has_spilled(folder) && begun.elapsed() < Duration::from_secs(30) {
@@ -148,7 +134,6 @@ fn run_child_until_killed(folder: &Path, random: &mut StdRng) -> bool {
         std::thread::sleep(Duration::from_millis(random.random_range(10..1500)));
     }
     child.kill().unwrap();
-    child.wait().unwrap();
     has_spilled(folder)
 }
 
@@ -213,11 +198,9 @@ fn check(folder: &Path) {
 
 #[test]
 fn views_are_what_their_documents_make_of_them_whenever_a_build_is_killed() {
-    let from_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = from_environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    let kills = from_environment("SCRINIUM_KILLS").unwrap_or(6);
-    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(6);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let (store, databases, database) = open(folder.path());
     for from in (0..DOCUMENTS).step_by(1000) {
@@ -227,9 +210,9 @@ fn views_are_what_their_documents_make_of_them_whenever_a_build_is_killed() {
     drop((database, databases));
     store.close().unwrap();
     let mut cut_off = 0;
-    for kill in 0..kills {
+    for kill in 1..=kills.count {
         cut_off += u64::from(run_child_until_killed(folder.path(), &mut random));
-        if kill + 1 == kills || random.random_ratio(1, 4) {
+        if kill == kills.count || random.random_ratio(1, 4) {
             check(folder.path());
         }
     }

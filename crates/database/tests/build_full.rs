@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use rand::{Rng, SeedableRng};
 use scrinium_database::{
     Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery,
 };
-use scrinium_fault::{Calls, Failure, Faults, Plan, run_bounded};
+use scrinium_fault::{Calls, Failure, Faults, Plan, rerun, run_bounded};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
@@ -110,8 +109,8 @@ fn a_disk_that_is_full_in_the_middle_of_a_build_costs_the_build_and_nothing_else
             part: part.to_owned(),
         };
         let faults = Faults { failure: Some(failure), ..Faults::default() };
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["child", "--exact", "--ignored", "--nocapture"]).env(FOLDER, &root);
+        let mut command = rerun("child").unwrap();
+        command.env(FOLDER, &root);
         faults.interpose(&mut command, &root, &folder.path().join("journal"));
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let output = run_bounded(&mut command, LIMIT).unwrap();

@@ -6,12 +6,12 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use common::{Server, all_rows, get, put};
 use scrinium_database::{DatabaseOptions, Freshness, RowQuery};
-use scrinium_fault::{ClockJumps, Faults, Plan, run_bounded};
+use scrinium_fault::{ClockJumps, Faults, Plan, rerun, run_bounded};
 use serde_json::{Value, json};
 
 const OLDEST_S: i64 = 60;
@@ -72,8 +72,7 @@ fn the_clock_jumps_by_days_and_views_of_the_time_follow() {
     let plan = Plan::from_environment(0);
     println!("SCRINIUM_SEED={}", plan.seed);
     let jumps = ClockJumps { seed: plan.seed, every: Duration::from_millis(50) };
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]);
+    let mut command = rerun("child").unwrap();
     Faults { clock: Some(jumps), ..Faults::default() }.interpose_clock(&mut command);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = run_bounded(&mut command, Duration::from_secs(120)).unwrap();

@@ -8,9 +8,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +19,10 @@ use scrinium_database::{
     ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, DatabaseOptions,
     Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery,
 };
+use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
-
-const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
-const SEED: &str = "SCRINIUM_CRASH_SEED";
 
 const DOCUMENTS: u64 = 400;
 /// Those on the disk that gets full.
@@ -84,10 +81,9 @@ fn design() -> Value {
 #[test]
 #[ignore = "a child process of the other test"]
 fn child() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    let (_store, databases, database) = open(Path::new(&folder), 0);
-    println!("\n@ready");
+    let Some((folder, seed)) = Victim::order() else { return };
+    let (_store, databases, database) = open(&folder, 0);
+    tell("ready");
     std::thread::scope(|scope| {
         scope.spawn(|| write_some(&database, seed));
         for turn in 0_usize.. {
@@ -106,7 +102,6 @@ fn child() {
 /// Tells `number turn` once that is acknowledged; turn 0 is a deletion.
 fn write_some(database: &Arc<Database>, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
-    let mut output = std::io::stdout();
     for turn in 1.. {
         let number = random.random_range(0..DOCUMENTS);
         // Turns grow from one child to the next.
@@ -120,10 +115,9 @@ fn write_some(database: &Arc<Database>, seed: u64) {
                 told = 0;
             }
         }
-        writeln!(output, "@begin {number} {told}").unwrap();
+        tell(format_args!("begin {number} {told}"));
         put(database, &document).unwrap();
-        writeln!(output, "@done {number} {told}").unwrap();
-        output.flush().unwrap();
+        tell(format_args!("done {number} {told}"));
     }
 }
 
@@ -136,29 +130,10 @@ fn rows(database: &Arc<Database>) -> Vec<String> {
 /// Runs a child for a while and kills it; `known` then has what it acknowledged. The write that was under way may
 /// have come through or not.
 fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u64>, random: &mut StdRng) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(SEED, seed.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.by_ref().any(|line| line == "@ready"), "the child did not start");
-    let reading = std::thread::spawn(move || lines.collect::<Vec<String>>());
+    let child = Victim::start(folder, seed).unwrap();
+    child.wait_until_ready().unwrap();
     std::thread::sleep(Duration::from_millis(random.random_range(50..900)));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let mut under_way = None;
-    for line in reading.join().unwrap() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [kind, number, turn] = words.as_slice() else { continue };
-        let (Ok(number), Ok(turn)) = (number.parse(), turn.parse()) else { continue };
-        under_way = (*kind == "@begin").then_some((number, turn));
-        if *kind == "@done" {
-            known.insert(number, turn);
-        }
-    }
+    let under_way = writes_done(&child.kill().unwrap(), known);
     let (store, databases, database) = open(folder, 0);
     if let Some((number, turn)) = under_way {
         let found =
@@ -199,17 +174,15 @@ fn check(database: &Arc<Database>, known: &BTreeMap<u64, u64>) {
 
 #[test]
 fn what_was_acknowledged_is_there_whenever_a_compaction_is_killed() {
-    let from_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = from_environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    let kills = from_environment("SCRINIUM_KILLS").unwrap_or(5);
-    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(5);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let (store, databases, database) = open(folder.path(), 0);
     put(&database, &design()).unwrap();
     close(store, databases, database);
     let mut known = BTreeMap::new();
-    for kill in 1..=kills {
+    for kill in 1..=kills.count {
         let seed = kill * 1_000_000 + random.random_range(0..1000);
         run_child_until_killed(folder.path(), seed, &mut known, &mut random);
     }

@@ -8,9 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,11 +18,9 @@ use scrinium_database::{
     Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
     FixupOptions, NewAttachment, ReadOptions, Relocation,
 };
+use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
-
-const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
-const SEED: &str = "SCRINIUM_CRASH_SEED";
 
 const DOCUMENTS: u64 = 12;
 /// Contents are few, so that documents share them and take up what is about to be removed.
@@ -93,10 +89,9 @@ fn stored(database: &Arc<Database>, id: u64) -> u64 {
 #[test]
 #[ignore = "a child process of the other test"]
 fn child() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    let (_store, databases, database) = open(Path::new(&folder));
-    println!("\n@ready");
+    let Some((folder, seed)) = Victim::order() else { return };
+    let (_store, databases, database) = open(&folder);
+    tell("ready");
     std::thread::scope(|scope| {
         scope.spawn(|| write_some(&database, seed));
         for turn in 0_u64.. {
@@ -113,42 +108,21 @@ fn child() {
 /// Tells `document content` once that is acknowledged.
 fn write_some(database: &Arc<Database>, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
-    let mut output = std::io::stdout();
     loop {
         let (id, number) = (random.random_range(0..DOCUMENTS), random.random_range(0..=CONTENTS));
-        writeln!(output, "@begin {id} {number}").unwrap();
+        tell(format_args!("begin {id} {number}"));
         attach(database, id, number);
-        writeln!(output, "@done {id} {number}").unwrap();
-        output.flush().unwrap();
+        tell(format_args!("done {id} {number}"));
     }
 }
 
 /// Runs a child for a while and kills it; `known` then has what it acknowledged. The write that was under way may
 /// have come through or not.
 fn run_child_until_killed(folder: &Path, seed: u64, known: &mut BTreeMap<u64, u64>, random: &mut StdRng) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(SEED, seed.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.by_ref().any(|line| line == "@ready"), "the child did not start");
-    let reading = std::thread::spawn(move || lines.collect::<Vec<String>>());
+    let child = Victim::start(folder, seed).unwrap();
+    child.wait_until_ready().unwrap();
     std::thread::sleep(Duration::from_millis(random.random_range(50..1500)));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let mut under_way = None;
-    for line in reading.join().unwrap() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [kind, id, number] = words.as_slice() else { continue };
-        let (Ok(id), Ok(number)) = (id.parse::<u64>(), number.parse::<u64>()) else { continue };
-        under_way = (*kind == "@begin").then_some((id, number));
-        if *kind == "@done" {
-            known.insert(id, number);
-        }
-    }
+    let under_way = writes_done(&child.kill().unwrap(), known);
     let (store, databases, database) = open(folder);
     if let Some((id, number)) = under_way {
         let (found, before) = (stored(&database, id), known.get(&id).copied().unwrap_or(0));
@@ -198,14 +172,12 @@ fn objects_in(bucket: &Path) -> BTreeSet<String> {
 
 #[test]
 fn what_was_acknowledged_can_be_read_whenever_it_is_killed() {
-    let from_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = from_environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    let kills = from_environment("SCRINIUM_KILLS").unwrap_or(6);
-    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(6);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let mut known = BTreeMap::new();
-    for kill in 1..=kills {
+    for kill in 1..=kills.count {
         let seed = kill * 1_000_000 + random.random_range(0..1000);
         run_child_until_killed(folder.path(), seed, &mut known, &mut random);
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::stores::numbers;
-use common::{edit, get, put};
+use common::{edit, get, put, read_attachment};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
@@ -103,15 +103,6 @@ fn attachment(database: &Arc<Database>, kind: u8) -> NewAttachment {
     }
 }
 
-fn read_attachment(database: &Database, id: &str) -> Vec<u8> {
-    let reader = database.open_attachment(id, "file", None, &Access::everything()).unwrap();
-    let mut bytes = Vec::new();
-    while (bytes.len() as u64) < reader.length {
-        bytes.extend_from_slice(&reader.read(bytes.len() as u64, 1 << 20).unwrap());
-    }
-    bytes
-}
-
 fn write(database: &Arc<Database>, id: &str, title: u64, kind: u8, from: &Arc<Database>) {
     let rev = get(database, id).ok().map(|document| document["_rev"].clone());
     let mut json = json!({"_id": id, "title": title});
@@ -130,7 +121,7 @@ fn check(databases: &Databases, name: &str, known: &Known) {
     assert_eq!(info.document_count, known.documents.len() as u64 + 1, "{name}");
     for (id, (title, kind)) in &known.documents {
         assert_eq!(get(&database, id).unwrap()["title"], *title, "{name} {id}");
-        let bytes = read_attachment(&database, id);
+        let bytes = read_attachment(&database, id).unwrap();
         assert_eq!((bytes.len(), bytes[7]), (usize::from(*kind) * 60_000 + 10, 7 ^ kind), "{name} {id}");
     }
     let rows = database.view("d", "titles", RowQuery::default()).unwrap();

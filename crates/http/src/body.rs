@@ -197,8 +197,8 @@ impl Share {
         Self { budget, permit: None, covered: UNCOUNTED_BYTES, most }
     }
 
-    /// Makes the share large enough for `bytes`, or refuses them (413, 503). It never waits: two half-read bodies that wait for each
-    /// other's share would wait for ever.
+    /// Makes the share large enough for `bytes`, or refuses them (413, 503). It never waits: two half-read bodies that
+    /// wait for each other's share would wait for ever.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.most {
             return Err(HttpError::too_large());

@@ -42,7 +42,10 @@ pub(crate) async fn serve(stream: TcpStream, port: Arc<PortOptions>, state: &Htt
         () = raised(&mut stopping) => return,
     };
     match greeted {
-        Ok(Ok(stream)) => Box::pin(serve_plain(stream, port, state, ending)).await,
+        Ok(Ok(stream)) => {
+            state.counters.greetings.add(1);
+            Box::pin(serve_plain(stream, port, state, ending)).await;
+        }
         Ok(Err(error)) => tracing::debug!(%error, "a TLS greeting failed"),
         Err(_) => tracing::debug!("a TLS greeting took too long"),
     }

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! That is: when the request came (ms since 1970), who asked, the operation, what kind of database (`own` mail file,
-//! mail `box`, `shared`, or `-` for the directory and where there is none), which database, bytes (of the request where it writes, else of the answer; 0 where
-//! they are not known beforehand), milliseconds to the answer, its status. People and databases are hashes with a key
-//! that is drawn at each start and kept nowhere: they tell the same from another and nothing else.
+//! mail `box`, `shared`, or `-` for the directory and where there is none), which database, bytes (of the request where
+//! it writes, else of the answer; 0 where they are not known beforehand), milliseconds to the answer, its status. People
+//! and databases are hashes with a key that is drawn at each start and kept nowhere: they tell the same from another and
+//! nothing else.
 //!
 //! Requests never wait for it. They hand a line to a thread by a bounded queue; what does not fit is counted and left
 //! out. A file that is full is renamed, with `.1` at its end, in place of the one before it.

@@ -191,6 +191,7 @@ async fn serve(
     if stream.set_nodelay(true).is_err() {
         return;
     }
+    state.counters.accepted.add(1);
     state.connections.fetch_add(1, Ordering::Relaxed);
     connection::serve(stream, options, &state, ending).await;
     state.connections.fetch_sub(1, Ordering::Relaxed);

@@ -108,6 +108,10 @@ pub(crate) struct Operations {
 pub(crate) struct Counters {
     pub(crate) requests: Counter,
     pub(crate) errors: Counter,
+    /// Connections that were accepted.
+    pub(crate) accepted: Counter,
+    /// Of these, those that began with TLS.
+    pub(crate) greetings: Counter,
 }
 
 /// Databases, or the indexes of a design document, to be compacted on request: one at a time, each at most once in the
@@ -146,6 +150,8 @@ impl HttpState {
             counters: Counters {
                 requests: registry.counter("HTTP.Requests"),
                 errors: registry.counter("HTTP.Errors"),
+                accepted: registry.counter("HTTP.Connections"),
+                greetings: registry.counter("HTTP.Handshakes"),
             },
             uuids: UuidSequence::new(),
             body_budget: Arc::new(Semaphore::new(permits)),

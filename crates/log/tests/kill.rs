@@ -1,4 +1,6 @@
 //! A real process on a real disk, killed at random moments: everything it had acknowledged is there.
+//!
+//! `SCRINIUM_SEED` repeats a run, `SCRINIUM_KILLS` makes it longer.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,19 +12,15 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Random, record};
+use scrinium_fault::{Kills, Victim, tell};
 use scrinium_log::{Apply, Committer, DirectIo, Log, LogError, LogOptions, Sequence};
 use scrinium_statistics::Registry;
 
-const DIR: &str = "SCRINIUM_LOG_TEST_DIR";
-const ROUNDS: u64 = 10;
 const WRITERS: u64 = 6;
 
 fn options(dir: &Path, round: u64) -> LogOptions {
@@ -38,31 +36,27 @@ impl Apply for Nothing {
     }
 }
 
-/// The victim: run only when the parent names a directory. Prints "sequence number" of each acknowledged
-/// record, where the number says who wrote it and which one it is.
+/// The victim. Tells "sequence number" of each acknowledged record, where the number says who wrote it and which one it
+/// is.
 #[test]
-fn append_until_killed() {
-    let Some(dir) = std::env::var_os(DIR) else { return };
-    let round: u64 = std::env::var("ROUND").unwrap().parse().unwrap();
-    let (log, recovery) = Log::open(options(Path::new(&dir), round)).unwrap();
+#[ignore = "a child process of the other test"]
+fn child() {
+    let Some((dir, round)) = Victim::order() else { return };
+    let (log, recovery) = Log::open(options(&dir, round)).unwrap();
     let committer = Committer::start(log, Nothing, &Registry::new());
-    let over = Instant::now() + Duration::from_secs(10);
+    tell("ready");
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let (committer, recovery) = (&committer, &recovery);
             scope.spawn(move || {
-                let mut index = 0;
-                while Instant::now() < over {
+                for index in 0.. {
                     let number = round << 48 | writer << 40 | index;
                     let length = 8 + (number.wrapping_mul(2_654_435_761) % 3000) as usize;
                     let sequence = committer.submit(record(number, length)).unwrap().wait().unwrap().0;
-                    // One write of a line to a pipe is whole or not there.
-                    let line = format!("acknowledged {sequence} {number}\n");
-                    std::io::stderr().write_all(line.as_bytes()).unwrap();
+                    tell(format_args!("{sequence} {number}"));
                     if index % 64 == 63 && sequence > recovery.first.0 + 400 {
                         committer.release_before(Sequence(sequence - 400));
                     }
-                    index += 1;
                 }
             });
         }
@@ -71,15 +65,12 @@ fn append_until_killed() {
 
 #[test]
 fn what_a_killed_process_had_acknowledged_is_there_in_order() {
-    let seed = std::env::var("SCRINIUM_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
-    println!("repeat with SCRINIUM_SEED={seed}");
-    let mut random = Random::new(seed);
+    let kills = Kills::from_environment(10);
+    println!("{kills}");
+    let mut random = Random::new(kills.seed);
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut total = 0;
-    for round in 0..ROUNDS {
+    for round in 0..kills.count {
         // Some die while they open the log, most while they write.
         let while_opening = round > 0 && random.below(4) == 0;
         let after = Duration::from_micros(random.below(if while_opening { 30_000 } else { 200_000 }));
@@ -109,38 +100,22 @@ fn what_a_killed_process_had_acknowledged_is_there_in_order() {
         }
         log.close().unwrap();
     }
-    assert!(total > 100, "only {total} records were acknowledged in {ROUNDS} rounds");
-    println!("{total} records acknowledged in {ROUNDS} rounds");
+    assert!(total as u64 > 10 * kills.count, "only {total} records were acknowledged");
+    println!("{total} records were acknowledged");
 }
 
 fn run_and_kill(dir: &Path, round: u64, while_opening: bool, after: Duration) -> Vec<(u64, u64)> {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "append_until_killed", "--nocapture"])
-        .env(DIR, dir)
-        .env("ROUND", round.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let pipe = BufReader::new(child.stderr.take().unwrap());
-    let (first_line, started) = channel();
-    let reader = std::thread::spawn(move || {
-        let lines = pipe.lines().map_while(Result::ok).inspect(|_| {
-            let _ = first_line.send(());
-        });
-        let numbers = lines.filter_map(|line| {
-            let mut words = line.strip_prefix("acknowledged ")?.split(' ').map(|word| word.parse().ok());
-            Some((words.next()??, words.next()??))
-        });
-        numbers.collect::<Vec<(u64, u64)>>()
-    });
+    let child = Victim::start(dir, round).unwrap();
     if !while_opening {
-        started.recv_timeout(Duration::from_secs(30)).unwrap();
+        child.wait_until_ready().unwrap();
     }
     std::thread::sleep(after);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    reader.join().unwrap()
+    let told = child.kill().unwrap().into_iter();
+    let numbers = told.map(|line| {
+        let (sequence, number) = line.split_once(' ').unwrap();
+        (sequence.parse().unwrap(), number.parse().unwrap())
+    });
+    numbers.collect()
 }
 
 #[test]

@@ -10,9 +10,7 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +18,11 @@ use common::{Server, documents, fields, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{Access, ChangesQuery, Database, RowQuery};
+use scrinium_fault::{Kills, Victim, tell};
 use scrinium_mail::RouterOptions;
 use serde_json::{Map, Value, json};
 
 const PEOPLE: [&str; 6] = ["p0", "p1", "p2", "p3", "p4", "p5"];
-const FOLDER: &str = "SCRINIUM_CRASH_FOLDER";
-const FIRST: &str = "SCRINIUM_CRASH_FIRST";
 
 /// Most memos of one child, so that a child that is never killed ends.
 const MOST_MEMOS: u64 = 4_000;
@@ -57,9 +54,8 @@ fn memo(number: u64) -> Value {
 #[test]
 #[ignore = "a child process of the other test"]
 fn child() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let first: u64 = std::env::var(FIRST).unwrap().parse().unwrap();
-    let server = Server::open(Path::new(&folder), &PEOPLE);
+    let Some((folder, first)) = Victim::order() else { return };
+    let server = Server::open(&folder, &PEOPLE);
     server
         .add(json!({"_id": "group:everybody", "Form": "Group", "ListName": "everybody", "Members": PEOPLE}));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -73,7 +69,7 @@ fn child() {
             scope.spawn(move || {
                 for number in (first..first + MOST_MEMOS).filter(|number| number % 2 == depositor) {
                     server.mailboxes.deposit(fields(memo(number)), Vec::new()).unwrap();
-                    tell(&format!("ack {number}"));
+                    tell(format_args!("ack {number}"));
                 }
             });
         }
@@ -94,18 +90,11 @@ fn delete_some(server: &Server, seed: u64) {
         for change in latest.into_iter().filter(|change| !change.deleted) {
             let document: Value = serde_json::from_str(&change.document.unwrap()).unwrap();
             let Some(number) = document["Number"].as_u64() else { continue };
-            tell(&format!("deleting {file} {number}"));
+            tell(format_args!("deleting {file} {number}"));
             put(&database, json!({"_id": change.id, "_rev": document["_rev"], "_deleted": true})).unwrap();
-            tell(&format!("deleted {file} {number}"));
+            tell(format_args!("deleted {file} {number}"));
         }
     }
-}
-
-/// One line to the parent, past what the test harness captures.
-fn tell(line: &str) {
-    let mut output = std::io::stdout().lock();
-    writeln!(output, "\n@{line}").unwrap();
-    output.flush().unwrap();
 }
 
 #[derive(Default)]
@@ -129,44 +118,22 @@ impl Told {
 }
 
 fn run_child_until_killed(folder: &Path, first: u64, lifetime: Duration, told: &mut Told) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(FIRST, first.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n').map_while(Result::ok);
-    let ready = lines.by_ref().any(|line| line == b"@ready");
-    assert!(ready, "the child did not start");
-    let killer = std::thread::spawn(move || {
-        std::thread::sleep(lifetime);
-        child.kill().unwrap();
-        child.wait().unwrap();
-    });
-    for line in lines {
-        if let Some(line) = line.strip_prefix(b"@") {
-            // The last line may be cut off by the kill; then it was no acknowledgement.
-            if let Ok(line) = std::str::from_utf8(line)
-                && line.split(' ').count() == if line.starts_with("ack") { 2 } else { 3 }
-            {
-                told.hear(line);
-            }
-        }
+    let child = Victim::start(folder, first).unwrap();
+    child.wait_until_ready().unwrap();
+    std::thread::sleep(lifetime);
+    for line in child.kill().unwrap() {
+        told.hear(&line);
     }
-    killer.join().unwrap();
 }
 
 #[test]
 fn everybody_gets_once_what_was_acknowledged_whenever_the_server_is_killed() {
-    let from_environment = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = from_environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    let kills = from_environment("SCRINIUM_KILLS").unwrap_or(6);
-    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(6);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let mut told = Told::default();
-    for run in 0..kills {
+    for run in 0..kills.count {
         let lifetime = Duration::from_millis(random.random_range(20..400));
         run_child_until_killed(folder.path(), run * MOST_MEMOS, lifetime, &mut told);
     }

@@ -50,9 +50,6 @@ pub enum ObjectError {
         /// Where it is.
         address: String,
     },
-    /// The address of the store of objects is wrong.
-    #[error("{0}")]
-    Address(String),
     /// What was to be written is not what it was said to be.
     #[error("what was to be uploaded changed meanwhile: {0}")]
     Source(String),

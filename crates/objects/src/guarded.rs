@@ -38,11 +38,11 @@ impl Guarded {
         &self.address
     }
 
-    fn asked<T>(
-        &self,
+    fn asked<'a, T>(
+        &'a self,
         name: &str,
         figures: &Figures,
-        ask: impl FnOnce(&dyn Bucket) -> Result<T, BucketError>,
+        ask: impl FnOnce(&'a dyn Bucket) -> Result<T, BucketError>,
     ) -> Result<T, ObjectError> {
         if let Some((until, reason)) = &*self.away.lock()
             && Instant::now() < *until
@@ -68,13 +68,7 @@ impl Guarded {
         figures: &Figures,
     ) -> Result<GuardedWriter<'_>, ObjectError> {
         let name = name.to_string();
-        if let Some((until, reason)) = &*self.away.lock()
-            && Instant::now() < *until
-        {
-            let (address, reason) = (self.address.clone(), reason.clone());
-            return Err(ObjectError::Away { address, reason });
-        }
-        let writer = self.bucket.begin(&name).map_err(|error| self.failed(&name, figures, error))?;
+        let writer = self.asked(&name, figures, |bucket| bucket.begin(&name))?;
         Ok(GuardedWriter { guarded: self, figures: figures.clone(), name, writer })
     }
 

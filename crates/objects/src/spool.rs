@@ -42,8 +42,8 @@ impl Spool {
         let path = dir.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
         let failed = |source| ObjectError::Io { action: "make", path: path.clone(), source };
         fs::create_dir_all(&dir).map_err(failed)?;
-        let options =
-            fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).clone();
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(&path).map_err(failed)?;
         let mut spool = Self { file, path, looked_at_bytes: 0, bytes: 0 };
         spool.check_space()?;

@@ -22,7 +22,7 @@ use crate::fixup::{Fixups, show_aside};
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
-use crate::{Shutdown, attachments, compaction, tls, volumes};
+use crate::{Shutdown, attachments, compaction, machine, tls, volumes};
 
 /// Tasks of the runtime that did not end with their ports get this long.
 const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
@@ -106,7 +106,8 @@ impl Ground {
         tasks.on_end(move |task| recorded.task_run(task));
         let fixups = Fixups::new(&statistics);
         let running_since = Instant::now();
-        register_process(&statistics, running_since);
+        machine::register(&statistics, &configuration);
+        statistics.gauge("Server.ElapsedTime", move || running_since.elapsed().as_secs_f64().floor());
         let backups = BackupFigures::register(&statistics);
         Self {
             backups,
@@ -395,17 +396,4 @@ fn server_name(settings: &Settings) -> String {
     }
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
     if machine.is_empty() { "localhost".to_owned() } else { machine }
-}
-
-fn register_process(statistics: &Registry, running_since: Instant) {
-    statistics.gauge("Server.ElapsedTime", move || running_since.elapsed().as_secs_f64().floor());
-    statistics.gauge("Mem.Allocated.Process", || resident_bytes().unwrap_or_default());
-}
-
-/// Memory of this process in bytes; nothing where the system does not tell (proc(5), `statm`).
-fn resident_bytes() -> Option<f64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u32 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    let page_bytes = u32::try_from(rustix::param::page_size()).ok()?;
-    Some(f64::from(pages) * f64::from(page_bytes))
 }

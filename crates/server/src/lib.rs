@@ -23,6 +23,7 @@ mod inspect_command;
 mod lab_command;
 mod log_command;
 mod log_database;
+mod machine;
 mod mail_import;
 pub mod messages;
 mod people;

@@ -7,7 +7,7 @@ use scrinium_store::{Missing, Plan, StoreError, Surveyed, plan_salvage, salvage,
 use serde_json::{Map, Value, json};
 
 use crate::cli::{Failure, LogCommand, Terminal};
-use crate::config::Configuration;
+use crate::config::{Configuration, Settings};
 use crate::volumes::{all_options, options_of};
 
 /// Places and ranges that are told to people; JSON has all that are known.
@@ -20,38 +20,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
     match command {
-        LogCommand::Verify => {
-            let (mut text, mut volumes, mut all_whole) = (String::new(), Map::new(), true);
-            let mut first = Value::Null;
-            for (name, options) in all_options(&settings) {
-                let dir = options.log_dir.clone().unwrap_or_else(|| options.dir.join("log"));
-                let found = survey_log(&dir).map_err(told)?;
-                let whole = found.damaged_places == 0 && found.missing.is_empty();
-                all_whole &= whole;
-                let json = survey_json(&found, whole);
-                if name == FIRST_VOLUME {
-                    first = json;
-                } else {
-                    text.push_str(&format!("Volume {name}: "));
-                    volumes.insert(name, json);
-                }
-                text.push_str(&verified(&found, whole));
-            }
-            if let Some(first) = first.as_object_mut()
-                && !volumes.is_empty()
-            {
-                first.insert("volumes".to_owned(), volumes.into());
-            }
-            terminal.data(&text, &first)?;
-            if all_whole {
-                return Ok(());
-            }
-            Err(Failure::Work(
-                "the log is damaged: put its files back from a mirror or a backup, or see what `scrinium log salvage` \
-                 would do (docs/logging.md)"
-                    .to_owned(),
-            ))
-        }
+        LogCommand::Verify => verify(&settings, terminal),
         LogCommand::Salvage { yes: false, volume } => {
             let plan = plan_salvage(&options_of(&settings, volume.as_deref())?).map_err(told)?;
             terminal.data(&planned(&plan), &plan_json(&plan))
@@ -61,6 +30,40 @@ pub(crate) fn run(
             terminal.data(&planned(&plan), &plan_json(&plan))
         }
     }
+}
+
+/// Reads the logs of all stores.
+fn verify(settings: &Settings, terminal: &Terminal) -> Result<(), Failure> {
+    let (mut text, mut volumes, mut all_whole) = (String::new(), Map::new(), true);
+    let mut first = Value::Null;
+    for (name, options) in all_options(settings) {
+        let dir = options.log_dir.unwrap_or_else(|| options.dir.join("log"));
+        let found = survey_log(&dir).map_err(told)?;
+        let whole = found.damaged_places == 0 && found.missing.is_empty();
+        all_whole &= whole;
+        let json = survey_json(&found, whole);
+        if name == FIRST_VOLUME {
+            first = json;
+        } else {
+            text.push_str(&format!("Volume {name}: "));
+            volumes.insert(name, json);
+        }
+        text.push_str(&verified(&found, whole));
+    }
+    if let Some(first) = first.as_object_mut()
+        && !volumes.is_empty()
+    {
+        first.insert("volumes".to_owned(), volumes.into());
+    }
+    terminal.data(&text, &first)?;
+    if all_whole {
+        return Ok(());
+    }
+    Err(Failure::Work(
+        "the log is damaged: put its files back from a mirror or a backup, or see what `scrinium log salvage` would do \
+         (docs/logging.md)"
+            .to_owned(),
+    ))
 }
 
 fn told(error: StoreError) -> Failure {

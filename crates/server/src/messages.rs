@@ -38,7 +38,8 @@ impl MessageLevel {
 }
 
 /// Makes the subscriber that the settings describe, writing to `writer`, in colour where `color` says so
-/// and the format is text; what is told from level info upwards is recorded in `log_database` too. Suppressed warnings are counted as `Server.Tracing.Suppressed`.
+/// and the format is text; what is told from level info upwards is recorded in `log_database` too. Suppressed warnings
+/// are counted as `Server.Tracing.Suppressed`.
 ///
 /// # Errors
 /// Says what is wrong with the level.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use scrinium_backup::RESTORING;
 use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
-use scrinium_objects::{Objects, open_bucket};
+use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{
     IoClass, LogArchive, LogFavor, LogStyle, Store, StoreError, StoreOptions, available_bytes,
@@ -14,7 +14,7 @@ use scrinium_worker::WorkerPool;
 
 use crate::backup::archive_dir;
 use crate::cli::Failure;
-use crate::config::{RunningConfiguration, Settings, Share};
+use crate::config::{RunningConfiguration, Settings};
 use crate::volumes::{Placed, attach_volumes, first_budget_bytes, set_running};
 
 /// The store and the databases on it.
@@ -74,10 +74,8 @@ impl Storage {
 
     /// Has keys that are set while running take effect.
     pub(crate) fn follow(&self, configuration: &RunningConfiguration, workers: &WorkerPool) {
-        self.databases.io_limits().yield_while({
-            let workers = workers.clone();
-            move || workers.is_pressed()
-        });
+        let pool = workers.clone();
+        self.databases.io_limits().yield_while(move || pool.is_pressed());
         let (databases, placed, pool) = (self.databases.clone(), Arc::clone(&self.placed), workers.clone());
         configuration.on_change("memory.budget", move |settings| {
             pool.set_threads(pool_threads(settings));
@@ -87,66 +85,15 @@ impl Storage {
             let (databases, placed) = (self.databases.clone(), Arc::clone(&self.placed));
             configuration.on_change(key, move |settings| set_running(&databases, &placed, settings));
         }
-        for key in [
-            "io.limit_view_update",
-            "io.limit_compact",
-            "io.limit_backup",
-            "io.limit_move",
-            "io.limit_attachments",
-        ] {
-            let databases = self.databases.clone();
-            configuration.on_change(key, move |settings| {
-                set_io_limits(&databases, settings);
-                Ok(())
-            });
-        }
-        let databases = self.databases.clone();
-        configuration.on_change("file_cache.sync_report", move |settings| {
-            for (_, store) in databases.stores() {
-                store.report_syncs_above(settings.file_cache.sync_report);
+        for (keys, apply) in FOLLOWED {
+            for key in *keys {
+                let databases = self.databases.clone();
+                configuration.on_change(key, move |settings| apply(&databases, settings));
             }
-            Ok(())
-        });
-        let databases = self.databases.clone();
-        configuration.on_change("log.favor", move |settings| {
-            let favor = log_favor(settings);
-            let set =
-                |(_, store): (String, Store)| store.set_log_favor(favor).map_err(|error| error.to_string());
-            databases.stores().into_iter().try_for_each(set)
-        });
-        let databases = self.databases.clone();
-        configuration.on_change("view.rebuild_dir", move |settings| {
-            databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
-            Ok(())
-        });
-        for key in ["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"]
-        {
-            let databases = self.databases.clone();
-            configuration.on_change(key, move |settings| {
-                let options = attachment_options(settings);
-                let opened =
-                    options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address));
-                opened.map_err(|error| error.to_string())?;
-                databases.set_attachment_options(options).map_err(|error| error.to_string())
-            });
         }
-        let databases = self.databases.clone();
-        configuration.on_change("compact.purge_after", move |settings| {
-            databases.set_compact_options(compact_options(settings));
-            Ok(())
-        });
-        // These are read whenever it is looked whether to compact.
-        for key in ["compact.window", "compact.time_zone", "compact.garbage_percent"] {
+        // They are read whenever it is looked whether to compact, and for indexes that nobody reads.
+        for key in ["compact.window", "compact.time_zone", "compact.garbage_percent", "view.discard_after"] {
             configuration.on_change(key, |_| Ok(()));
-        }
-        // It is read whenever indexes are looked for that nobody reads.
-        configuration.on_change("view.discard_after", |_| Ok(()));
-        for key in ["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"] {
-            let databases = self.databases.clone();
-            configuration.on_change(key, move |settings| {
-                databases.set_options(database_options(settings));
-                Ok(())
-            });
         }
     }
 
@@ -162,6 +109,57 @@ impl Storage {
         }
     }
 }
+
+type Apply = fn(&Databases, &Settings) -> Result<(), String>;
+
+/// Keys that are set while running, and how they take effect.
+const FOLLOWED: &[(&[&str], Apply)] = &[
+    (
+        &[
+            "io.limit_view_update",
+            "io.limit_compact",
+            "io.limit_backup",
+            "io.limit_move",
+            "io.limit_attachments",
+        ],
+        |databases, settings| {
+            set_io_limits(databases, settings);
+            Ok(())
+        },
+    ),
+    (&["file_cache.sync_report"], |databases, settings| {
+        for (_, store) in databases.stores() {
+            store.report_syncs_above(settings.file_cache.sync_report);
+        }
+        Ok(())
+    }),
+    (&["log.favor"], |databases, settings| {
+        let mut stores = databases.stores().into_iter();
+        stores
+            .try_for_each(|(_, store)| store.set_log_favor(log_favor(settings)))
+            .map_err(|error| error.to_string())
+    }),
+    (&["view.rebuild_dir"], |databases, settings| {
+        databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        Ok(())
+    }),
+    (
+        &["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"],
+        |databases, settings| {
+            let options = attachment_options(settings);
+            look_for_objects(databases, &options).map_err(|error| error.to_string())?;
+            databases.set_attachment_options(options).map_err(|error| error.to_string())
+        },
+    ),
+    (&["compact.purge_after"], |databases, settings| {
+        databases.set_compact_options(compact_options(settings));
+        Ok(())
+    }),
+    (&["document.max_bytes", "attachment.max_bytes", "view.time_variant_refresh"], |databases, settings| {
+        databases.set_options(database_options(settings));
+        Ok(())
+    }),
+];
 
 /// A restore that was interrupted has left a folder that looks like one for a new server.
 fn check_restored(settings: &Settings) -> Result<(), String> {
@@ -200,10 +198,7 @@ pub(crate) fn pool_threads(settings: &Settings) -> usize {
 }
 
 pub(crate) fn budget_bytes(settings: &Settings) -> u64 {
-    match settings.memory.budget {
-        Share::Bytes(bytes) => bytes,
-        Share::Percent(percent) => available_bytes() / 100 * percent,
-    }
+    settings.memory.budget.of(available_bytes())
 }
 
 fn log_favor(settings: &Settings) -> LogFavor {
@@ -253,10 +248,15 @@ fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String
     databases.set_objects(&Objects::new(&dir, Arc::new(open_bucket)));
     let options = attachment_options(settings);
     // Where its device is missing, or it does not answer, everything else goes on.
-    if let Some(Err(error)) = options.store.as_deref().map(|address| databases.objects().open(address)) {
+    if let Err(error) = look_for_objects(databases, &options) {
         tracing::error!(%error, "large attachments can be neither read nor stored");
     }
     databases.set_attachment_options(options).map_err(|error| error.to_string())
+}
+
+/// Whether the store of objects can be opened, if there is to be one.
+fn look_for_objects(databases: &Databases, options: &AttachmentOptions) -> Result<(), ObjectError> {
+    options.store.as_deref().map_or(Ok(()), |address| databases.objects().open(address))
 }
 
 fn attachment_options(settings: &Settings) -> AttachmentOptions {

@@ -5,50 +5,62 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
-use common::{Client, PASSWORD, SMALL, Server};
+use common::{Client, Server, Settings, answer, beside, noise, small_with, start_with};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Collecting is done every 30 seconds.
 const REMOVED_WITHIN: Duration = Duration::from_secs(120);
 
-fn settings(root: &Path) -> Vec<(&'static str, String)> {
-    let mut settings: Vec<(&str, String)> = SMALL.map(|(name, value)| (name, value.to_owned())).to_vec();
-    settings.push(("SCRINIUM_ATTACHMENT__STORE", format!("file://{}", root.join("objects").display())));
-    settings.push(("SCRINIUM_ATTACHMENT__THRESHOLD", "300 KB".to_owned()));
-    settings.push(("SCRINIUM_ATTACHMENT__KEEP_REMOVED", "0 s".to_owned()));
-    settings.push(("SCRINIUM_VOLUME__FAST__DIR", "volumes/fast".to_owned()));
-    settings
+fn settings(root: &Path) -> Settings {
+    small_with([
+        ("SCRINIUM_ATTACHMENT__STORE", format!("file://{}", root.join("objects").display())),
+        ("SCRINIUM_ATTACHMENT__THRESHOLD", "300 KB".to_owned()),
+        ("SCRINIUM_ATTACHMENT__KEEP_REMOVED", "0 s".to_owned()),
+        ("SCRINIUM_VOLUME__FAST__DIR", "volumes/fast".to_owned()),
+    ])
 }
 
 fn start(folder: &Path, root: &Path) -> Server {
     std::fs::create_dir_all(folder).unwrap();
-    let settings = settings(root);
-    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    Server::start(folder, &settings)
+    start_with(folder, &settings(root))
 }
 
-fn scrinium(folder: &Path, root: &Path, listen: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command.args(["--json", "--data-dir"]).arg(folder.join("data")).args(arguments).envs(settings(root));
-    command.env("SCRINIUM_HTTP__LISTEN", listen).env("SCRINIUM_ADMIN_PASSWORD", PASSWORD);
-    command.stdin(Stdio::null()).output().unwrap()
+/// A folder with objects, a repository, and a server with a database for mail.
+struct Place {
+    server: Server,
+    repository: String,
+    folder: TempDir,
 }
 
-fn answer(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("objects")).unwrap();
+        let repository = folder.path().join("repository").display().to_string();
+        let server = start(folder.path(), folder.path());
+        server.client().json("PUT", "/mail%2Fada", &json!({})).unwrap().expect(201);
+        Self { server, repository, folder }
+    }
 
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        state.to_be_bytes()[0]
-    };
-    (0..length).map(|_| next()).collect()
+    fn run(&self, arguments: &[&str]) -> Output {
+        let root = self.folder.path();
+        let listen = self.server.address().to_string();
+        beside(root, settings(root), &listen, &[&["--json"], arguments].concat()).output().unwrap()
+    }
+
+    /// Restores the last backup beside the server, which goes on, and starts a server there.
+    fn restore_beside(&self) -> Server {
+        let root = self.folder.path();
+        let other = root.join("other");
+        let into = other.join("data").display().to_string();
+        let restored = answer(&self.run(&["restore", &self.repository, "--into", &into]));
+        assert!(restored["warning"].is_null(), "{restored}");
+        start(&other, root)
+    }
 }
 
 fn objects(root: &Path) -> Vec<PathBuf> {
@@ -82,15 +94,9 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
 
 #[test]
 fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    std::fs::create_dir_all(root.join("objects")).unwrap();
-    let repository = root.join("repository").display().to_string();
-    let server = start(root, root);
-    let listen = server.address().to_string();
-    let run = |arguments: &[&str]| scrinium(root, root, &listen, arguments);
-    let mut client = server.client();
-    client.json("PUT", "/mail%2Fada", &json!({})).unwrap().expect(201);
+    let place = Place::new();
+    let Place { server, repository, folder } = &place;
+    let (root, mut client) = (folder.path(), server.client());
     let (one, two, small) = (noise(1, 5 << 20), noise(2, 400 << 10), noise(3, 100 << 10));
     for (id, bytes) in [("one", &one), ("two", &two), ("two-again", &two), ("small", &small)] {
         attach(&mut client, id, bytes);
@@ -99,14 +105,11 @@ fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
     for (id, bytes) in [("one", &one), ("two-again", &two), ("small", &small)] {
         assert!(client.get(&format!("/mail%2Fada/{id}/file")).unwrap().expect(200).body == *bytes);
     }
-    let made = answer(&run(&["backup", &repository]));
+    let made = answer(&place.run(&["backup", repository]));
     assert_eq!(made["objects"], 2, "{made}");
-    assert_eq!(answer(&run(&["backup", "verify", &repository, "--deep"]))["ok"], true);
+    assert_eq!(answer(&place.run(&["backup", "verify", repository, "--deep"]))["ok"], true);
 
-    let other = root.join("other");
-    let into = other.join("data").display().to_string();
-    assert!(answer(&run(&["restore", &repository, "--into", &into]))["warning"].is_null());
-    let restored = start(&other, root);
+    let restored = place.restore_beside();
     let mut beside = restored.client();
     assert!(beside.get("/mail%2Fada/one/file").unwrap().expect(200).body == one);
     delete(&mut beside, "one");
@@ -118,34 +121,29 @@ fn a_restored_server_reads_the_objects_of_the_one_before_and_removes_none() {
     drop(restored);
 
     // All of it can be brought back, and then nothing is there any more.
-    let told = answer(&run(&["console", "load attachments mail/ada --to-volume"]));
+    let told = answer(&place.run(&["console", "load attachments mail/ada --to-volume"]));
     assert_eq!(told["database"], "mail/ada", "{told}");
     wait_for("what was moved goes", || objects(root).is_empty());
     for (id, bytes) in [("one", &one), ("two", &two), ("two-again", &two)] {
         assert!(client.get(&format!("/mail%2Fada/{id}/file")).unwrap().expect(200).body == *bytes);
     }
-    let verified = run(&["backup", "verify", &repository]);
+    let verified = place.run(&["backup", "verify", repository]);
     assert_eq!(verified.status.code(), Some(1));
     let verified: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert!(verified["damaged"][0]["problem"].as_str().unwrap().starts_with("2 are lost"), "{verified}");
     let third = root.join("third/data").display().to_string();
-    let restored = answer(&run(&["restore", &repository, "--into", &third]));
+    let restored = answer(&place.run(&["restore", repository, "--into", &third]));
     assert!(restored["warning"].as_str().unwrap().contains("is missing"), "{restored}");
 }
 
 /// Each volume has a folder of its own among the objects, and so has the one that it is restored as.
 #[test]
 fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    std::fs::create_dir_all(root.join("objects")).unwrap();
-    let repository = root.join("repository").display().to_string();
-    let server = start(root, root);
-    let listen = server.address().to_string();
-    let run = |arguments: &[&str]| scrinium(root, root, &listen, arguments);
-    let mut client = server.client();
+    let place = Place::new();
+    let Place { server, repository, folder } = &place;
+    let (root, mut client) = (folder.path(), server.client());
     let (one, two, three) = (noise(1, 400 << 10), noise(2, 500 << 10), noise(3, 600 << 10));
-    for database in ["/mail%2Fada", "/papers?volume=fast", "/stays"] {
+    for database in ["/papers?volume=fast", "/stays"] {
         client.json("PUT", database, &json!({})).unwrap().expect(201);
     }
     for (id, bytes) in [("one", &one), ("two", &two)] {
@@ -155,7 +153,7 @@ fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases(
         client.ask("PUT", path, "application/zip", bytes).unwrap().expect(201);
     }
     assert_eq!(objects(root).len(), 4);
-    answer(&run(&["console", "load move mail/ada fast"]));
+    answer(&place.run(&["console", "load move mail/ada fast"]));
     let volume = |database: &str| server.client().get(database).unwrap().value()["volume"].clone();
     wait_for("the database is moved", || volume("/mail%2Fada") == "fast");
     wait_for("what it has left goes", || objects(root).len() == 3);
@@ -170,19 +168,16 @@ fn attachments_of_volumes_are_moved_backed_up_and_restored_with_their_databases(
         }
     };
     all_right(&mut client);
-    let made = answer(&run(&["backup", &repository]));
+    let made = answer(&place.run(&["backup", repository]));
     assert_eq!(made["objects"], 3, "{made}");
-    assert_eq!(answer(&run(&["backup", "verify", &repository, "--deep"]))["ok"], true);
-    let one_of_it = ["restore", &repository, "--database", "mail/ada", "--as", "then"];
-    assert!(answer(&run(&one_of_it))["warning"].is_null());
+    assert_eq!(answer(&place.run(&["backup", "verify", repository, "--deep"]))["ok"], true);
+    let one_of_it = ["restore", repository, "--database", "mail/ada", "--as", "then"];
+    assert!(answer(&place.run(&one_of_it))["warning"].is_null());
     assert!(client.get("/then/one/file").unwrap().expect(200).body == one);
     client.json("DELETE", "/then", &json!({})).unwrap().expect(200);
     wait_for("what was restored goes", || objects(root).len() == 3);
 
-    let other = root.join("other");
-    let into = other.join("data").display().to_string();
-    assert!(answer(&run(&["restore", &repository, "--into", &into]))["warning"].is_null());
-    let restored = start(&other, root);
+    let restored = place.restore_beside();
     let mut beside = restored.client();
     all_right(&mut beside);
     delete(&mut beside, "one");

@@ -5,46 +5,39 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use common::{Client, PASSWORD, SMALL, Server, environment};
+use common::{Client, Server, Settings, answer, beside, small_with, start_with};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use scrinium_fault::{Kills, run_bounded};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 const ATTACHMENT_BYTES: usize = 300_000;
 
-fn settings(folder: &Path) -> Vec<(&'static str, String)> {
-    let mut settings: Vec<(&str, String)> = SMALL.map(|(name, value)| (name, value.to_owned())).to_vec();
-    settings.push(("SCRINIUM_LOG__STYLE", "archive".to_owned()));
-    settings.push(("SCRINIUM_LOG__ARCHIVE_DIR", folder.join("archive").display().to_string()));
-    settings
+fn settings(folder: &Path) -> Settings {
+    small_with([
+        ("SCRINIUM_LOG__STYLE", "archive".to_owned()),
+        ("SCRINIUM_LOG__ARCHIVE_DIR", folder.join("archive").display().to_string()),
+    ])
 }
 
 fn start(folder: &Path, root: &Path) -> Server {
     std::fs::create_dir_all(root.join("archive")).unwrap();
-    let settings = settings(root);
-    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    Server::start(folder, &settings)
+    start_with(folder, &settings(root))
 }
 
-/// The command line beside the server of this folder, which may listen there.
+/// A folder for servers, and one in it for backups.
+fn place() -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path().join("repository").display().to_string();
+    (folder, repository)
+}
+
 fn scrinium(folder: &Path, root: &Path, listen: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command
-        .args(["--json", "--data-dir"])
-        .arg(folder.join("data"))
-        .args(arguments)
-        .envs(settings(root))
-        .env("SCRINIUM_HTTP__LISTEN", listen)
-        .env("SCRINIUM_ADMIN_PASSWORD", PASSWORD)
-        .stdin(Stdio::null());
-    command
-}
-
-fn answer(output: &Output) -> Value {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    beside(folder, settings(root), listen, &[&["--json"], arguments].concat())
 }
 
 fn fill(client: &mut Client) {
@@ -59,12 +52,7 @@ fn fill(client: &mut Client) {
 }
 
 fn noise() -> Vec<u8> {
-    let mut state = 7_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        state.to_be_bytes()[0]
-    };
-    (0..ATTACHMENT_BYTES).map(|_| next()).collect()
+    common::noise(7, ATTACHMENT_BYTES)
 }
 
 fn count(client: &mut Client, database: &str) -> u64 {
@@ -73,9 +61,8 @@ fn count(client: &mut Client, database: &str) -> u64 {
 
 #[test]
 fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     let run = |arguments: &[&str]| scrinium(folder, folder, &listen, arguments).output().unwrap();
@@ -129,9 +116,8 @@ fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
 /// A volume is restored to the same moment as the first store, and one that was not restored is refused.
 #[test]
 fn volumes_are_backed_up_and_restored_with_the_rest() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     std::fs::create_dir_all(folder.join("archive")).unwrap();
     let place = |dir: &str| {
         let mut settings = settings(folder);
@@ -139,12 +125,7 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
         settings
     };
     let dir = folder.join("fast").display().to_string();
-    let begin = |folder: &Path, dir: &str| {
-        let settings = place(dir);
-        let settings: Vec<(&str, &str)> =
-            settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Server::start(folder, &settings)
-    };
+    let begin = |folder: &Path, dir: &str| start_with(folder, &place(dir));
     let mut server = begin(folder, &dir);
     let listen = server.address().to_string();
     let run =
@@ -195,17 +176,16 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
     assert!(client.get("/mail%2Fada/file/noise").unwrap().expect(200).body == noise());
 }
 
-/// `SCRINIUM_KILLS` says how many; the seed that repeats a run is printed.
+/// `SCRINIUM_SEED` and `SCRINIUM_KILLS`, which are printed, repeat a run.
 #[test]
 fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
-    let kills = environment("SCRINIUM_KILLS").unwrap_or(4);
-    let mut seed = environment("SCRINIUM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("SCRINIUM_SEED={seed}");
-    let folder = tempfile::tempdir().unwrap();
+    let kills = Kills::from_environment(4);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut whole = 0;
-    for kill in 0..kills {
+    for kill in 0..kills.count {
         let mut server = start(folder, folder);
         let listen = server.address().to_string();
         let mut client = server.client();
@@ -217,8 +197,7 @@ fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
         // Slow enough to be met in the middle, mostly.
         let mut backup = scrinium(folder, folder, &listen, &["backup", &repository, "--rate", "2MB"]);
         let mut backup = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(200 + (seed >> 33) % 400));
+        std::thread::sleep(Duration::from_millis(random.random_range(200..600)));
         server.kill();
         drop(backup.kill());
         drop(backup.wait());
@@ -241,19 +220,18 @@ fn a_server_killed_during_a_backup_leaves_none_that_is_not_whole() {
             .unwrap(),
     );
     let server = start(&other, folder);
-    assert_eq!(count(&mut server.client(), "mail%2Fada"), 501 + kills);
+    assert_eq!(count(&mut server.client(), "mail%2Fada"), 501 + kills.count);
 }
 
-/// No server starts on half a restore, and the next restore says what to do. `SCRINIUM_KILLS` says how many; the seed that
-/// repeats a run is printed.
+/// No server starts on half a restore, and the next restore says what to do. `SCRINIUM_SEED` and
+/// `SCRINIUM_KILLS`, which are printed, repeat a run.
 #[test]
 fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
-    let kills = environment("SCRINIUM_KILLS").unwrap_or(5);
-    let mut seed = environment("SCRINIUM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("SCRINIUM_SEED={seed}");
-    let folder = tempfile::tempdir().unwrap();
+    let kills = Kills::from_environment(5);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     fill(&mut server.client());
@@ -264,19 +242,18 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
     let data = other.join("data");
     let into = data.display().to_string();
     let mut broken_off = 0;
-    for _ in 0..kills {
+    for _ in 0..kills.count {
         let mut restore =
             scrinium(folder, folder, &listen, &["restore", &repository, "--into", &into, "--rate", "400KB"]);
         let mut restore = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        std::thread::sleep(Duration::from_millis(50 + (seed >> 33) % 1500));
+        std::thread::sleep(Duration::from_millis(random.random_range(50..1550)));
         drop(restore.kill());
         let ended = restore.wait().unwrap().success();
         if data.join("restore.part").exists() {
             broken_off += 1;
             let mut serve = common::command(&other);
             serve.envs(settings(folder)).stdout(Stdio::null()).stderr(Stdio::piped());
-            let refused = scrinium_fault::run_bounded(&mut serve, Duration::from_secs(60)).unwrap();
+            let refused = run_bounded(&mut serve, Duration::from_secs(60)).unwrap();
             let told = String::from_utf8_lossy(&refused.stderr).into_owned();
             assert!(!refused.status.success() && told.contains("restore.part"), "{told}");
             let again = run(&["restore", &repository, "--into", &into]);
@@ -296,9 +273,8 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
 /// Neither needs the server's configuration, since the backup tells where the log was archived.
 #[test]
 fn an_archive_is_found_without_the_configuration_and_its_want_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, repository) = place();
     let folder = folder.path();
-    let repository = folder.join("repository").display().to_string();
     let mut server = start(folder, folder);
     let listen = server.address().to_string();
     fill(&mut server.client());

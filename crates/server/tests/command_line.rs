@@ -28,7 +28,7 @@ fn help_and_version_are_data() {
     let folder = tempfile::tempdir().unwrap();
     let (code, output, talk) = run(folder.path(), &["--version"]);
     assert_eq!((code, output, talk), (0, format!("scrinium {}\n", env!("CARGO_PKG_VERSION")), String::new()));
-    for command in ["serve", "demo", "import", "console", "config", "formula", "lab"] {
+    for command in ["serve", "demo", "import", "console", "advise", "config", "formula", "lab"] {
         let (code, output, talk) = run(folder.path(), &["--help"]);
         assert!(code == 0 && talk.is_empty() && output.contains(&format!("\n  {command} ")), "{output}");
     }

@@ -5,9 +5,8 @@
 mod common;
 
 use std::path::Path;
-use std::process::Command;
 
-use common::Server;
+use common::{Server, beside};
 use serde_json::{Value, json};
 
 /// Nothing of the log goes to the databases' own files by itself.
@@ -18,13 +17,7 @@ const SETTINGS: [(&str, &str); 3] = [
 ];
 
 fn scrinium(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command
-        .arg("--data-dir")
-        .arg(folder.join("data"))
-        .args(arguments)
-        .env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0");
-    let output = command.envs(SETTINGS).output().unwrap();
+    let output = beside(folder, SETTINGS, "127.0.0.1:0", arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }

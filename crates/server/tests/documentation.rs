@@ -21,3 +21,8 @@ fn check(page: &str, text: &str) {
 fn configuration() {
     check("configuration.md", &config::documentation());
 }
+
+#[test]
+fn advice() {
+    check("advise.md", &scrinium_advise::documentation());
+}

@@ -5,18 +5,16 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
-use common::{SMALL, Server};
+use common::{SMALL, Server, beside};
 use serde_json::{Value, json};
 
 const DOCUMENTS: usize = 300;
 
 fn scrinium(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
-    command.arg("--data-dir").arg(folder.join("data")).args(arguments).envs(SMALL);
-    command.env("SCRINIUM_HTTP__LISTEN", "127.0.0.1:0").output().unwrap()
+    beside(folder, SMALL, "127.0.0.1:0", arguments).output().unwrap()
 }
 
 fn told(output: &Output) -> String {

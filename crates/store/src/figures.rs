@@ -5,9 +5,13 @@ use std::sync::{Arc, Weak};
 use rocksdb::{properties, statistics::Ticker};
 use scrinium_statistics::Registry;
 
+use crate::family::Family;
 use crate::keeper::Core;
 use crate::pool;
 use crate::tree::Tree;
+
+/// RocksDB's names for the sizes of a family's files.
+const FILES: [&str; 2] = ["rocksdb.live-sst-files-size", "rocksdb.live-blob-file-size"];
 
 /// Statistics of a tree, whose names begin with the same words.
 pub(crate) struct Gauges<'a> {
@@ -30,6 +34,11 @@ pub(crate) fn register(core: &Arc<Core>, statistics: &Registry) {
     pool::register(&Gauges { statistics, tree: &tree, prefix: "Database.BufferPool." });
     let all = Gauges { statistics, tree: &tree, prefix: "Database." };
     let gauge = |name: &str, read: fn(&Tree) -> f64| all.add(name, read);
+    gauge("Files.Bytes", |tree| {
+        let of = |family: Family, name| tree.db().property_int_value_cf(tree.family(family), name);
+        let sizes = Family::ALL.into_iter().flat_map(|family| FILES.map(|name| of(family, name)));
+        sizes.filter_map(|size| size.ok().flatten()).map(float).sum()
+    });
     gauge("WriteStalls.Microseconds", |tree| ticker(tree, Ticker::StallMicros));
     gauge("WriteStalls.Stopped", |tree| property(tree, properties::IS_WRITE_STOPPED));
     gauge("Flush.Bytes", |tree| ticker(tree, Ticker::FlushWriteBytes));

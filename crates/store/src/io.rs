@@ -54,9 +54,7 @@ impl IoClass {
             Self::Attachments => "Attachments",
         }
     }
-}
 
-impl IoClass {
     /// While requests wait, so many times what a piece took is left to them.
     const fn yield_times(self) -> u32 {
         match self {

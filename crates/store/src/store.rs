@@ -155,9 +155,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Closed`], or that `store.format` cannot be read.
     pub fn history(&self) -> Result<String, StoreError> {
-        let core = &self.inner.core;
-        let log_key = core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key();
-        Ok(format!("{}-{log_key:016x}", core.tree.folder.identity()?))
+        Ok(format!("{}-{:016x}", self.identity()?, self.log_key()?))
     }
 
     /// The longest batch that one commit takes, in bytes as encoded.

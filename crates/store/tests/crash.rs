@@ -1,18 +1,17 @@
 //! A process that writes is killed at random moments; what it had been promised is there afterwards.
 //!
-//! `SCRINIUM_SEED` repeats a run, `SCRINIUM_CRASHES` makes it longer.
+//! `SCRINIUM_SEED` repeats a run, `SCRINIUM_KILLS` makes it longer.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::small_options;
 use common::writers::{WRITERS, check_derived, derived, key, number, update, version_of};
+use scrinium_fault::{Kills, Victim, tell};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, LogStyle, Snapshot, Store, StoreOptions};
 
@@ -68,13 +67,12 @@ fn check_witnesses(snapshot: &Snapshot, versions: &[u64]) {
     }
 }
 
-/// The process that is killed. Prints a line for every commit that it was promised.
+/// The process that is killed. Tells of every commit that it was promised.
 #[test]
 #[ignore = "run by the test that kills it"]
 fn child() {
-    let Some(dir) = std::env::var_os("SCRINIUM_CHILD_DIR") else { return };
-    let life = std::env::var("SCRINIUM_CHILD_LIFE").unwrap().parse().unwrap();
-    let store = Store::open(options(Path::new(&dir), life), &Registry::new()).unwrap();
+    let Some((dir, life)) = Victim::order() else { return };
+    let store = Store::open(options(&dir, life), &Registry::new()).unwrap();
     let start = store.snapshot();
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -83,7 +81,7 @@ fn child() {
                 let first = version_of(start, writer) + 1;
                 for version in first.. {
                     commit(store, is_logged(life, writer), update(writer, version));
-                    std::io::stdout().write_all(format!("ack {writer} {version}\n").as_bytes()).unwrap();
+                    tell(format_args!("{writer} {version}"));
                 }
             });
         }
@@ -107,22 +105,10 @@ fn child() {
 
 /// Lets a child write for a while and kills it. Adds what it was promised.
 fn live_and_die(dir: &Path, life: u64, lifetime: Duration, promised: &mut [u64]) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
-        .env("SCRINIUM_CHILD_DIR", dir)
-        .env("SCRINIUM_CHILD_LIFE", life.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    let reading = std::thread::spawn(move || {
-        output.lines().map_while(Result::ok).filter(|line| line.starts_with("ack ")).collect::<Vec<_>>()
-    });
+    let child = Victim::start(dir, life).unwrap();
     std::thread::sleep(lifetime);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    for line in reading.join().unwrap() {
-        let mut words = line.split(' ').skip(1).map(|word| word.parse::<u64>().unwrap());
+    for line in child.kill().unwrap() {
+        let mut words = line.split(' ').map(|word| word.parse::<u64>().unwrap());
         let (writer, version) = (words.next().unwrap(), words.next().unwrap());
         let promised = &mut promised[usize::try_from(writer).unwrap()];
         *promised = (*promised).max(version);
@@ -131,13 +117,12 @@ fn live_and_die(dir: &Path, life: u64, lifetime: Duration, promised: &mut [u64])
 
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
-    let seed = std::env::var("SCRINIUM_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
-    let crashes = std::env::var("SCRINIUM_CRASHES").map_or(10, |crashes| crashes.parse().unwrap());
-    println!("repeat with SCRINIUM_SEED={seed} SCRINIUM_CRASHES={crashes}");
-    let mut random: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(10);
+    println!("{kills}");
+    let mut random: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let mut promised = vec![0; usize::try_from(WRITERS).unwrap()];
-    for life in 0..crashes {
+    for life in 0..kills.count {
         let lifetime = Duration::from_millis(rand::Rng::random_range(&mut random, 50..900));
         live_and_die(folder.path(), life, lifetime, &mut promised);
 

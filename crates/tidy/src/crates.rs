@@ -8,7 +8,7 @@ const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "statistics",
     "worker",
     "log",
@@ -29,6 +29,7 @@ const ORDER: [&str; 26] = [
     "imap",
     "dav",
     "cluster",
+    "advise",
     "lab",
     "server",
     "bench",
@@ -38,7 +39,7 @@ const ORDER: [&str; 26] = [
 ];
 
 /// Crates that use no other.
-const ALONE: [&str; 3] = ["lab", "fault", "tidy"];
+const ALONE: [&str; 4] = ["advise", "lab", "fault", "tidy"];
 
 /// The crate that may bind what is not Rust.
 const MAY_BE_UNSAFE: &str = "store";

@@ -13,7 +13,8 @@ impl Databases {
         &self.common().wide.compactions
     }
 
-    /// Registers the statistics of compactions (`Database.Compact.*`) and of objects (`Attachment.Store.*`).
+    /// Registers the statistics of compactions (`Database.Compact.*`), of objects (`Attachment.Store.*`) and of views
+    /// (`View.*`).
     pub fn register_statistics(&self, statistics: &Registry) {
         self.objects().register_statistics(statistics);
         self.object_figure(statistics, "Attachment.Store.Objects", |(objects, _)| objects);
@@ -47,6 +48,7 @@ impl Databases {
         self.figure(statistics, "Database.Compact.Contents.GarbageBytes", |common| {
             float(common.store.blob_figures().garbage_bytes)
         });
+        self.register_view_statistics(statistics);
         self.io_limits().register(statistics);
     }
 
@@ -60,7 +62,7 @@ impl Databases {
     }
 
     /// A gauge that reads 0 once the databases are closed.
-    fn figure(
+    pub(crate) fn figure(
         &self,
         statistics: &Registry,
         name: &str,
@@ -72,6 +74,6 @@ impl Databases {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a statistic needs no more than 53 bits")]
-fn float(value: u64) -> f64 {
+pub(crate) fn float(value: u64) -> f64 {
     value as f64
 }

@@ -7,9 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use scrinium_store::Family;
-
-use crate::database::Database;
+use crate::database::{Database, size_in};
 use crate::error::Result;
 use crate::header::Header;
 use crate::keys;
@@ -21,9 +19,6 @@ const SHARE_FOR: Duration = Duration::from_secs(300);
 const MEASURED_FROM_BYTES: u64 = 4 << 20;
 
 const MILLION: f64 = 1e6;
-
-/// The families that documents, folders and marks lie in.
-pub(super) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
 
 /// How large a database is, as CouchDB tells it; without indexes, and without contents, which may belong to several
 /// databases.
@@ -70,13 +65,9 @@ impl Database {
         };
         let active_bytes = part(header.live_bytes(), share);
         // What is in memory only has no place in a file yet, and is no garbage.
-        let file_bytes = self.bytes_in_files().max(active_bytes);
+        let in_files = size_in(self.store(), self.number(), keys::FAMILIES);
+        let file_bytes = in_files.max(active_bytes);
         Ok(DatabaseSizes { file_bytes, active_bytes, external_bytes: header.external_bytes })
-    }
-
-    fn bytes_in_files(&self) -> u64 {
-        let (from, to) = keys::database_range(self.number());
-        FAMILIES.iter().map(|family| self.store().size_of(*family, &from, &to)).sum()
     }
 
     /// What a million bytes of the database's records take on disk, right after it was compacted, which wrote so much;
@@ -84,7 +75,7 @@ impl Database {
     /// nothing.
     pub(super) fn measured_share(&self, written_bytes: u64) -> Result<Option<u64>> {
         let live_bytes = crate::database::read_header(self.store(), self.number())?.live_bytes();
-        let file_bytes = self.bytes_in_files();
+        let file_bytes = size_in(self.store(), self.number(), keys::FAMILIES);
         if file_bytes < MEASURED_FROM_BYTES || written_bytes < file_bytes / 2 {
             return Ok(None);
         }
@@ -100,7 +91,7 @@ impl Database {
         {
             return share;
         }
-        let found = self.store().compression(&FAMILIES);
+        let found = self.store().compression(&keys::FAMILIES);
         #[allow(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         let share =
             if found.raw_bytes == 0 { 1.0 } else { found.stored_bytes as f64 / found.raw_bytes as f64 };

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use scrinium_statistics::Task;
 use scrinium_store::{CompactSlice, Family, IoClass, Store, StoreError};
 
-use super::sizes::FAMILIES;
 use super::{CompactOrder, CompactStyle, Compacted};
 use crate::database::Database;
 use crate::databases::Databases;
@@ -36,9 +35,6 @@ const YIELD_MAX: Duration = Duration::from_secs(2);
 const CONTENT_PASSES: usize = 5;
 /// Until no more than so much of them is garbage.
 const CONTENT_GARBAGE_PERCENT: u64 = 5;
-
-/// Families of what is derived from documents.
-const DERIVED: [Family; 3] = [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// Why a compaction ended before it was done.
 #[derive(Debug)]
@@ -100,7 +96,10 @@ impl<'a> Work<'a> {
         // Written to files once, and not again and again by each slice.
         store.checkpoint()?;
         let (from, to) = keys::database_range(database.number());
-        let ranges = FAMILIES.iter().chain(&DERIVED).map(|family| (*family, from.to_vec(), to.to_vec()));
+        let ranges = keys::FAMILIES
+            .into_iter()
+            .chain(keys::DERIVED_FAMILIES)
+            .map(|family| (family, from.to_vec(), to.to_vec()));
         let slices = self.slices(ranges)?;
         let contents = match self.order.style {
             CompactStyle::Reclaim => Vec::new(),

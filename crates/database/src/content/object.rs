@@ -5,8 +5,6 @@
 //! content, which makes the object one that is needed, comes with the first document that refers to it.
 
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use scrinium_objects::{ObjectError, ObjectName, Spool};
@@ -14,7 +12,7 @@ use scrinium_store::{Batch, Family};
 
 use super::places::Place;
 use super::record::{ObjectPlace, Placement, Record};
-use super::{Content, ContentReader, Contents, Inner, PIECE_BYTES, Pin, hex};
+use super::{Content, ContentReader, Contents, PIECE_BYTES, hex};
 use crate::databases::now_ms;
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
@@ -121,7 +119,7 @@ impl Contents {
         if let Some(record) = &before
             && !self.is_lost(&digest, record)?
         {
-            return Ok(Self::with_record(pin, (digest, md5, length), None));
+            return Ok(Content::new(pin, md5, length, None));
         }
         let object = match self.kept(&digest, length)? {
             Some(object) if before.is_none() => object,
@@ -132,16 +130,7 @@ impl Contents {
             }
         };
         let record = Record { length, md5, placement: Placement::Object(object) };
-        Ok(Self::with_record(pin, (digest, md5, length), Some(record)))
-    }
-
-    fn with_record(
-        pin: Pin,
-        (digest, md5, length): (Digest, [u8; 16], u64),
-        record: Option<Record>,
-    ) -> Content {
-        let written = AtomicBool::new(record.is_none());
-        Content { inner: Arc::new(Inner { pin, digest, md5, length, record, written }) }
+        Ok(Content::new(pin, md5, length, Some(record)))
     }
 
     /// The object of a content that was removed lately, if it is still there.

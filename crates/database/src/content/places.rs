@@ -5,7 +5,6 @@
 //! removes nothing there that another may still need.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -148,7 +147,7 @@ impl Places {
                 ),
             }
         }
-        let dir: PathBuf = store.dir().join("attachments");
+        let dir = store.dir().join("attachments");
         Ok(Self {
             store: store.clone(),
             objects: RwLock::new(Objects::new(&dir, Arc::new(open_bucket))),

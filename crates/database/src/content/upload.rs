@@ -1,15 +1,12 @@
 //! A large content on its way in: written piece by piece, so that memory holds one piece only.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use md5::{Digest as _, Md5};
 use scrinium_objects::{ObjectError, Spool};
 use scrinium_store::{Batch, Family, Store};
 
 use super::object::Outgoing;
 use super::record::{Data, Placement, Record, is_compressible};
-use super::{Content, Contents, Inner, PIECE_BYTES};
+use super::{Content, Contents, PIECE_BYTES};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 
@@ -130,22 +127,16 @@ impl Upload {
             }
             self.keep(&mut spool)?;
         }
-        let mut inner = Inner {
-            pin: self.contents.pin(&digest),
-            digest,
-            md5,
-            length: self.length,
-            record: None,
-            written: AtomicBool::new(false),
-        };
+        let pin = self.contents.pin(&digest);
+        let mut record = None;
         // A content that is there already makes this upload superfluous: dropping `self` discards it.
         if !self.contents.store.contains(Family::Blob, &keys::content(&digest))?
             && let Some((upload, _)) = self.pieces.take()
         {
             let placement = Placement::Upload { upload, piece_bytes: PIECE_BYTES as u64 };
-            inner.record = Some(Record { length: self.length, md5, placement });
+            record = Some(Record { length: self.length, md5, placement });
         }
-        Ok(Content { inner: Arc::new(inner) })
+        Ok(Content::new(pin, md5, self.length, record))
     }
 }
 

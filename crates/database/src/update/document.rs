@@ -224,7 +224,7 @@ impl Transaction<'_> {
                     content_type: content_type.clone(),
                     revpos: revpos.filter(|_| self.mode == EditMode::Replicated).unwrap_or(generation),
                     length: content.inner.length,
-                    digest: content.inner.digest,
+                    digest: *content.name(),
                     md5: content.inner.md5,
                 },
                 PreparedAttachment::Stub { name, digest } => {

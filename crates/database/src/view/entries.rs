@@ -11,7 +11,8 @@
 //! is stored as nothing; that saves about a third. (A sort key in which case or accents do not count tells no text.)
 //!
 //! A document's *list* says which entries it has in an index, so that they can be taken out again: for each its
-//! sort keys, in their [short form](super::short), and its totals. The rest of the key is the document's id and the place in the list.
+//! sort keys, in their [short form](super::short), and its totals. The rest of the key is the document's id and the
+//! place in the list.
 
 use std::borrow::Cow;
 

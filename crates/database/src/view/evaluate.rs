@@ -1,5 +1,7 @@
 //! Evaluating documents for views: which rows each has, and with them its entries.
 
+use std::time::Instant;
+
 use scrinium_formula::{Environment, Formula};
 use scrinium_javascript::{MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
@@ -95,7 +97,9 @@ impl<'a> Evaluator<'a> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         for scripts in &mut self.scripts {
             let Some(engine) = scripts.engine.get() else { continue };
+            let begun = Instant::now();
             let mapped = engine.map_many(&texts);
+            self.database.common.wide.view_counts.ran_scripts(begun.elapsed());
             for line in engine.take_log() {
                 tracing::info!(database = self.database.name(), line, "a map function says");
             }
@@ -105,6 +109,9 @@ impl<'a> Evaluator<'a> {
                     else {
                         continue;
                     };
+                    if mapped.is_err() {
+                        self.database.common.wide.view_counts.script_failed();
+                    }
                     let rows = emitted(view, id, mapped);
                     *entries = entries_of(&view.definition, id, &rows);
                 }
@@ -132,7 +139,10 @@ fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
             Ok(engine) => engines.push(Scripts { views: places, engine }),
             Err(_) => engines.extend(places.into_iter().filter_map(|place| {
                 let engine = engine(database, views, library, &[place]);
-                let failed = |error| views.get(place).map(|view| view.index.note_error(None, &error));
+                let failed = |error| {
+                    database.common.wide.view_counts.script_failed();
+                    views.get(place).map(|view| view.index.note_error(None, &error))
+                };
                 let engine = engine.map_err(failed).ok()?;
                 Some(Scripts { views: vec![place], engine })
             })),

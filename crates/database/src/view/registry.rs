@@ -254,7 +254,7 @@ fn open_view(
         identity,
         collation,
         index: open_index(store, id, definition.totals().count(), collation.version)?,
-        usage: Usage::open(store, database.number(), &identity, &definition.name)?,
+        usage: Usage::open(database, &identity, &definition.name)?,
         current: Mutex::new(None),
         wanted: AtomicBool::new(false),
         updater: Mutex::new(()),
@@ -454,7 +454,7 @@ pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bo
 pub(crate) fn drop_all(store: &Store, database: u32) -> Result<()> {
     let (from, to) = keys::database_range(database);
     let mut batch = Batch::new();
-    for family in [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn] {
+    for family in keys::DERIVED_FAMILIES {
         batch.delete_range(family, &from, &to);
     }
     let (from, to) = usage::usage_range(database);

@@ -149,11 +149,7 @@ impl Database {
             view.index.usage.note_built();
         }
         let (trees, views) = split(views);
-        for view in trees {
-            let whole = self.is_out_of_date(view);
-            self.follow_hierarchy(view, &snapshot, &environment, last, whole)?;
-            view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
-        }
+        self.follow_hierarchies(&trees, &snapshot, &environment, last)?;
         let is_new = |view: &&View| view.index.reached() == 0;
         let new: Vec<&View> = views.iter().copied().filter(is_new).collect();
         if !new.is_empty() {
@@ -171,12 +167,37 @@ impl Database {
             views.iter().map(|view| (*view, since(view))).filter(|(_, since)| *since < last).collect();
         if !rest.is_empty() {
             let behind = rest.iter().map(|(view, _)| *view).collect();
+            let is_refreshed = rest.iter().any(|(view, since)| *since == 0 && !is_new(view));
+            let begun = Instant::now();
             Following::run(self, behind, last, |following| {
                 self.follow_changes(&snapshot, &rest, &environment, last, following)
             })?;
+            if is_refreshed {
+                self.common.wide.view_counts.refreshed(begun.elapsed());
+            }
         }
         let now_s = environment.now.as_second();
         views.iter().for_each(|view| view.index.evaluated_s.store(now_s, Ordering::Relaxed));
+        Ok(())
+    }
+
+    /// Views with responses.
+    fn follow_hierarchies(
+        self: &Arc<Self>,
+        views: &[&View],
+        snapshot: &Snapshot,
+        environment: &Environment,
+        last: u64,
+    ) -> Result<()> {
+        for view in views {
+            let (whole, is_new, begun) =
+                (self.is_out_of_date(view), view.index.reached() == 0, Instant::now());
+            self.follow_hierarchy(view, snapshot, environment, last, whole)?;
+            if whole && !is_new {
+                self.common.wide.view_counts.refreshed(begun.elapsed());
+            }
+            view.index.evaluated_s.store(environment.now.as_second(), Ordering::Relaxed);
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 //! The records of all databases lie together, so that the search for what can be discarded reads one range, however
 //! many databases there are. A record is written at most once an hour.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use parking_lot::{RwLock, RwLockReadGuard};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
+use super::figures::ViewCounts;
 use super::registry::{self, ViewIndex};
 use crate::database::Database;
 use crate::databases::Databases;
@@ -41,6 +43,7 @@ pub(crate) struct Usage {
     /// What the record says; 0: there is none.
     noted_s: AtomicI64,
     discarded: AtomicBool,
+    counts: Arc<ViewCounts>,
 }
 
 /// A record.
@@ -51,8 +54,8 @@ struct Noted {
 }
 
 impl Usage {
-    pub(super) fn open(store: &Store, database: u32, identity: &[u8; 16], name: &str) -> Result<Self> {
-        let key = usage_key(database, identity);
+    pub(super) fn open(database: &Database, identity: &[u8; 16], name: &str) -> Result<Self> {
+        let (store, key) = (database.store(), usage_key(database.number(), identity));
         let noted = store.get(Family::DerivedPoint, &key)?;
         let noted = noted.and_then(|value| Noted::decode(&value));
         let noted_s = noted.as_ref().map_or(0, |noted| noted.read_s);
@@ -64,6 +67,7 @@ impl Usage {
             read_s: AtomicI64::new(noted_s),
             noted_s: AtomicI64::new(noted_s),
             discarded: AtomicBool::new(noted.is_some_and(|noted| noted.discarded)),
+            counts: Arc::clone(&database.common.wide.view_counts),
         })
     }
 
@@ -85,6 +89,9 @@ impl Usage {
         let is_first =
             self.noted_s.compare_exchange(noted_s, now_s, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if is_first {
+            if self.is_discarded() {
+                self.counts.read_again();
+            }
             self.note(now_s, false);
         }
     }

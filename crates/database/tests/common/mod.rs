@@ -9,7 +9,8 @@ pub mod stores;
 use std::sync::Arc;
 
 use scrinium_database::{
-    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows, Updated,
+    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows,
+    Updated,
 };
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
@@ -94,6 +95,18 @@ pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
 
 pub fn get_with(database: &Database, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
     database.read(id, options).map(|document| serde_json::from_str(&document.json).unwrap())
+}
+
+/// All bytes of an attachment `file`.
+pub fn read_attachment(database: &Database, id: &str) -> Result<Vec<u8>, DatabaseError> {
+    let reader = database.open_attachment(id, "file", None, &Access::everything())?;
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < reader.length {
+        let piece = reader.read(bytes.len() as u64, 200_000)?;
+        assert!(!piece.is_empty(), "{id} ends early");
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
 }
 
 /// All rows, read a few at a time.

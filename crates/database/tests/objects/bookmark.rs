@@ -1,6 +1,6 @@
 //! Moves of attachments that are ended before their time.
 
-use scrinium_database::{RelocatedAttachments, Relocation};
+use scrinium_database::{FIRST_VOLUME, RelocatedAttachments, Relocation};
 use scrinium_statistics::{TaskState, Tasks};
 use scrinium_store::IoClass;
 
@@ -63,7 +63,7 @@ fn check(server: &Server, bucket: &Memory) {
         assert!(read(&database, &number.to_string()).unwrap() == content(number, BYTES), "{number}");
     }
     settle(server);
-    assert_eq!(bucket.names(), needed(server));
+    assert_eq!(bucket.names(), needed(server, FIRST_VOLUME));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bucket::Memory;
-use common::{Server, edit, get};
+use common::{Server, edit, get, read_attachment as read};
 use scrinium_database::{
     Access, AttachmentOptions, Content, Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind,
     FixupOptions, NewAttachment, Outcome, ReadOptions, Relocation,
@@ -68,17 +68,6 @@ fn attach_content(database: &Arc<Database>, id: &str, content: Content) -> Resul
     database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0).map(drop)
 }
 
-fn read(database: &Database, id: &str) -> Result<Vec<u8>, DatabaseError> {
-    let reader = database.open_attachment(id, "file", None, &Access::everything())?;
-    let mut bytes = Vec::new();
-    while (bytes.len() as u64) < reader.length {
-        let piece = reader.read(bytes.len() as u64, 200_000)?;
-        assert!(!piece.is_empty());
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes)
-}
-
 fn delete(database: &Arc<Database>, id: &str) {
     let revision = get(database, id).unwrap()["_rev"].clone();
     common::put(database, &json!({"_id": id, "_rev": revision, "_deleted": true})).unwrap();
@@ -92,10 +81,10 @@ fn settle(server: &Server) {
     while server.databases.remove_objects(&|| true).unwrap().examined > 0 {}
 }
 
-/// The names of the objects that documents refer to.
-fn needed(server: &Server) -> Vec<String> {
+/// The names of the objects that documents on a volume refer to.
+fn needed(server: &Server, volume: &str) -> Vec<String> {
     let mut names = Vec::new();
-    let listed = server.databases.each_object(FIRST_VOLUME, |object| {
+    let listed = server.databases.each_object(volume, |object| {
         assert_eq!(object.removed_ms, 0);
         names.push(object.needed.stored.name.to_string());
         Ok(true)
@@ -198,7 +187,7 @@ fn without_the_store_only_large_attachments_are_refused() {
     attach(&database, "large", &content(5, 400 * KB)).unwrap();
     assert!(read(&database, "same").unwrap() == large);
     settle(&server);
-    assert_eq!(bucket.names(), needed(&server));
+    assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
 }
 
 fn findings(server: &Server, options: FixupOptions) -> Vec<(FindingKind, String, Outcome, String)> {
@@ -246,7 +235,7 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
     assert_eq!(findings(&server, FixupOptions { views: true, ..FixupOptions::default() }), []);
     server.databases.discard_set_aside(None, None).unwrap();
     settle(&server);
-    assert_eq!(bucket.names(), needed(&server));
+    assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
     bucket.0.lock().unwrap().away = true;
     let unchecked = findings(&server, FixupOptions::default());
     assert!(
@@ -284,7 +273,7 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
     assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet, false).unwrap().moved, 1);
     all_right();
     settle(&server);
-    assert_eq!(bucket.names(), needed(&server));
+    assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
     bucket.0.lock().unwrap().away = true;
     let failed = server.databases.relocate_attachments(None, Relocation::ToVolume, false).unwrap_err();
     assert_eq!(failed.status(), 503);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{DatabaseError, Relocation};
+use scrinium_database::{DatabaseError, FIRST_VOLUME, Relocation};
 
 use super::bucket::Memory;
 use super::common::Server;
@@ -93,7 +93,7 @@ fn run(seed: u64, steps: usize) {
     check(&server, &bucket, &model, seed);
     settle(&server);
     check(&server, &bucket, &model, seed);
-    assert_eq!(bucket.names(), needed(&server), "seed {seed}");
+    assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME), "seed {seed}");
 }
 
 #[test]

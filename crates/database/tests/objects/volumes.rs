@@ -10,7 +10,7 @@ use scrinium_store::{Store, StoreOptions};
 
 use super::bucket::Memory;
 use super::common::Server;
-use super::{KB, attach, content, delete, findings, options, read, server, settle};
+use super::{KB, attach, content, delete, findings, needed, options, read, server, settle};
 
 const OTHER: &str = "other";
 
@@ -30,22 +30,11 @@ fn two_volumes(bucket: &Memory) -> (Server, Store, Arc<Database>) {
     (server, other, database)
 }
 
-fn needed_on(server: &Server, volume: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let listed = server.databases.each_object(volume, |object| {
-        assert_eq!(object.removed_ms, 0);
-        names.push(object.needed.stored.name.to_string());
-        Ok(true)
-    });
-    listed.unwrap();
-    names
-}
-
 /// Those that are there are those that one of the volumes needs, each in the volume's own folder.
 fn check_bucket(server: &Server, bucket: &Memory, (main, other): (usize, usize)) {
     server.databases.purge_dropped().unwrap();
     settle(server);
-    let (of_main, of_other) = (needed_on(server, FIRST_VOLUME), needed_on(server, OTHER));
+    let (of_main, of_other) = (needed(server, FIRST_VOLUME), needed(server, OTHER));
     assert_eq!((of_main.len(), of_other.len()), (main, other));
     let home = |name: &String| name[..16].to_owned();
     assert!(of_main.iter().all(|name| of_other.iter().all(|other| home(name) != home(other))));

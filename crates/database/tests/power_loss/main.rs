@@ -13,13 +13,13 @@ mod model;
 mod world;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use lives::{promised, steps_taken};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::{Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, run_bounded};
+use scrinium_fault::{Cut, Cuts, Event, Failure, Faults, Journal, Plan, Slowness, rerun, run_bounded};
 use world::World;
 
 const KEPT: &str = env!("CARGO_TARGET_TMPDIR");
@@ -52,8 +52,7 @@ fn record(dir: &Path, journal: &Path, seed: u64, (life, steps): (u64, u64), faul
         .iter()
         .filter_map(|event| if let Event::Mark(said) = event { Some(*said) } else { None })
         .collect();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]);
+    let mut command = rerun("child").unwrap();
     command.env("SCRINIUM_CHILD_DIR", dir).env("SCRINIUM_CHILD_SEED", seed.to_string());
     command.env("SCRINIUM_CHILD_STEPS", steps.to_string()).env("SCRINIUM_CHILD_LIFE", life.to_string());
     command.env("SCRINIUM_CHILD_MARKS", marks);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
@@ -73,6 +74,8 @@ pub enum CommandLine {
     Restore(RestoreArguments),
     /// Ask or tell a running server, such as: scrinium console "show stat Server"
     Console(ConsoleArguments),
+    /// Look at a running server and name what to change, the most effective first
+    Advise(AdviseArguments),
     /// Look at the configuration
     Config {
         /// What to look at.
@@ -257,6 +260,14 @@ pub struct ConsoleArguments {
     /// The command; without one, commands are read from standard input, line by line
     #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
+    /// Which server, and who asks.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+}
+
+/// How a running server is reached.
+#[derive(Clone, Debug, Args)]
+pub struct ConnectionArguments {
     /// The server's address [default: the one of the configuration]
     #[arg(long, value_name = "URL", env = "SCRINIUM_URL", hide_env_values = true)]
     pub url: Option<String>,
@@ -269,6 +280,29 @@ pub struct ConsoleArguments {
     /// A certificate (PEM) to trust beside the system's and the data folder's own
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
+}
+
+/// Arguments of `advise`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+It reads statistics twice, settings, databases and the log database, and changes nothing.
+Choose a time in which people work: of a quiet minute little can be said.
+docs/advise.md lists the rules.
+
+Exit codes: 0 nothing is to be changed; 1 something is, or the server could not be asked.
+
+The password is taken from --credentials, else from SCRINIUM_ADMIN_PASSWORD, else from
+admin.credentials in the data folder, else it is asked for on the terminal.")]
+pub struct AdviseArguments {
+    /// Which server, and who asks.
+    #[command(flatten)]
+    pub connection: ConnectionArguments,
+    /// How long to look; 0: at what has happened since the server's start
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = crate::config::parse_duration)]
+    pub time: Duration,
+    /// Also what was found to be fine, and what might be taken for a problem and is none
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// What to look at.

@@ -3,11 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Read};
 
 use super::arguments::ConsoleArguments;
+use super::connect::connect;
 use super::{Failure, Terminal};
-use crate::client::{ClientError, ConsoleClient, own_url};
-use crate::config::{Configuration, Settings};
-use crate::credentials::{Credentials, CredentialsError, PASSWORD_VARIABLE, Wanted};
-use crate::tls;
+use crate::client::ClientError;
+use crate::config::Configuration;
 
 /// A longer line is no command.
 const LINE_LIMIT_BYTES: u64 = 65_536;
@@ -18,10 +17,7 @@ pub(super) fn console(
     environment: &[(String, String)],
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let client = client(&configuration.settings(), arguments, environment)?;
-    if client.exposes_password() {
-        terminal.say("warning: the password goes unencrypted to another machine; better is https");
-    }
+    let client = connect(&configuration.settings(), &arguments.connection, environment, terminal)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::work)?;
     let send = |command: &str| runtime.block_on(client.send(command));
@@ -30,36 +26,6 @@ pub(super) fn console(
     }
     let reply = send(&arguments.command.join(" ")).map_err(Failure::work)?;
     terminal.data(&reply.text, &reply.data)
-}
-
-fn client(
-    settings: &Settings,
-    arguments: &ConsoleArguments,
-    environment: &[(String, String)],
-) -> Result<ConsoleClient, Failure> {
-    let wanted = Wanted {
-        name: arguments.user.clone(),
-        file: arguments.credentials.clone(),
-        environment: environment
-            .iter()
-            .find(|(name, _)| name == PASSWORD_VARIABLE)
-            .map(|(_, password)| password.clone()),
-        data_dir: settings.server.data_dir.clone(),
-    };
-    let credentials = Credentials::find(&wanted).map_err(|error| match error {
-        CredentialsError::Missing => Failure::Use(error.to_string()),
-        error => Failure::work(error),
-    })?;
-    let url = arguments.url.clone().or_else(|| own_url(settings)).unwrap_or_default();
-    let trusted: Vec<_> =
-        [Some(settings.in_data_dir(&settings.http.tls_certificate)), arguments.trust.clone()]
-            .into_iter()
-            .flatten()
-            .collect();
-    ConsoleClient::new(&url, credentials, || tls::client(&trusted)).map_err(|error| match error {
-        ClientError::Address(_) => Failure::Use(error.to_string()),
-        error => Failure::work(error),
-    })
 }
 
 /// Reads commands until the input ends, `exit` or `quit`. On a terminal a wrong command is told and the

@@ -20,6 +20,8 @@ pub enum Failure {
     Damage(String),
     /// An objective of a laboratory run was missed. Exit code 99.
     Objective(String),
+    /// It was done, and what was found and has been said is to be looked after. Exit code 1, without another word.
+    Found,
     /// The command line is wrong, and that has been said. Exit code 2.
     Told,
     /// Nobody reads standard output any more. Exit code 0, without a word.
@@ -38,6 +40,7 @@ impl Failure {
     pub(super) fn tell(&self, terminal: &Terminal) -> ExitCode {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
+            Self::Found => ExitCode::FAILURE,
             Self::Told => ExitCode::from(WRONG_USE),
             Self::Work(reason) => {
                 terminal.complain(reason);

@@ -4,8 +4,10 @@
 //! done, 2 the command line or the configuration is wrong, 3 damage was found that could not be repaired, 99 an
 //! objective of a laboratory run was missed.
 
+mod advise;
 mod arguments;
 mod config;
+mod connect;
 mod console;
 mod failure;
 mod formula;
@@ -20,9 +22,9 @@ use clap::Parser;
 use crate::config::{Configuration, Sources};
 
 pub use arguments::{
-    Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand, ConsoleArguments, DemoArguments,
-    FixupArguments, GlobalArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
-    LogCommand, RestoreArguments, VerifyArguments,
+    AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
+    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments, ImportCommand,
+    ImportMailArguments, InspectArguments, LabArguments, LogCommand, RestoreArguments, VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -153,6 +155,7 @@ fn dispatch(
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
         CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
+        CommandLine::Advise(asked) => advise::advise(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
         CommandLine::Formula { command } => formula::formula(&command, terminal),
         CommandLine::Fixup(fixup) => program.fixup(load()?, &fixup, terminal),

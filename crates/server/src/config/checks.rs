@@ -1,5 +1,6 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
+use scrinium_database::validate_name;
 use scrinium_directory::DIRECTORY_DATABASE;
 use scrinium_mail::Mailboxes;
 
@@ -35,12 +36,7 @@ pub(super) fn anything(_text: &str) -> Result<(), String> {
 
 /// A name that a database may have, and none of the server's own databases has; or nothing.
 pub(super) fn log_database_or_empty(text: &str) -> Result<(), String> {
-    let legal =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_$()+-/.".contains(letter);
-    let begins = text.chars().next().is_none_or(|first| first.is_ascii_lowercase());
-    let climbs =
-        text.split('/').any(|part| part.starts_with('.')) || text.ends_with('/') || text.contains("//");
-    if !begins || !text.chars().all(legal) || climbs || text.len() > 238 {
+    if !text.is_empty() && validate_name(text).is_err() {
         return Err(format!(
             "{text:?} is no name of a database: it has small letters, digits and any of _ $ ( ) + - . /, and begins \
              with a letter"

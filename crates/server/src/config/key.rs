@@ -33,22 +33,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// The part before the dot.
-    #[must_use]
-    pub fn section(&self) -> &'static str {
-        self.name.split_once('.').map_or("", |(section, _)| section)
-    }
-
     /// The part after the dot.
     #[must_use]
     pub fn short_name(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(_, key)| key)
-    }
-
-    /// The environment variable that sets it: `SCRINIUM_SECTION__KEY`.
-    #[must_use]
-    pub fn variable(&self) -> String {
-        format!("SCRINIUM_{}__{}", self.section(), self.short_name()).to_ascii_uppercase()
     }
 
     /// What it is for, in one paragraph.

@@ -24,7 +24,7 @@ pub use render::{
     default_file, documentation, dump_json, dump_text, explain_json, explain_key, explain_section,
 };
 pub(crate) use running::named;
-pub use running::{Changed, Kept, RunningConfiguration, SetError, find};
+pub use running::{Changed, Kept, RunningConfiguration, SetError};
 pub use table::{
     AttachmentSettings, CheckpointSettings, DiskSettings, DocumentSettings, HttpSettings,
     LogDatabaseSettings, LogSettings, MailSettings, MemorySettings, SECTIONS, ServerSettings,

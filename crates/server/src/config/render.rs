@@ -47,28 +47,28 @@ pub fn documentation() -> String {
     let mut page = String::from(INTRODUCTION);
     for section in SECTIONS {
         let _ = write!(page, "\n## [{}]\n\n{}\n", section.name, section.help());
-        section.keys.iter().for_each(|key| document_key(&mut page, key.name, &key.variable(), key));
+        section.keys.iter().for_each(|key| document_key(&mut page, key.name, key));
     }
     let section = volume_section();
     let _ = write!(page, "\n## [volume.{ANY}]\n\n{}\n", section.help());
     for key in section.keys {
-        let name = full_name(ANY, key);
-        document_key(&mut page, &name, &variable_of(&name), key);
+        document_key(&mut page, &full_name(ANY, key), key);
     }
     page
 }
 
-fn document_key(page: &mut String, name: &str, variable: &str, key: &Key) {
+fn document_key(page: &mut String, name: &str, key: &Key) {
     let _ = write!(page, "\n### {name}\n\n{}\n\n", key.help());
     let _ = writeln!(page, "- Takes {}", key.kind);
     let _ = writeln!(page, "- Default: `{}`", toml_default(key));
-    let _ = writeln!(page, "- Environment: `{variable}`");
+    let _ = writeln!(page, "- Environment: `{}`", variable_of(name));
     if let Some(domino) = key.domino {
         let _ = writeln!(page, "- Domino: {domino}");
     }
     let _ = writeln!(page, "- A new value is used {}", when(key));
 }
 
+/// The environment variable that sets a key: `SCRINIUM_SECTION__KEY`.
 fn variable_of(name: &str) -> String {
     format!("SCRINIUM_{}", name.replace('.', "__")).to_ascii_uppercase()
 }

@@ -172,13 +172,7 @@ impl RunningConfiguration {
     }
 }
 
-/// The key of this name, or the one that Domino calls so.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Key> {
-    named(name).map(|(_, key)| key)
-}
-
-/// The name in full, and the key.
+/// The name in full, and the key, of this name, or of one that Domino calls so.
 pub(crate) fn named(name: &str) -> Option<(String, &'static Key)> {
     let of_domino = |key: &&Key| key.domino.is_some_and(|domino| domino.eq_ignore_ascii_case(name));
     let lower = name.to_lowercase();

@@ -1,13 +1,12 @@
 //! The table of the keys that every volume has, and their names: `volume.NAME.KEY`, under `[volume.NAME]` in the file.
 
+use scrinium_database::FIRST_VOLUME;
+
 use super::key::{Change, Key, Section, Setting, configuration, domino_name, type_of};
 use super::value::{Kind, Value};
 use super::{checks, units};
 
 const MB: u64 = 1024 * 1024;
-
-/// The name under which the first store is known among the volumes.
-const FIRST: &str = "main";
 
 /// What names of volumes stand for in texts.
 pub(super) const ANY: &str = "NAME";
@@ -52,8 +51,10 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
             "{name:?} is no name of a volume: it takes up to 32 lower-case letters, digits, - and _"
         ));
     }
-    if name == FIRST {
-        return Err(format!("the store in the data folder is called {FIRST}; name the volume otherwise"));
+    if name == FIRST_VOLUME {
+        return Err(format!(
+            "the store in the data folder is called {FIRST_VOLUME}; name the volume otherwise"
+        ));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use scrinium_database::{DatabaseActivity, DatabaseError, DatabaseSpace, Database
 use serde_json::{Value, json};
 
 use super::pattern::matches_name;
-use super::table::{Align, grouped, megabytes, table};
+use super::table::{columns, grouped, megabytes_of, table};
 use super::{ConsoleError, Reply};
 
 /// More than these are counted only.
@@ -55,9 +55,7 @@ fn text(shown: &[(DatabaseActivity, DatabaseSpace)], found: usize) -> String {
         "Writes",
         "Written MB",
     ];
-    let columns = titles.map(|title| {
-        (title, if ["Database", "Volume"].contains(&title) { Align::Left } else { Align::Right })
-    });
+    let columns = columns(titles, &["Database", "Volume"]);
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|(database, space)| {
@@ -99,9 +97,4 @@ fn one(database: &DatabaseActivity, space: &DatabaseSpace) -> Value {
         "writes": database.usage.writes,
         "written_bytes": database.usage.written_bytes,
     })
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a size needs no more than 53 bits")]
-fn megabytes_of(bytes: u64) -> String {
-    megabytes(bytes as f64)
 }

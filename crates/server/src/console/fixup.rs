@@ -1,5 +1,9 @@
 //! `load fixup`: what it is told.
 
+use serde_json::json;
+
+use super::{ConsoleError, Reply, ServerParts};
+
 /// `load fixup`: which databases, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixupOrder {
@@ -40,4 +44,10 @@ impl FixupOrder {
         }
         Some(order)
     }
+}
+
+pub(super) fn begin(parts: &dyn ServerParts, order: &FixupOrder) -> Result<Reply, ConsoleError> {
+    parts.fixup(order).map_err(ConsoleError::NotFound)?;
+    let text = "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
+    Ok(Reply { text, data: json!({"database": order.database}) })
 }

@@ -1,9 +1,6 @@
 //! The console: commands in Domino's manner, answered as text for people and as data for programs.
 //!
-//! `show stat`, `show trans`, `show tasks`, `show server`, `show memory`, `show databases`, `show log`, `show config`, `set config`,
-//! `show database`, `set database`, `load updall`, `load compact`, `load fixup`, `load backup`, `load restore`, `tell`,
-//! `help`.
-//! A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
+//! [`COMMANDS`] is the table of them. A console knows the server by its [`ServerParts`] only, and its commands arrive as lines of text,
 //! whatever brought them.
 
 mod attachments;
@@ -194,6 +191,7 @@ impl Console {
     /// [`ConsoleError`], with what to type instead; nothing was changed then.
     pub fn execute(&self, line: &str) -> Result<Reply, ConsoleError> {
         let parts = self.parts.as_ref();
+        let open = || parts.databases().ok_or_else(databases::not_open);
         match Command::parse(line)? {
             Command::ShowStatistics(filter) => {
                 statistics::show_statistics(&parts.statistics(), filter.as_deref())
@@ -209,17 +207,10 @@ impl Console {
             Command::ShowServer => Ok(server::show_server(&parts.report(), &parts.statistics())),
             Command::ShowMemory => Ok(memory::show_memory(&parts.statistics())),
             Command::ShowLog(query) => {
-                let databases = parts.databases().ok_or_else(databases::not_open)?;
-                log_database::show_log(
-                    &databases,
-                    &parts.configuration().settings().log_database.name,
-                    &query,
-                )
+                let settings = parts.configuration().settings();
+                log_database::show_log(&open()?, &settings.log_database.name, &query)
             }
-            Command::ShowDatabases(filter) => {
-                let databases = parts.databases().ok_or_else(databases::not_open)?;
-                databases::show_databases(&databases, filter.as_deref())
-            }
+            Command::ShowDatabases(filter) => databases::show_databases(&open()?, filter.as_deref()),
             Command::ShowConfiguration(name) => {
                 settings::show_configuration(parts.configuration(), name.as_deref())
             }
@@ -238,23 +229,9 @@ impl Console {
                 })
             }
             Command::MoveAttachments(order) => attachments::begin(parts, &order),
-            Command::ShowVolumes => {
-                let databases = parts.databases().ok_or_else(databases::not_open)?;
-                volumes::show_volumes(&databases, &parts.statistics())
-            }
-            Command::Move { database, volume } => {
-                parts.move_database(&database, &volume).map_err(ConsoleError::NotFound)?;
-                let text = format!(
-                    "Moving {database} to {volume}; show tasks says how far it is, tell NUMBER quit ends it.\n"
-                );
-                Ok(Reply { text, data: json!({"database": database, "volume": volume}) })
-            }
-            Command::Fixup(order) => {
-                parts.fixup(&order).map_err(ConsoleError::NotFound)?;
-                let text =
-                    "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
-                Ok(Reply { text, data: json!({"database": order.database}) })
-            }
+            Command::ShowVolumes => volumes::show_volumes(&open()?, &parts.statistics()),
+            Command::Move { database, volume } => volumes::begin_move(parts, &database, &volume),
+            Command::Fixup(order) => fixup::begin(parts, &order),
             Command::ShowFixup => Ok(parts.fixup_reports()),
             Command::ShowAside(database) => {
                 parts.set_aside(database.as_deref()).map_err(ConsoleError::NotFound)

@@ -6,7 +6,7 @@ use scrinium_statistics::{OperationSummary, Snapshot};
 use serde_json::{Value, json};
 
 use super::pattern::chooses;
-use super::table::{Align, milliseconds, number, table};
+use super::table::{columns, milliseconds, number, table};
 use super::{ConsoleError, Reply};
 use crate::config::nearest;
 
@@ -38,8 +38,8 @@ pub(super) fn show_transactions(snapshot: &Snapshot, filter: Option<&str>) -> Re
     if let (true, Some(filter)) = (chosen.is_empty(), filter) {
         return Err(nothing_chosen("operation", filter, ran().map(|(name, _)| name.as_str())));
     }
-    let columns = ["Function", "Count", "Min", "Max", "Total", "Avg", "P50", "P95", "P99"];
-    let columns = columns.map(|title| (title, if title == "Function" { Align::Left } else { Align::Right }));
+    let titles = ["Function", "Count", "Min", "Max", "Total", "Avg", "P50", "P95", "P99"];
+    let columns = columns(titles, &["Function"]);
     let rows: Vec<Vec<String>> = chosen
         .iter()
         .map(|(name, summary)| {

@@ -37,6 +37,20 @@ pub(super) fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Columns of numbers, but for some whose texts begin at the left.
+pub(super) fn columns<const N: usize>(
+    titles: [&'static str; N],
+    texts: &[&str],
+) -> [(&'static str, Align); N] {
+    titles.map(|title| (title, if texts.contains(&title) { Align::Left } else { Align::Right }))
+}
+
+/// Bytes as megabytes, with one place.
+#[allow(clippy::cast_precision_loss, reason = "a size needs no more than 53 bits")]
+pub(super) fn megabytes_of(bytes: u64) -> String {
+    megabytes(bytes as f64)
+}
+
 /// Bytes as megabytes, with one place.
 pub(super) fn megabytes(bytes: f64) -> String {
     format!("{:.1}", bytes / 1_048_576.0)

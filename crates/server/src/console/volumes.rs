@@ -1,11 +1,11 @@
-//! `show volumes`.
+//! `show volumes`, and `load move`.
 
 use scrinium_database::Databases;
 use scrinium_statistics::Snapshot;
 use serde_json::{Value, json};
 
-use super::table::{Align, megabytes, table};
-use super::{ConsoleError, Reply};
+use super::table::{columns, megabytes, megabytes_of, table};
+use super::{ConsoleError, Reply, ServerParts};
 
 /// The first store, then the volumes by name.
 pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Result<Reply, ConsoleError> {
@@ -50,12 +50,18 @@ pub(super) fn show_volumes(databases: &Databases, statistics: &Snapshot) -> Resu
         }));
     }
     let titles = ["Volume", "Databases", "Budget MB", "Used MB", "Disk free MB", "Log to redo MB", "Folder"];
-    let columns = titles
-        .map(|title| (title, if ["Volume", "Folder"].contains(&title) { Align::Left } else { Align::Right }));
+    let columns = columns(titles, &["Volume", "Folder"]);
     Ok(Reply { text: format!("{}{away}", table(&columns, &rows)), data: json!({"volumes": data}) })
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a size needs no more than 53 bits")]
-fn megabytes_of(bytes: u64) -> String {
-    megabytes(bytes as f64)
+/// `load move`.
+pub(super) fn begin_move(
+    parts: &dyn ServerParts,
+    database: &str,
+    volume: &str,
+) -> Result<Reply, ConsoleError> {
+    parts.move_database(database, volume).map_err(ConsoleError::NotFound)?;
+    let text =
+        format!("Moving {database} to {volume}; show tasks says how far it is, tell NUMBER quit ends it.\n");
+    Ok(Reply { text, data: json!({"database": database, "volume": volume}) })
 }

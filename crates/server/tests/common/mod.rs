@@ -3,10 +3,11 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -154,6 +155,50 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
+/// Settings of servers and of what is run beside them, as in the environment.
+pub type Settings = Vec<(&'static str, String)>;
+
+/// A small store, and what else is set.
+pub fn small_with(more: impl IntoIterator<Item = (&'static str, String)>) -> Settings {
+    SMALL.into_iter().map(|(name, value)| (name, value.to_owned())).chain(more).collect()
+}
+
+/// Starts a server and waits until it answers.
+pub fn start_with(folder: &Path, settings: &Settings) -> Server {
+    let settings: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    Server::start(folder, &settings)
+}
+
+/// The command line beside the server of `folder`, which listens at `listen` if it runs.
+pub fn beside(
+    folder: &Path,
+    settings: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
+    listen: &str,
+    arguments: &[&str],
+) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium"));
+    command.arg("--data-dir").arg(folder.join("data")).args(arguments).envs(settings);
+    command.env("SCRINIUM_HTTP__LISTEN", listen).env("SCRINIUM_ADMIN_PASSWORD", PASSWORD);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// What a command that went well has answered in JSON.
+pub fn answer(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Bytes that cannot be compressed, the same for the same seed.
+pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
 /// One connection, which is opened again after it broke. A request is sent once.
 pub struct Client {
     address: SocketAddr,
@@ -281,9 +326,4 @@ fn read_line(connection: &mut impl BufRead) -> io::Result<String> {
         Some(line) => Ok(line.to_owned()),
         None => Err(io::ErrorKind::UnexpectedEof.into()),
     }
-}
-
-/// A number of the environment, such as a seed that repeats a run.
-pub fn environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
 }

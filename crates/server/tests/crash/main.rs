@@ -17,9 +17,10 @@ mod writer;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Client, SMALL, Server, environment};
+use common::{Client, SMALL, Server};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_fault::Kills;
 use serde_json::json;
 use writer::Writer;
 
@@ -46,10 +47,10 @@ const ROUTED_WITHIN: Duration = Duration::from_secs(60);
 
 #[test]
 fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
-    let seed = environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    let kills = environment("SCRINIUM_KILLS").unwrap_or(KILLS);
-    println!("SCRINIUM_SEED={seed} SCRINIUM_KILLS={kills}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let kills = Kills::from_environment(KILLS);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
+    let kills = kills.count;
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut writers: Vec<Writer> = (0..CLIENTS).map(|number| Writer::new(number, random.random())).collect();
@@ -78,10 +79,10 @@ fn nothing_acknowledged_is_lost_whenever_the_server_is_killed() {
 /// Whatever of a new folder is there when the server dies, the next start makes the rest.
 #[test]
 fn a_first_start_may_be_killed_at_any_moment() {
-    let seed = environment("SCRINIUM_SEED").unwrap_or_else(rand::random);
-    println!("SCRINIUM_SEED={seed}");
-    let mut random = StdRng::seed_from_u64(seed);
-    for _ in 0..FIRST_STARTS {
+    let kills = Kills::from_environment(FIRST_STARTS);
+    println!("{kills}");
+    let mut random = StdRng::seed_from_u64(kills.seed);
+    for _ in 0..kills.count {
         let folder = tempfile::tempdir().unwrap();
         let mut server = Server::spawn(folder.path(), &SMALL);
         std::thread::sleep(Duration::from_millis(random.random_range(5..150)));

@@ -13,7 +13,7 @@ mod lives;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use checks::check_disk;
@@ -22,7 +22,7 @@ use common::writers::version_of;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_fault::{
-    Calls, Cut, Cuts, Disk, Event, Failure, Faults, Image, Journal, Plan, Slowness, run_bounded,
+    Calls, Cut, Cuts, Disk, Event, Failure, Faults, Image, Journal, Plan, Slowness, rerun, run_bounded,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::Store;
@@ -52,8 +52,7 @@ fn child() {
 
 /// Runs a life over what is in `dir`, and adds to the journal.
 fn record(dir: &Path, journal: &Path, life: &str, (seed, commits): (u64, u64), faults: &Faults) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]);
+    let mut command = rerun("child").unwrap();
     command.env("SCRINIUM_CHILD_DIR", dir).env("SCRINIUM_CHILD_SEED", seed.to_string());
     command.env("SCRINIUM_CHILD_COMMITS", commits.to_string()).env("SCRINIUM_CHILD_LIFE", life);
     faults.interpose(&mut command, dir, journal);

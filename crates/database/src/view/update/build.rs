@@ -14,6 +14,7 @@ mod workplace;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use scrinium_formula::Environment;
 use scrinium_index::Rebuild;
@@ -67,6 +68,7 @@ pub(super) fn build(
         limit_bytes,
         memory,
     };
+    let begun = Instant::now();
     let mut workplace = Workplace::open(database, views, last, limit_bytes);
     let mut built = build_once(&mut workplace, &evaluation);
     if let Err(error) = &built
@@ -78,6 +80,7 @@ pub(super) fn build(
         workplace = Workplace::open(database, views, last, limit_bytes);
         built = build_once(&mut workplace, &evaluation);
     }
+    database.common.wide.view_counts.built(begun.elapsed(), workplace.spilled_bytes());
     // What a failure leaves may be its cause; only a crash is gone on from.
     workplace.remove();
     if built.is_err() {

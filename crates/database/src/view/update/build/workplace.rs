@@ -127,6 +127,12 @@ impl Workplace {
         Ok(())
     }
 
+    /// Bytes of the sorted files that are there.
+    pub(super) fn spilled_bytes(&self) -> u64 {
+        let files = self.manifest.runs.iter().flatten().chain(&self.manifest.lists);
+        files.filter_map(|file| fs::metadata(self.path.join(file)).ok()).map(|found| found.len()).sum()
+    }
+
     pub(super) const fn is_resumed(&self) -> bool {
         self.resumed
     }

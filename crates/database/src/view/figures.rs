@@ -1,0 +1,85 @@
+//! What is counted of the views of all databases, under names in Domino's manner.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use scrinium_statistics::Registry;
+
+use crate::databases::Databases;
+
+/// Since the start.
+#[derive(Default)]
+pub(crate) struct ViewCounts {
+    builds: AtomicU64,
+    build_us: AtomicU64,
+    spilled_bytes: AtomicU64,
+    read_again: AtomicU64,
+    refreshes: AtomicU64,
+    refresh_us: AtomicU64,
+    script_us: AtomicU64,
+    script_failures: AtomicU64,
+}
+
+impl ViewCounts {
+    /// Indexes were built from all documents together, with so many bytes of sorted files.
+    pub(super) fn built(&self, took: Duration, spilled_bytes: u64) {
+        add(&self.builds, 1);
+        add(&self.build_us, micros(took));
+        add(&self.spilled_bytes, spilled_bytes);
+    }
+
+    /// An index that was discarded because nobody read it is read.
+    pub(super) fn read_again(&self) {
+        add(&self.read_again, 1);
+    }
+
+    /// A view that depends on the time was evaluated anew, whole.
+    pub(super) fn refreshed(&self, took: Duration) {
+        add(&self.refreshes, 1);
+        add(&self.refresh_us, micros(took));
+    }
+
+    /// Map functions were run.
+    pub(super) fn ran_scripts(&self, took: Duration) {
+        add(&self.script_us, micros(took));
+    }
+
+    /// A function failed on a document, or as a whole.
+    pub(super) fn script_failed(&self) {
+        add(&self.script_failures, 1);
+    }
+}
+
+impl Databases {
+    /// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
+    /// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
+    /// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
+    /// threads, and `View.Scripts.Failures`.
+    pub(crate) fn register_view_statistics(&self, statistics: &Registry) {
+        let count = |name: &str, read: fn(&ViewCounts) -> u64| {
+            self.figure(statistics, name, move |common| {
+                crate::compact::float(read(&common.wide.view_counts))
+            });
+        };
+        count("View.Builds", |counts| value(&counts.builds));
+        count("View.Builds.Milliseconds", |counts| value(&counts.build_us) / 1000);
+        count("View.Builds.SpilledBytes", |counts| value(&counts.spilled_bytes));
+        count("View.ReadAgain", |counts| value(&counts.read_again));
+        count("View.Refreshes", |counts| value(&counts.refreshes));
+        count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
+        count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
+        count("View.Scripts.Failures", |counts| value(&counts.script_failures));
+    }
+}
+
+fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+fn value(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
