@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::driver::Failure;
+use crate::driver::{Failure, FailureKind};
 use crate::script::ScriptErrors;
 
 /// How a command of the laboratory ended; [`Outcome::code`] is the exit code.
@@ -45,6 +45,10 @@ pub enum LabError {
     NoSuchWorkload { name: String, known: String },
     #[error("cannot {what} {path}: {source}")]
     File { what: &'static str, path: String, source: std::io::Error },
+    #[error("cannot read {path} as {what}: {why}")]
+    NoText { path: String, what: &'static str, why: String },
+    #[error("the report cannot be written into {path}: {source}. Name another folder by --report")]
+    Folder { path: String, source: std::io::Error },
     #[error("{origin}\n{errors}")]
     Script { origin: String, errors: ScriptErrors },
     #[error("{origin} cannot be run yet: {commands}")]
@@ -55,7 +59,7 @@ pub enum LabError {
     Usage(String),
     #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
     NoServer { target: String, failure: Failure },
-    #[error("cannot prepare {what}: {failure}")]
+    #[error("cannot prepare {what}: {failure}{}", hint(.failure))]
     Prepare { what: String, failure: Failure },
     #[error("{name} cannot take part: {why}")]
     Driver { name: String, why: String },
@@ -75,6 +79,7 @@ impl LabError {
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::NoSuchWorkload { .. }
+            | Self::NoText { .. }
             | Self::Script { .. }
             | Self::CannotRun { .. }
             | Self::NoTarget { .. }
@@ -82,5 +87,19 @@ impl LabError {
             Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             _ => Outcome::Failed,
         }
+    }
+}
+
+/// What a person can do about a request that failed before the run.
+fn hint(failure: &Failure) -> &'static str {
+    match failure.kind {
+        FailureKind::Status(401 | 403) => {
+            ". Are --admin and --password those of an administrator, and is --user-password the one that the users have?"
+        }
+        FailureKind::Status(530 | 535) | FailureKind::Refused => {
+            ". Does the server know the user, and are --login-name and --user-password right?"
+        }
+        FailureKind::Connection | FailureKind::TimeOut => ". Is the server still running?",
+        _ => "",
     }
 }

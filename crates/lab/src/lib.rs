@@ -21,6 +21,7 @@ mod content;
 pub mod driver;
 mod error;
 pub mod experiment;
+mod files;
 pub mod load;
 pub mod measure;
 pub mod monitor;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::arguments::{LabArguments, LabCommand, LoadArguments};
 use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
 use crate::error::{LabError, Outcome};
+use crate::files::try_folder;
 use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
 use crate::monitor::is_this_machine;
 use crate::probe::{Account, ProbeBeside};
@@ -24,7 +25,7 @@ use crate::workload::Workload;
 /// [`LabError`]; its [`LabError::outcome`] is the exit code.
 pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
     match arguments.command {
-        LabCommand::Load(arguments) => run_load(*arguments).await,
+        LabCommand::Load(arguments) => Box::pin(run_load(*arguments)).await,
         LabCommand::Drive(arguments) => drive(&arguments).await,
         LabCommand::Check(arguments) => script_commands::check(&arguments),
         LabCommand::Show(arguments) => script_commands::show(&arguments),
@@ -55,7 +56,10 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     let progress = Progress::new();
     let workload = find_workload(&arguments)?;
     let folder = arguments.report.clone().unwrap_or_else(|| default_folder(&workload.name));
-    let mut reports = Vec::new();
+    if !arguments.no_report {
+        try_folder(&folder)?;
+    }
+    let (mut reports, mut unwritten) = (Vec::new(), None);
     for number in 1..=arguments.repeat {
         let mut of_run = arguments.clone();
         if arguments.fresh {
@@ -68,7 +72,10 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         progress.after_this(arguments.repeat - number);
         let (report, stopped) = run_once(&of_run, workload.clone(), &progress).await?;
         if arguments.repeat > 1 && !arguments.no_report {
-            report.write(&folder.join(format!("run-{number}")))?;
+            // The runs go on, and are shown.
+            if let Err(error) = report.write(&folder.join(format!("run-{number}"))) {
+                unwritten.get_or_insert(error);
+            }
         }
         reports.push(report);
         if stopped {
@@ -84,6 +91,9 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     }
     if !arguments.no_report {
         report.write(&folder)?;
+        if let Some(error) = unwritten {
+            return Err(error);
+        }
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
     Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
@@ -104,9 +114,6 @@ async fn run_once(
     }
     for (host, _) in driver.hosts_and_ports() {
         refuse_wrong_place(arguments, &host)?;
-    }
-    if arguments.check_deliveries && (arguments.drivers > 1 || !arguments.driver.is_empty()) {
-        return Err(LabError::Usage("deliveries are checked when one process drives all users: leave out --check-deliveries, or --drivers and --driver".to_owned()));
     }
     let probe = ProbeBeside::start(&arguments.probe, &account(arguments, &plan))?;
     let measured = match team(arguments, job).await? {

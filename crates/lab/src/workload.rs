@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
-use crate::script::{Script, Variables};
+use crate::files::read_text;
+use crate::script::{LONGEST_SCRIPT_BYTES, Script, Variables};
 
 /// Each with the text of its file.
 macro_rules! carried {
@@ -105,9 +106,7 @@ fn text_of(name: &str) -> Result<(String, String), LabError> {
     for path in [PathBuf::from(name), in_folder] {
         if path.is_file() {
             let origin = path.display().to_string();
-            return std::fs::read_to_string(&path)
-                .map(|text| (origin.clone(), text))
-                .map_err(|source| LabError::File { what: "read", path: origin, source });
+            return read_text(&path, "a script", LONGEST_SCRIPT_BYTES).map(|text| (origin, text));
         }
     }
     carried_text(name)

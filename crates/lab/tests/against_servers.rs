@@ -84,8 +84,9 @@ Rewind 4
 #[test]
 fn postfix_and_dovecot_deliver_each_message_once() {
     let Some(servers) = MailServers::start() else { return };
-    let smtp = format!("smtp://127.0.0.1:{}", servers.smtp);
-    let report = run(IMAP, &[smtp, format!("imap://127.0.0.1:{}", servers.imap)], &[]);
+    let ports = servers.plain;
+    let smtp = format!("smtp://127.0.0.1:{}", ports.smtp);
+    let report = run(IMAP, &[smtp, format!("imap://127.0.0.1:{}", ports.imap)], &[]);
     assert_delivered(&report);
     for command in
         ["ImailGetLastEntries", "ImailFetchOld", "ImailDeleteEntry", "SendSMTPMessage", "ImailGetNewMail"]
@@ -96,11 +97,28 @@ fn postfix_and_dovecot_deliver_each_message_once() {
     assert!(report["run"]["server_program"].as_str().unwrap().contains("dovecot"));
     assert!(report["summary"]["resident_bytes"].as_u64().unwrap() > 1_000_000);
 
-    let lmtp = format!("lmtp://127.0.0.1:{}", servers.lmtp);
-    let report = run(POP3, &[lmtp, format!("pop3://127.0.0.1:{}", servers.pop3)], &["--user-prefix", "pop"]);
+    let lmtp = format!("lmtp://127.0.0.1:{}", ports.lmtp);
+    let report = run(POP3, &[lmtp, format!("pop3://127.0.0.1:{}", ports.pop3)], &["--user-prefix", "pop"]);
     assert_delivered(&report);
     // In each round at least a login, a list and an end.
     assert!(answered(&report, "RetrievePOP3Mail") > 2 * answered(&report, "SendSMTPMessage"));
+}
+
+/// The same encrypted: by the protocols' own commands, and from the beginning.
+#[test]
+fn postfix_and_dovecot_deliver_encrypted() {
+    let Some(servers) = MailServers::start() else { return };
+    let authority = servers.certificate.to_str().unwrap();
+    for (ending, ports, prefix) in [("+starttls", servers.plain, "by"), ("s", servers.encrypted, "from")] {
+        let target = |protocol: &str, port: u16| format!("{protocol}{ending}://127.0.0.1:{port}");
+        for (script, targets, prefix) in [
+            (IMAP, [target("smtp", ports.smtp), target("imap", ports.imap)], prefix.to_owned()),
+            (POP3, [target("lmtp", ports.lmtp), target("pop3", ports.pop3)], format!("{prefix}pop")),
+        ] {
+            let report = run(script, &targets, &["--ca", authority, "--user-prefix", &prefix]);
+            assert_delivered(&report);
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, Login, MessageNumber, Scan,
+    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, Login, MessageNumber, Noted, Scan,
     TargetOptions, Targets, ViewLanguage,
 };
 use scrinium_lab::load::{Objectives, Plan, StopConditions, load};
@@ -159,6 +159,55 @@ proptest! {
         }
         let told = Deliveries { examples: Vec::new(), ..ledger.deliveries() };
         prop_assert_eq!(told, wanted);
+    }
+}
+
+proptest! {
+    /// What several drivers have noted, each of its own senders and recipients, is in the end what one would have noted.
+    #[test]
+    fn the_ledgers_of_several_drivers_come_together(
+        messages in fates(),
+        readers in prop::collection::vec(0_usize..3, 3),
+        run in any::<u32>(),
+    ) {
+        let one = Ledger::new(run, 3, 3, Duration::ZERO);
+        let several = [one.of_run(run), one.of_run(run), one.of_run(run)];
+        let mut sequences = [0_u32; 4];
+        for (sender, fates, answered) in &messages {
+            let at = *sender as usize;
+            sequences[at] += 1;
+            let number = MessageNumber { run, sender: *sender, sequence: sequences[at] };
+            let answer = if *answered { Ok(()) } else { Err(failure(FailureKind::TimeOut)) };
+            for ledger in [&one, &several[at - 1]] {
+                ledger.sent(number, fates.len(), &answer);
+            }
+            for (place, fate) in fates.iter().enumerate() {
+                let copy = Found { number, place: Some(place), altered: None };
+                let times = match fate {
+                    Fate::ReadAndDeleted => 1,
+                    Fate::DeletedAndAgain => 2,
+                    _ => 0,
+                };
+                // Another driver than the sender's has the recipient.
+                for ledger in [&one, &several[readers[place]]] {
+                    for _ in 0..times {
+                        ledger.deleting(&copy);
+                        ledger.deleted(&copy);
+                    }
+                }
+            }
+        }
+        let sum = one.of_run(run);
+        for piece in several.iter().flat_map(Ledger::noted) {
+            let sent = serde_json::to_string(&piece).unwrap();
+            let come: Noted = serde_json::from_str(&sent).unwrap();
+            prop_assert_eq!(&come, &piece);
+            sum.add(&come);
+        }
+        for ledger in [&one, &sum] {
+            ledger.begin_reading();
+        }
+        prop_assert_eq!(sum.deliveries(), one.deliveries());
     }
 }
 

@@ -295,6 +295,29 @@ fn mistakes_are_told_with_their_lines() {
     assert_golden("experiment-errors.txt", &told);
 }
 
+/// The source's probe was an end user of the database that all users shared, and not of anybody's mail file.
+#[test]
+fn the_probe_of_the_buffer_pool_is_a_user_of_the_shared_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = fake_server();
+    let arguments = ["experiment", "buffer-pool", "--quick", "--json", "--server-command", &server];
+    let smaller = ["--server-password", "secret", "--report", "out", "--only", "none", "--set", "users=2"];
+    let shorter = ["--set", "ramp_up=1s", "--set", "duration=3s", "--set", "messages=5"];
+    let output = lab(folder.path(), &[&arguments[..], &smaller, &shorter].concat());
+    let report = report_of(&output);
+    let cell = &report.cells[0];
+    assert!(cell.failed.is_none() && cell.labels == ["none", "2"], "{cell:?}");
+    let column = report.columns.iter().position(|column| column.title == "Probe response").unwrap();
+    assert!(cell.values[column].is_some_and(|probe| probe.mean > 0.0), "{cell:?}");
+    let load = folder.path().join("out").join(&cell.reports[0]).join("load/report.json");
+    let load: Value = serde_json::from_slice(&std::fs::read(load).unwrap()).unwrap();
+    let probe = &load["probe"];
+    assert_eq!((&probe["database"], &probe["view"]), (&"discussion".into(), &"lab/topics".into()));
+    assert!(
+        probe["summary"]["database"]["rounds"].as_u64() > probe["summary"]["database"]["failed"].as_u64()
+    );
+}
+
 /// One cell against the real server, where it has been built.
 #[test]
 fn a_cell_of_the_real_server() {

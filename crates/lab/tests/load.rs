@@ -217,23 +217,47 @@ async fn known_delays_and_errors_are_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conflict_is_read_again_and_a_time_out_is_an_error() {
-    let faults = Faults { conflicts: Some(4), silent_deletes: true, ..Faults::default() };
-    let server = FakeServer::start(faults).await;
-    let script = "ChangeTo MAIL\nOpen $Inbox\nNavigate 10\nStamp 8\nBreak 1\nDelete 1\nAdd 1";
-    let plan = plan(script, 3);
-    let options = HttpOptions { time_out: Duration::from_secs(3), ..options(&server) };
-    let measured = load(HttpDriver::new(options).unwrap(), &plan, &Progress::silent()).await.unwrap();
-    assert!(measured.run.recorder.totals().conflicts >= 6);
-    // A time-out is a latency of at least its length, and Break 1 has ended the scripts before Add.
-    assert_eq!(failures(&measured), [(Operation::Delete, "time-out".to_owned(), 3)]);
-    let deletes = times(&measured, Operation::Delete);
-    assert!(deletes.answered == 0 && deletes.latency.summary().min_ms >= 2990.0);
-    assert_eq!(times(&measured, Operation::Add).answered, 0);
-    assert_eq!(times(&measured, Operation::Stamp).answered, 24);
-    let stamped = server.documents("mail/user0001");
-    let stamped = stamped.iter().filter(|document| document["Categories"][0] == "round 0").count();
-    assert_eq!(stamped, 8);
+async fn a_conflict_is_read_again() {
+    let server = FakeServer::start(Faults { conflicts: Some(4), ..Faults::default() }).await;
+    let plan = plan("ChangeTo MAIL\nOpen $Inbox\nNavigate 10\nStamp 8", 3);
+    let measured = run(&server, &plan).await;
+    assert_eq!(failures(&measured), []);
+    // Eight stamps take ten changes, of which two are tried again.
+    assert_eq!(measured.run.recorder.totals().conflicts, 3 * 2);
+    assert_eq!(times(&measured, Operation::Stamp).answered, 3 * 8);
+    for user in 1..=3 {
+        let stamped = server.documents(&format!("mail/user{user:04}"));
+        let stamped = stamped.iter().filter(|document| document["Categories"][0] == "round 0").count();
+        assert_eq!(stamped, 8);
+    }
+}
+
+/// Where the machine is so slow that others than the unanswered requests time out, more time is given: what is never
+/// answered times out all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_out_is_an_error() {
+    for time_out in [1, 10, 100].map(Duration::from_secs) {
+        let server = FakeServer::start(Faults { silent_deletes: true, ..Faults::default() }).await;
+        let prepared = plan("ChangeTo MAIL", 3);
+        run(&server, &prepared).await;
+        let script = "ChangeTo MAIL\nOpen $Inbox\nBreak 1\nDelete 1\nAdd 1";
+        let plan = Plan { prepare: false, time_out, ..plan(script, 3) };
+        let options = HttpOptions { time_out, ..options(&server) };
+        let driver = HttpDriver::new(options).unwrap();
+        let Ok(measured) = load(driver, &plan, &Progress::silent()).await else { continue };
+        let failures = failures(&measured);
+        assert!(failures.iter().all(|(_, kind, _)| kind == "time-out"), "{failures:?}");
+        let deletes = times(&measured, Operation::Delete);
+        assert_eq!((deletes.answered, times(&measured, Operation::Add).answered), (0, 0));
+        if failures != [(Operation::Delete, "time-out".to_owned(), 3)] {
+            continue;
+        }
+        // A time-out is a latency of at least its length.
+        let least_ms = time_out.as_secs_f64() * 1000.0 * 0.99;
+        assert!(deletes.latency.summary().min_ms >= least_ms, "{:?}", deletes.latency.summary());
+        return;
+    }
+    panic!("requests that are answered timed out after 100 s");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Driver, Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Person, Pop3Entry, Session,
-    TargetOptions, Targets, TargetsSession, ViewLanguage,
+    Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Pop3Entry, Session, TargetOptions,
+    Targets, ViewLanguage,
 };
 use scrinium_lab::{Form, Message};
-use scripted::{Hear, Scripted, Stay, Step, say};
+use scripted::{Hear, Scripted, Stay, Step, say, session};
 
 fn message(number: u32, body: &str) -> Message {
     Message {
@@ -32,37 +32,6 @@ fn letter() -> Letter {
     Letter::of(&message(1, "Dear colleague,\n.a line with a point\nregards\n"), "lab.invalid")
 }
 
-/// The connections of user0002 to a server of this address.
-fn session(target: String, time_out: Duration) -> TargetsSession {
-    let http = HttpOptions {
-        target: String::new(),
-        admin: None,
-        login: Login::Users,
-        user_password: "word".to_owned(),
-        view_language: ViewLanguage::Formula,
-        directory: String::new(),
-        mail_box: String::new(),
-        time_out,
-    };
-    let targets = Targets::new(&TargetOptions {
-        targets: vec![target],
-        http,
-        domain: "lab.invalid".to_owned(),
-        login_name: "{user}".to_owned(),
-        authority: None,
-        check_deliveries: None,
-        users: 3,
-        recipients: 2,
-        delivery_wait: PATIENT,
-    });
-    targets.unwrap().session(&Person {
-        number: 2,
-        name: "user0002".to_owned(),
-        full_name: "Lab User 2".to_owned(),
-        mail_database: "mail/user0002".to_owned(),
-    })
-}
-
 const PATIENT: Duration = Duration::from_secs(60);
 const IMPATIENT: Duration = Duration::from_millis(300);
 
@@ -81,7 +50,7 @@ async fn imap_answering(answer: Vec<Step>) -> Scripted {
 
 async fn imap_fetch(answer: Vec<Step>, time_out: Duration) -> Result<u64, Failure> {
     let server = imap_answering(answer).await;
-    let mut session = session(format!("imap://127.0.0.1:{}", server.port), time_out);
+    let mut session = session(format!("imap://127.0.0.1:{}", server.port), time_out, None);
     let imap = session.protocols().unwrap().imap.as_mut().unwrap();
     imap.log_in().await.unwrap();
     assert_eq!(imap.select("INBOX").await, Ok(2));
@@ -165,7 +134,7 @@ async fn an_imap_page_must_be_whole_and_in_order() {
         (row(1, 10) + &row(2, 12) + &row(3, 13), false),
     ] {
         let server = imap_answering(vec![say(&rows), say("L3 OK\r\n")]).await;
-        let mut session = session(format!("imap://127.0.0.1:{}", server.port), PATIENT);
+        let mut session = session(format!("imap://127.0.0.1:{}", server.port), PATIENT, None);
         let imap = session.protocols().unwrap().imap.as_mut().unwrap();
         imap.log_in().await.unwrap();
         imap.select("INBOX").await.unwrap();
@@ -179,7 +148,7 @@ async fn an_imap_page_must_be_whole_and_in_order() {
 async fn a_password_stands_in_no_failure() {
     let server =
         Scripted::start(vec![say("* OK\r\n"), Hear("LOGIN"), say("L1 NO \"word\" is wrong\r\n")]).await;
-    let mut session = session(format!("imap://127.0.0.1:{}", server.port), PATIENT);
+    let mut session = session(format!("imap://127.0.0.1:{}", server.port), PATIENT, None);
     let failure = session.protocols().unwrap().imap.as_mut().unwrap().log_in().await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Refused);
     assert!(!failure.detail.contains("word"), "{failure}");
@@ -189,7 +158,7 @@ const EHLO: &str = "250-mail.invalid\r\n250-PIPELINING\r\n250 8BITMIME\r\n";
 
 async fn smtp(scheme: &str, steps: Vec<Step>, time_out: Duration) -> (Result<(), Failure>, String) {
     let server = Scripted::start(steps).await;
-    let mut session = session(format!("{scheme}://127.0.0.1:{}", server.port), time_out);
+    let mut session = session(format!("{scheme}://127.0.0.1:{}", server.port), time_out, None);
     let sent = session.protocols().unwrap().sender.as_ref().unwrap().send(&letter()).await;
     (sent, server.heard())
 }
@@ -280,7 +249,7 @@ async fn pop3(answers: &[(&'static str, Vec<u8>)]) -> Result<u64, Failure> {
         steps.extend([Hear(heard), Step::SaySlowly(answer.clone())]);
     }
     let server = Scripted::start(steps).await;
-    let mut session = session(format!("pop3://127.0.0.1:{}", server.port), PATIENT);
+    let mut session = session(format!("pop3://127.0.0.1:{}", server.port), PATIENT, None);
     let pop3 = session.protocols().unwrap().pop3.as_mut().unwrap();
     pop3.log_in().await?;
     let entry: Pop3Entry = pop3.list().await?.first().copied().unwrap();
@@ -352,7 +321,7 @@ async fn events_are_checked_by_tag_and_content() {
     });
     let server = Scripted::start(steps.collect()).await;
     let target = format!("caldav://127.0.0.1:{}/{{user}}/calendar/", server.port);
-    let mut session = session(target, PATIENT);
+    let mut session = session(target, PATIENT, None);
     let calendar = session.protocols().unwrap().calendar.as_mut().unwrap();
     let event = message(1, "agenda, minutes; \\ and\nquestions");
     calendar.add(&event).await.unwrap();

@@ -172,6 +172,48 @@ async fn a_driver_lets_nobody_in_without_the_token_and_goes_on() {
     assert!(no_way.status.code() == Some(2) && said.contains("its own machine"), "{said}");
 }
 
+/// Memos from users of one driver to users of others, of which the server loses one and delivers another one twice. What
+/// the drivers have noted comes together: exactly these two are told, also where recipients have deleted what they read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_and_a_doubled_message_are_told_whoever_drives_its_people() {
+    const SCRIPT: &str = "ChangeTo MAIL\nOpen $Inbox\nBeginLoop\nSendMessage 300 2\nOpen\nDelete 1\nRewind 6";
+    let drives = [Drive::start(), Drive::start()];
+    let elsewhere: Vec<&str> = drives.iter().flat_map(|drive| ["--driver", &drive.address]).collect();
+    for (lost, doubled, drivers) in [
+        (None, None, vec!["--drivers", "3"]),
+        (Some(17), Some(40), vec!["--drivers", "3"]),
+        (Some(50), Some(3), elsewhere),
+    ] {
+        let faults = Faults { lost_delivery: lost, doubled_delivery: doubled, ..Faults::default() };
+        let server = FakeServer::start(faults).await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut more =
+            vec!["--users", "6", "--duration", "10m", "--check-deliveries", "--delivery-wait", "0s"];
+        more.extend(&drivers);
+        let output = output(load(&server, folder.path(), SCRIPT, &more)).await;
+        let report = report(&output);
+        let deliveries = &report["deliveries"];
+        let of = |name: &str| deliveries[name].as_u64().unwrap();
+        assert_eq!((of("messages"), of("promised"), report["summary"]["failed"].as_u64()), (36, 72, Some(0)));
+        let wrong = u64::from(lost.is_some());
+        assert_eq!((of("missing"), of("twice"), of("delivered")), (wrong, wrong, 72 - wrong), "{deliveries}");
+        assert_eq!(
+            (of("altered"), of("strayed"), of("unread"), of("uncertain")),
+            (0, 0, 0, 0),
+            "{deliveries}"
+        );
+        assert!(output.status.code() == Some(99) || wrong == 0, "{deliveries}");
+        // Some were read and deleted by users of other drivers than their senders'.
+        let count = drives.len() + usize::from(drivers.contains(&"--drivers"));
+        let share = |name: &str| (name.trim_start_matches("user").parse::<usize>().unwrap() - 1) % count;
+        let apart = server.deleted().iter().filter(|memo| memo["SendTo"].is_array()).any(|memo| {
+            let from = share(memo["From"].as_str().unwrap());
+            memo["SendTo"].as_array().unwrap().iter().all(|to| share(to.as_str().unwrap()) != from)
+        });
+        assert!(apart, "no message went from one driver to another");
+    }
+}
+
 const ENDLESS: &str = "ChangeTo MAIL\nOpen $Inbox\nBeginLoop\nNavigate 1 NEXT CIRCULAR\nPause 50\nRewind";
 
 /// Waits until users are at work.

@@ -113,6 +113,8 @@ pub struct HttpDriver {
     /// Whether the inbox is a folder; not known before the first database was asked.
     pub(super) inbox_is_folder: Arc<OnceLock<bool>>,
     now_s: i64,
+    /// Whether it is to be known which messages are deleted.
+    remembers: bool,
 }
 
 /// The connection of one user.
@@ -121,7 +123,8 @@ pub struct HttpSession {
     address: Arc<Address>,
     pub(super) options: Arc<HttpOptions>,
     inbox_is_folder: Arc<OnceLock<bool>>,
-    /// Ids of the laboratory's messages that were fetched last, and which they are.
+    remembers: bool,
+    /// Ids of the laboratory's messages that were fetched last, and which they are, if anybody is to ask.
     fetched: Vec<(String, Found)>,
     name: String,
 }
@@ -166,7 +169,13 @@ impl HttpDriver {
             syncs: Arc::new(LogSyncs::default()),
             inbox_is_folder: Arc::default(),
             now_s,
+            remembers: false,
         })
+    }
+
+    /// From now on sessions know which message a document is.
+    pub(super) fn remember_messages(&mut self) {
+        self.remembers = true;
     }
 
     /// Host and port of the server.
@@ -279,6 +288,7 @@ impl Driver for HttpDriver {
             address,
             options,
             inbox_is_folder,
+            remembers: self.remembers,
             fetched: Vec::new(),
             name: person.name.clone(),
         }
@@ -467,7 +477,9 @@ impl Session for HttpSession {
         let path = format!("/{}/{}", part(database), part(id));
         let answer = self.connection.exchange(Method::GET, &path, None).await?.expect(&[200])?;
         let (revision, fields) = check::document(&answer, id, known)?;
-        if let Some(found) = message_in(&fields, &self.name) {
+        if self.remembers
+            && let Some(found) = message_in(&fields, &self.name)
+        {
             self.fetched.retain(|(known, _)| known != id);
             if self.fetched.len() >= REMEMBERED {
                 self.fetched.remove(0);

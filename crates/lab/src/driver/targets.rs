@@ -144,7 +144,20 @@ impl Targets {
             let (users, recipients) = (options.users, options.recipients);
             (ability, Arc::new(Ledger::new(rand::random(), users, recipients, options.delivery_wait)))
         });
+        if let (Some((Ability::Documents, _)), Documents::Http(driver)) =
+            (&targets.ledger, &mut targets.documents)
+        {
+            driver.remember_messages();
+        }
         Ok(targets)
+    }
+
+    /// The run whose messages are noted, or is none of this process's.
+    pub(crate) fn note(&mut self, run: Option<u32>) {
+        self.ledger = match (self.ledger.take(), run) {
+            (Some((ability, ledger)), Some(run)) => Some((ability, Arc::new(ledger.of_run(run)))),
+            _ => None,
+        };
     }
 
     /// Whose deliveries are checked: those of messages sent as documents, or as mail.

@@ -47,7 +47,7 @@ impl Wire {
         let stream = tls
             .connect(host, stream)
             .await
-            .map_err(|why| Failure::new(FailureKind::Connection, format!("TLS with {host}: {why}")))?;
+            .map_err(|why| Failure::new(FailureKind::Connection, not_encrypted(host, &why)))?;
         Ok(Self { stream: Stream::Encrypted(Box::new(stream)), buffer: Vec::new(), taken: 0 })
     }
 
@@ -130,6 +130,17 @@ impl Wire {
             Err(error) => Err(broken(&error)),
         }
     }
+}
+
+/// Why there is no encryption, and what to do about it where that can be told.
+fn not_encrypted(host: &str, why: &str) -> String {
+    // A signature of somebody else of the same name is as good as none.
+    let hint = if why.contains("UnknownIssuer") || why.contains("BadSignature") {
+        "; nobody whom this machine believes vouches for it: --ca FILE names certificates to believe"
+    } else {
+        ""
+    };
+    format!("TLS with {host}: {why}{hint}")
 }
 
 fn broken(error: &std::io::Error) -> Failure {

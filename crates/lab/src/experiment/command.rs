@@ -14,6 +14,7 @@ use super::server::ServerCommand;
 use super::text;
 use crate::arguments::variable;
 use crate::error::{LabError, Outcome};
+use crate::files::try_folder;
 use crate::progress::Progress;
 use crate::report::time;
 
@@ -139,6 +140,7 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     });
     // Servers run in folders of their own, so their data is named from the root.
     let folder = absolute(&folder)?;
+    try_folder(&folder)?;
     let data = match &arguments.data {
         Some(data) => absolute(data)?,
         None => folder.join("data"),
@@ -162,13 +164,13 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     let report = run(&order, &progress).await?;
     // It is empty now, unless somebody else uses it too.
     let _ = std::fs::remove_dir(&data);
-    report.write(&folder)?;
     if arguments.json {
         crate::run::print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&text::terminal(&report));
     } else {
         crate::run::print(&text::terminal(&report));
     }
+    report.write(&folder)?;
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
     Ok(match report.cells.iter().any(|cell| cell.failed.is_some()) {
         true => Outcome::Failed,

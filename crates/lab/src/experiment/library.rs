@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::definition::{Column, Definition, Factor, Step};
 use super::error::{ExperimentError, Problem};
+use crate::error::LabError;
+use crate::files::read_text;
 
 /// Experiments that the program carries with it: name and text.
 const CARRIED: &[(&str, &str)] = &[
@@ -25,6 +27,9 @@ const CARRIED: &[(&str, &str)] = &[
     ("users", include_str!("../../../../experiments/users.toml")),
     ("view-rebuild", include_str!("../../../../experiments/view-rebuild.toml")),
 ];
+
+/// A longer file is no experiment.
+const LONGEST_BYTES: usize = 1 << 20;
 
 /// The ending of an experiment's file, and the folder where files are looked for.
 const ENDING: &str = "toml";
@@ -92,9 +97,13 @@ fn text_of(name: &str) -> Result<(String, String), ExperimentError> {
     for path in [PathBuf::from(name), PathBuf::from(FOLDER).join(format!("{name}.{ENDING}"))] {
         if path.is_file() {
             let origin = path.display().to_string();
-            return std::fs::read_to_string(&path)
-                .map(|text| (origin.clone(), text))
-                .map_err(|source| ExperimentError::File { what: "read", path: origin, source });
+            return match read_text(&path, "an experiment", LONGEST_BYTES) {
+                Ok(text) => Ok((origin, text)),
+                Err(LabError::File { what, path, source }) => {
+                    Err(ExperimentError::File { what, path, source })
+                }
+                Err(error) => Err(ExperimentError::Usage(error.to_string())),
+            };
         }
     }
     CARRIED

@@ -8,6 +8,7 @@ use super::findings::shown;
 use super::model::{CellPart, ExperimentReport, Spread};
 use super::page;
 use crate::error::LabError;
+use crate::files::write_all;
 use crate::report::{bytes, time};
 
 /// A value with what its runs differed by, where that can be seen.
@@ -200,21 +201,12 @@ impl ExperimentReport {
     /// # Errors
     /// A file cannot be written, or a chart not be drawn.
     pub fn write(&self, folder: &Path) -> Result<(), LabError> {
-        let failed = |what, path: &Path| {
-            let path = path.display().to_string();
-            move |source| LabError::File { what, path, source }
-        };
-        std::fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
         let files = [
             ("experiment.json", serde_json::to_string_pretty(self)? + "\n"),
             ("experiment.html", page::page(self)?),
             ("experiment.md", markdown(self)),
             ("experiment.csv", csv(self)),
         ];
-        for (name, text) in files {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(failed("write", &path))?;
-        }
-        Ok(())
+        write_all(folder, files)
     }
 }

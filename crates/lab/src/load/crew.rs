@@ -151,7 +151,7 @@ impl Crew {
                 context.sleep_until(start, person.number).await;
                 let session = driver.session(&person);
                 context.active.fetch_add(1, Ordering::Relaxed);
-                let behind = User::new(Arc::clone(&context), person, session, start).run().await;
+                let behind = Box::new(User::new(Arc::clone(&context), person, session, start)).run().await;
                 context.active.fetch_sub(1, Ordering::Relaxed);
                 behind
             });

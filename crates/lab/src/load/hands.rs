@@ -49,6 +49,14 @@ impl Hands {
         Self::Here(Crew::new(plan, people, CriticalRegion::here()))
     }
 
+    /// How many drivers there are.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Here(_) => 1,
+            Self::There(remotes) => remotes.len(),
+        }
+    }
+
     pub(super) fn lead(&self) -> Duration {
         match self {
             Self::Here(_) => Duration::ZERO,

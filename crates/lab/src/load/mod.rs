@@ -61,8 +61,8 @@ pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Res
     load_by(driver, plan, None, progress).await
 }
 
-/// Prepares what was planned, and lets other processes run it. Deliveries are not checked: each process knows its
-/// own.
+/// Prepares what was planned, and lets other processes run it. What each notes of messages comes together here, where
+/// the mailboxes are read.
 ///
 /// # Errors
 /// As [`load`], and what a driver says that cannot take part.
@@ -94,7 +94,7 @@ async fn load_by<D: Driver>(
     } else {
         Preparation::default()
     };
-    let ledger = driver.ledger().filter(|_| team.is_none());
+    let ledger = driver.ledger();
     let marks =
         match &ledger {
             None => None,
@@ -104,12 +104,17 @@ async fn load_by<D: Driver>(
         };
     let hands = match team {
         None => Hands::here(plan, &people),
-        Some(team) => Hands::There(team.assigned().await?),
+        Some(team) => Hands::There(team.assigned(ledger.as_ref().map(|(_, ledger)| ledger)).await?),
     };
+    let drivers = hands.count();
     let began = jiff::Timestamp::now();
     let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
     let run = run::run(&driver, plan, &people, &pids, hands, progress).await;
     let deliveries = match (&ledger, &marks) {
+        (Some(_), _) if run.drivers.len() < drivers => {
+            progress.say("Deliveries are not checked: what the lost driver's users have sent and deleted is not known.");
+            None
+        }
         (Some((_, ledger)), Some(marks)) => {
             Some(deliveries::check(&driver, ledger, &people, marks, progress).await)
         }

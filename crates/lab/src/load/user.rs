@@ -89,7 +89,7 @@ impl<S: Session> User<S> {
     }
 
     /// Runs the script until it ends or the run is over. Returns how far behind the timetable the user was.
-    pub(super) async fn run(mut self) -> Duration {
+    pub(super) async fn run(mut self: Box<Self>) -> Duration {
         let script = Arc::clone(&self.context.script);
         let mut next = 0;
         self.sleep_until_due().await;
@@ -195,7 +195,8 @@ impl<S: Session> User<S> {
     /// Acts, and once more after a failure if the script has an ErrorDelay.
     async fn try_action(&mut self, action: &Command) -> Next {
         for try_number in 0..2 {
-            match self.act(action).await {
+            // A user who pauses, as nearly all do at any moment, does not hold the room that a request takes.
+            match Box::pin(self.act(action)).await {
                 Ok(()) => return Next::Statement,
                 Err(Stopped { run_is_over: true }) => return Next::End,
                 Err(Stopped { run_is_over: false }) => {}

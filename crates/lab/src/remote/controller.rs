@@ -18,6 +18,7 @@ use super::local::LocalDriver;
 use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Job, Login, Order, Word};
 use super::version;
+use crate::driver::Ledger;
 use crate::error::LabError;
 use crate::load::{CrewSecond, Outcome, Share, Stop};
 
@@ -90,8 +91,8 @@ impl Team {
         self.members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Gives each its share, and waits until all are ready.
-    pub(crate) async fn assigned(mut self) -> Result<Vec<Remote>, LabError> {
+    /// Gives each its share, and waits until all are ready. What they note of messages comes into the ledger.
+    pub(crate) async fn assigned(mut self, ledger: Option<&Arc<Ledger>>) -> Result<Vec<Remote>, LabError> {
         let of = self.members.len();
         let users = usize::try_from(self.job.arguments.users).unwrap_or(usize::MAX);
         let shares: Vec<(String, usize)> = self
@@ -103,11 +104,14 @@ impl Team {
         for (index, member) in self.members.iter_mut().enumerate() {
             let same = shares.iter().filter(|(machine, _)| *machine == member.machine_identity);
             let together = same.map(|(_, count)| count).sum();
-            let assignment = Assignment { job: self.job.clone(), share: Share { index, of }, together };
+            let noted_run = ledger.map(|ledger| ledger.run());
+            let share = Share { index, of };
+            let assignment = Assignment { job: self.job.clone(), share, together, noted_run };
             member.assign(assignment).await?;
         }
         let region = Arc::new(SharedRegion::default());
-        Ok(self.members.into_iter().map(|member| Remote::new(member, &region, self.origin)).collect())
+        let remote = |member| Remote::new(member, &region, self.origin, ledger.cloned());
+        Ok(self.members.into_iter().map(remote).collect())
     }
 }
 
@@ -238,11 +242,12 @@ struct Heard {
 }
 
 impl Remote {
-    fn new(member: Member, region: &Arc<SharedRegion>, origin: Instant) -> Self {
+    fn new(member: Member, region: &Arc<SharedRegion>, origin: Instant, ledger: Option<Arc<Ledger>>) -> Self {
         let (orders, waiting) = mpsc::channel(ORDERS);
         let shared = Arc::new(Shared::default());
         let number = region.join(orders.clone());
-        let reader = tokio::spawn(listen(member.read, Arc::clone(&shared), Arc::clone(region), number));
+        let ears = Ears { shared: Arc::clone(&shared), region: Arc::clone(region), number, ledger };
+        let reader = tokio::spawn(ears.listen(member.read));
         let writer = tokio::spawn(tell(member.write, waiting, Arc::clone(&shared)));
         Self {
             name: member.name,
@@ -368,41 +373,53 @@ impl Shared {
     }
 }
 
-/// Takes what a driver says until it is done; then its connection is handed back.
-async fn listen(
-    mut read: Reading,
+/// Where goes what one driver says.
+struct Ears {
     shared: Arc<Shared>,
     region: Arc<SharedRegion>,
+    /// The driver, as the region knows it.
     number: usize,
-) -> Option<Reading> {
-    loop {
-        match frame::read(&mut read, LONGEST_BYTES).await {
-            Ok(Word::Second(second)) => {
-                let mut heard = shared.heard.lock();
-                heard.left = Some(second.left);
-                match &mut heard.second {
-                    Some(pending) => pending.follow(&second),
-                    pending => *pending = Some(*second),
+    ledger: Option<Arc<Ledger>>,
+}
+
+impl Ears {
+    /// Takes what the driver says until it is done; then its connection is handed back.
+    async fn listen(self, mut read: Reading) -> Option<Reading> {
+        let Self { shared, region, number, ledger } = self;
+        loop {
+            match frame::read(&mut read, LONGEST_BYTES).await {
+                Ok(Word::Second(second)) => {
+                    let mut heard = shared.heard.lock();
+                    heard.left = Some(second.left);
+                    match &mut heard.second {
+                        Some(pending) => pending.follow(&second),
+                        pending => *pending = Some(*second),
+                    }
                 }
-            }
-            Ok(Word::Enter) => region.enter(number),
-            Ok(Word::Leave) => region.leave(number),
-            Ok(Word::Done(outcome)) => {
-                region.leave(number);
-                shared.heard.lock().outcome = Some(*outcome);
-                shared.changed.notify_waiters();
-                return Some(read);
-            }
-            Ok(Word::Pong { .. } | Word::Ready) => {}
-            Ok(Word::Refused(why)) => {
-                region.leave(number);
-                shared.lose(why);
-                return None;
-            }
-            Err(error) => {
-                region.leave(number);
-                shared.lose(error.to_string());
-                return None;
+                Ok(Word::Enter) => region.enter(number),
+                Ok(Word::Leave) => region.leave(number),
+                Ok(Word::Noted(noted)) => {
+                    if let Some(ledger) = &ledger {
+                        ledger.add(&noted);
+                    }
+                }
+                Ok(Word::Done(outcome)) => {
+                    region.leave(number);
+                    shared.heard.lock().outcome = Some(*outcome);
+                    shared.changed.notify_waiters();
+                    return Some(read);
+                }
+                Ok(Word::Pong { .. } | Word::Ready) => {}
+                Ok(Word::Refused(why)) => {
+                    region.leave(number);
+                    shared.lose(why);
+                    return None;
+                }
+                Err(error) => {
+                    region.leave(number);
+                    shared.lose(error.to_string());
+                    return None;
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::LoadArguments;
+use crate::driver::Noted;
 use crate::load::{CrewSecond, Outcome, Share};
 use crate::monitor::Machine;
 
@@ -45,6 +46,8 @@ pub(super) struct Assignment {
     pub(super) share: Share,
     /// Users that all drivers on the same machine simulate.
     pub(super) together: usize,
+    /// The run whose messages are noted, if deliveries are checked.
+    pub(super) noted_run: Option<u32>,
 }
 
 /// From the controller.
@@ -63,11 +66,16 @@ pub(super) enum Order {
 /// From a driver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Word {
-    Pong { number: u32, clock_us: u64 },
+    Pong {
+        number: u32,
+        clock_us: u64,
+    },
     Ready,
     Refused(String),
     Second(Box<CrewSecond>),
     Enter,
     Leave,
+    /// What the users have sent and deleted; before `Done`, in as many pieces as it takes.
+    Noted(Noted),
     Done(Box<Outcome>),
 }

@@ -149,12 +149,14 @@ struct Work {
 impl Work {
     /// Makes ready what can be: nothing is sent but a question who the server is.
     async fn of(assignment: Assignment) -> Result<Self, LabError> {
-        let Assignment { job, share, together } = assignment;
+        let Assignment { job, share, together, noted_run } = assignment;
         let (arguments, origin) = (job.arguments, job.origin);
         let workload = Workload::of(origin, job.text, &run::variables(&arguments))?;
         let plan = run::plan_of(&arguments, workload);
-        let driver = Arc::new(run::driver(&arguments, &plan)?);
-        provide(share.count(plan.users), together)?;
+        let mut driver = run::driver(&arguments, &plan)?;
+        driver.note(noted_run);
+        let driver = Arc::new(driver);
+        provide(share.count(plan.users) * plan.abilities().len().max(1), together)?;
         driver
             .describe()
             .await
@@ -308,7 +310,16 @@ impl Serving {
     async fn finish(&mut self) -> Result<(), FrameError> {
         self.tell_second().await?;
         (self.ticks, self.stopping) = (None, false);
-        let outcome = self.work.take().map(|work| work.crew.finish()).unwrap_or_default();
+        let mut noted = Vec::new();
+        let outcome = self.work.take().map(|work| {
+            let outcome = work.crew.finish();
+            noted = work.driver.ledger().map(|(_, ledger)| ledger.noted()).unwrap_or_default();
+            outcome
+        });
+        for piece in noted {
+            self.tell(&Word::Noted(piece)).await?;
+        }
+        let outcome = outcome.unwrap_or_default();
         self.what.push_str("; done");
         self.tell(&Word::Done(Box::new(outcome))).await
     }

@@ -18,6 +18,7 @@ pub mod validity;
 use std::path::Path;
 
 use crate::error::LabError;
+use crate::files::write_all;
 
 pub(crate) use chart::series_variable;
 pub(crate) use findings::{bytes, bytes_scale, milliseconds, thousands, time};
@@ -32,20 +33,11 @@ impl Report {
     /// # Errors
     /// A file cannot be written, or a chart not be drawn.
     pub fn write(&self, folder: &Path) -> Result<(), LabError> {
-        let failed = |what, path: &Path| {
-            let path = path.display().to_string();
-            move |source| LabError::File { what, path, source }
-        };
-        std::fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
         let files = [
             ("report.json", serde_json::to_string_pretty(self)? + "\n"),
             ("report.csv", csv::text(self)),
             ("report.html", html::page(self)?),
         ];
-        for (name, text) in files {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(failed("write", &path))?;
-        }
-        Ok(())
+        write_all(folder, files)
     }
 }

@@ -31,12 +31,26 @@ pub struct ScriptError {
     pub problem: Problem,
 }
 
+/// So much of a word is shown, and so many errors: a file that is no script has very long ones, or very many.
+const SHOWN_CHARACTERS: usize = 80;
+const SHOWN_ERRORS: usize = 50;
+
 fn quoted(word: &str) -> String {
+    let mut shown: String = word.chars().take(SHOWN_CHARACTERS).flat_map(visible).collect();
+    if shown.len() < word.len() && word.chars().count() > SHOWN_CHARACTERS {
+        shown.push('\u{2026}');
+    }
     match word {
         "" => String::new(),
-        _ if word.starts_with('"') => format!("{word}: "),
-        _ => format!("\u{201c}{word}\u{201d}: "),
+        _ if word.starts_with('"') => format!("{shown}: "),
+        _ => format!("\u{201c}{shown}\u{201d}: "),
     }
+}
+
+/// A character as a terminal can be shown it: one that steers terminals is written in letters.
+fn visible(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control().then(|| character.escape_unicode());
+    escaped.into_iter().flatten().chain((!character.is_control()).then_some(character))
 }
 
 /// Everything that is wrong with a script, in the order of its lines.
@@ -45,7 +59,11 @@ fn quoted(word: &str) -> String {
 pub struct ScriptErrors(pub Vec<ScriptError>);
 
 fn lines(errors: &[ScriptError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    let mut lines: Vec<String> = errors.iter().take(SHOWN_ERRORS).map(ToString::to_string).collect();
+    if let Some(more @ 1..) = errors.len().checked_sub(SHOWN_ERRORS) {
+        lines.push(format!("and at least {more} more"));
+    }
+    lines.join("\n")
 }
 
 /// What is wrong with a word.

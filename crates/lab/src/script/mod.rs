@@ -32,6 +32,7 @@ pub use mail::MailCommand;
 pub use needs::{Needs, SharedDatabase};
 pub use reference::reference_markdown;
 pub use table::{COMMANDS, CommandInfo, Elsewhere, Support, find as find_command};
+pub(crate) use words::LONGEST_SCRIPT_BYTES;
 
 use crate::driver::Ability;
 

@@ -9,6 +9,9 @@ use super::header::Variables;
 use super::table::{COMMANDS, CommandInfo, Support, find, nearest};
 use super::words::{Line, Word};
 
+/// After so many errors nothing more is looked at.
+const MOST_ERRORS: usize = 1000;
+
 pub(super) struct Parser<'a> {
     variables: &'a Variables,
     statements: Vec<Statement>,
@@ -26,6 +29,10 @@ pub(super) fn parse(lines: &[Line], variables: &Variables, errors: &mut Vec<Scri
     for line in lines {
         if let Err(error) = parser.line(line) {
             errors.push(error);
+        }
+        // A file with so many is no script.
+        if errors.len() >= MOST_ERRORS {
+            break;
         }
     }
     for block in parser.open.iter().filter(|_| !parser.crossed) {

@@ -182,6 +182,11 @@ pub fn find(name: &str) -> Option<&'static CommandInfo> {
 /// The name that looks most like this one, if any does.
 pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     const ALIKE: f64 = 0.7;
+    // Whoever has written more has not mistyped a name, and comparing would take its time.
+    const LONGEST_BYTES: usize = 80;
+    if name.len() > LONGEST_BYTES {
+        return None;
+    }
     let lower = name.to_ascii_lowercase();
     names
         .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_ascii_lowercase()), candidate))

@@ -4,7 +4,7 @@
 use super::error::{Place, Problem, ScriptError};
 
 /// Longer scripts are refused: the longest of Server.Load's own has some 200 lines.
-pub(super) const LONGEST_SCRIPT_BYTES: usize = 1 << 20;
+pub(crate) const LONGEST_SCRIPT_BYTES: usize = 1 << 20;
 
 /// One line that holds a command.
 #[derive(Clone, Debug, PartialEq, Eq)]

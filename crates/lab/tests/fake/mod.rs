@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 mod wire;
 
@@ -31,12 +32,16 @@ pub struct Faults {
     pub failing_reads: Option<(u64, u16)>,
     /// Every nth reading of a document answers with another body than was written.
     pub wrong_bodies: Option<u64>,
-    /// Every nth change of a document meets one that has been changed by someone else.
+    /// Every nth change of a document of the same database meets one that has been changed by someone else.
     pub conflicts: Option<u64>,
     /// No answer ever comes to the deletion of a document.
     pub silent_deletes: bool,
     /// Every nth copy that the router makes is lost, made twice or changed, in turn.
     pub wrong_deliveries: Option<u64>,
+    /// The copy of this number that the router makes is lost; the first is 1.
+    pub lost_delivery: Option<u64>,
+    /// The copy of this number is made twice.
+    pub doubled_delivery: Option<u64>,
     /// It has no fault at all, and folders.
     pub folders: bool,
     /// Readings of documents take the first time, and every nth of them the second.
@@ -59,6 +64,8 @@ struct Database {
     /// Documents that are in another folder than the inbox.
     elsewhere: std::collections::BTreeSet<String>,
     locals: BTreeMap<String, u64>,
+    /// Changes of documents that were there.
+    rewrites: u64,
     /// The last change of each document.
     last: BTreeMap<String, u64>,
 }
@@ -67,7 +74,6 @@ struct Database {
 struct State {
     databases: BTreeMap<String, Database>,
     reads: u64,
-    writes: u64,
     deliveries: u64,
     log: Vec<String>,
     deleted: Vec<Value>,
@@ -84,6 +90,7 @@ pub struct Shared {
     syncs: AtomicU64,
     readings: AtomicU64,
     served: Mutex<Vec<Served>>,
+    gone: watch::Sender<bool>,
     /// No request is answered before this.
     stalled_until: Mutex<Option<Instant>>,
 }
@@ -101,8 +108,12 @@ impl FakeServer {
         let shared = Arc::new(Shared::default());
         let served = Arc::clone(&shared);
         tokio::spawn(async move {
+            let mut gone = served.gone.subscribe();
             loop {
-                let (stream, _) = listener.accept().await.unwrap();
+                let stream = tokio::select! {
+                    accepted = listener.accept() => accepted.unwrap().0,
+                    _ = gone.wait_for(|gone| *gone) => return,
+                };
                 stream.set_nodelay(true).unwrap();
                 let shared = Arc::clone(&served);
                 tokio::spawn(wire::serve(stream, shared, faults));
@@ -114,6 +125,11 @@ impl FakeServer {
     /// From now on no request is answered for so long.
     pub fn stall_for(&self, time: Duration) {
         *self.shared.stalled_until.lock() = Some(Instant::now() + time);
+    }
+
+    /// From now on nobody is there: connections are closed, and no new ones accepted.
+    pub fn go_away(&self) {
+        self.shared.gone.send_replace(true);
     }
 
     pub fn url(&self) -> String {
@@ -144,6 +160,11 @@ impl FakeServer {
     /// Readings of documents, as the server has measured them.
     pub fn served(&self) -> Vec<Served> {
         self.shared.served.lock().clone()
+    }
+
+    /// How many readings of documents have begun; a forgetful server counts them too.
+    pub fn readings(&self) -> u64 {
+        self.shared.readings.load(Ordering::Relaxed)
     }
 
     /// Requests that were answered, as `GET /path`.
@@ -366,7 +387,7 @@ impl State {
         body: Value,
         faults: &Faults,
     ) -> Answer {
-        let Some(database) = self.databases.get(name) else {
+        let Some(database) = self.databases.get_mut(name) else {
             return error(404, "not_found", "Database does not exist.");
         };
         let known = database.documents.get(id).cloned();
@@ -374,8 +395,8 @@ impl State {
             Method::GET => self.read(known, faults),
             Method::PUT => {
                 if let Some(nth) = faults.conflicts.filter(|_| known.is_some()) {
-                    self.writes += 1;
-                    if self.writes.is_multiple_of(nth) {
+                    database.rewrites += 1;
+                    if database.rewrites.is_multiple_of(nth) {
                         // Someone else writes the same document first.
                         self.store(name, id, known.unwrap());
                         return error(409, "conflict", "Document update conflict.");
@@ -386,7 +407,7 @@ impl State {
                     return error(409, "conflict", "Document update conflict.");
                 }
                 if name == "mail.box" {
-                    self.deliver(id, &body, faults.wrong_deliveries);
+                    self.deliver(id, &body, faults);
                 }
                 let revision = self.store(name, id, body);
                 (201, json!({"ok": true, "id": id, "rev": revision}))
@@ -427,7 +448,7 @@ impl State {
     }
 
     /// The router: a copy for each recipient.
-    fn deliver(&mut self, id: &str, memo: &Value, wrong: Option<u64>) {
+    fn deliver(&mut self, id: &str, memo: &Value, faults: &Faults) {
         let recipients = memo["SendTo"].as_array().cloned().unwrap_or_default();
         for recipient in recipients.iter().filter_map(Value::as_str) {
             let mut copy: Map<String, Value> = memo.as_object().cloned().unwrap_or_default();
@@ -435,8 +456,14 @@ impl State {
             copy.insert("DeliveredDate".to_owned(), memo["PostedDate"].clone());
             let mail_file = format!("mail/{recipient}");
             self.deliveries += 1;
-            let fault =
-                wrong.filter(|nth| self.deliveries.is_multiple_of(*nth)).map(|nth| self.deliveries / nth % 3);
+            let number = Some(self.deliveries);
+            let by_turns = faults.wrong_deliveries.filter(|nth| self.deliveries.is_multiple_of(*nth));
+            let fault = match by_turns {
+                Some(nth) => Some(self.deliveries / nth % 3),
+                None if number == faults.lost_delivery => Some(0),
+                None if number == faults.doubled_delivery => Some(1),
+                None => None,
+            };
             match fault {
                 Some(0) => continue,
                 Some(1) => drop(self.store(&mail_file, &format!("{id}-again"), Value::Object(copy.clone()))),

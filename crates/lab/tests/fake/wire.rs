@@ -42,7 +42,15 @@ pub struct Served {
 /// Pieces of a dribbled answer.
 const PIECES: usize = 20;
 
-pub async fn serve(stream: TcpStream, shared: Arc<Shared>, faults: Faults) -> std::io::Result<()> {
+pub async fn serve(stream: TcpStream, shared: Arc<Shared>, faults: Faults) {
+    let mut gone = shared.gone.subscribe();
+    tokio::select! {
+        ended = serve_all(stream, Arc::clone(&shared), faults) => drop(ended),
+        _ = gone.wait_for(|gone| *gone) => {}
+    }
+}
+
+async fn serve_all(stream: TcpStream, shared: Arc<Shared>, faults: Faults) -> std::io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     while let Some(asked) = read_request(&mut read).await? {

@@ -2,10 +2,14 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fall over")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scrinium_lab::driver::{
+    Driver, HttpOptions, Login, Person, TargetOptions, Targets, TargetsSession, ViewLanguage,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -84,4 +88,35 @@ async fn play(mut stream: TcpStream, steps: Vec<Step>, kept: &Mutex<Vec<u8>>) {
             Stay => tokio::time::sleep(Duration::from_secs(3600)).await,
         }
     }
+}
+
+/// The connections of user0002 to a server of this address.
+pub fn session(target: String, time_out: Duration, authority: Option<&Path>) -> TargetsSession {
+    let http = HttpOptions {
+        target: String::new(),
+        admin: None,
+        login: Login::Users,
+        user_password: "word".to_owned(),
+        view_language: ViewLanguage::Formula,
+        directory: String::new(),
+        mail_box: String::new(),
+        time_out,
+    };
+    let targets = Targets::new(&TargetOptions {
+        targets: vec![target],
+        http,
+        domain: "lab.invalid".to_owned(),
+        login_name: "{user}".to_owned(),
+        authority: authority.map(Path::to_owned),
+        check_deliveries: None,
+        users: 3,
+        recipients: 2,
+        delivery_wait: time_out,
+    });
+    targets.unwrap().session(&Person {
+        number: 2,
+        name: "user0002".to_owned(),
+        full_name: "Lab User 2".to_owned(),
+        mail_database: "mail/user0002".to_owned(),
+    })
 }

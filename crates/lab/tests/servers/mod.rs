@@ -1,7 +1,7 @@
 //! Servers of Debian's in scratch folders, on loopback ports that the system chooses, as plain processes: nothing of
 //! the machine's is used but the programs. PostgreSQL and Postfix start as root only, or not as root only.
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fall over")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fall over")]
 
 use std::fmt::Write;
 use std::fs;
@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "../mail_server/encryption.rs"]
+mod encryption;
+
+use encryption::Identity;
 use rustix::process::Signal;
 use scrinium_bench::process::{Process, command};
 use tempfile::TempDir;
@@ -59,12 +63,21 @@ fn wait(port: u16, log: &Path) {
     }
 }
 
-/// Postfix, which hands what it gets to Dovecot, and Dovecot, which has a mailbox for everybody.
-pub struct MailServers {
+/// Ports of both mail servers. They encrypt by the protocols' own commands; or from the beginning.
+#[derive(Clone, Copy)]
+pub struct Ports {
     pub smtp: u16,
     pub imap: u16,
     pub pop3: u16,
     pub lmtp: u16,
+}
+
+/// Postfix, which hands what it gets to Dovecot, and Dovecot, which has a mailbox for everybody.
+pub struct MailServers {
+    pub plain: Ports,
+    pub encrypted: Ports,
+    /// The certificate of both.
+    pub certificate: PathBuf,
     // End before their folder goes.
     _processes: [Process; 2],
     _folder: TempDir,
@@ -81,18 +94,26 @@ impl MailServers {
             return None;
         }
         let folder = folder();
-        let [smtp, imap, pop3, lmtp] = ports();
-        let dovecot = dovecot(folder.path(), imap, pop3, lmtp);
+        let certificate = folder.path().join("certificate.pem");
+        Identity::new().write(&certificate, &folder.path().join("key.pem"));
+        let all: [u16; 8] = ports();
+        let [plain, encrypted] = [&all[..4], &all[4..]].map(|ports| Ports {
+            smtp: ports[0],
+            imap: ports[1],
+            pop3: ports[2],
+            lmtp: ports[3],
+        });
+        let dovecot = dovecot(folder.path(), plain, encrypted);
         let log = folder.path().join("dovecot.log");
-        wait(lmtp, &log);
-        wait(imap, &log);
-        let postfix = postfix(folder.path(), smtp, lmtp);
-        wait(smtp, &folder.path().join("postfix.log"));
-        Some(Self { smtp, imap, pop3, lmtp, _processes: [postfix, dovecot], _folder: folder })
+        wait(plain.lmtp, &log);
+        wait(encrypted.imap, &log);
+        let postfix = postfix(folder.path(), [plain.smtp, encrypted.smtp], plain.lmtp);
+        wait(encrypted.smtp, &folder.path().join("postfix.log"));
+        Some(Self { plain, encrypted, certificate, _processes: [postfix, dovecot], _folder: folder })
     }
 }
 
-fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
+fn postfix(folder: &Path, [smtp, smtps]: [u16; 2], lmtp: u16) -> Process {
     let (etc, queue, data) = (folder.join("postfix"), folder.join("queue"), folder.join("data"));
     fs::create_dir_all(&etc).unwrap();
     fs::create_dir_all(&queue).unwrap();
@@ -104,14 +125,19 @@ fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
          alias_database =\nmynetworks = 127.0.0.0/8\nvirtual_mailbox_domains = {DOMAIN}\n\
          virtual_mailbox_maps = static:all\nvirtual_transport = lmtp:inet:127.0.0.1:{lmtp}\n\
          smtpd_client_connection_count_limit = 0\nmessage_size_limit = 52428800\nmaillog_file = {}/postfix.mail\n\
-         maillog_file_prefixes = {}\n",
+         maillog_file_prefixes = {}\nsmtpd_tls_security_level = may\nsmtpd_tls_cert_file = {}/certificate.pem\n\
+         smtpd_tls_key_file = {}/key.pem\n",
         queue.display(),
         data.display(),
         folder.display(),
         folder.display(),
+        folder.display(),
+        folder.display(),
     );
     fs::write(etc.join("main.cf"), settings).unwrap();
-    let mut services = format!("127.0.0.1:{smtp} inet n - n - - smtpd\n");
+    let mut services = format!(
+        "127.0.0.1:{smtp} inet n - n - - smtpd\n127.0.0.1:{smtps} inet n - n - - smtpd\n  -o smtpd_tls_wrappermode=yes\n"
+    );
     for (name, kind, program) in [
         ("pickup", "unix", "pickup"),
         ("cleanup", "unix", "cleanup"),
@@ -147,29 +173,32 @@ fn postfix(folder: &Path, smtp: u16, lmtp: u16) -> Process {
     start(&mut master, &folder.join("postfix.log"), Signal::TERM)
 }
 
-fn dovecot(folder: &Path, imap: u16, pop3: u16, lmtp: u16) -> Process {
+fn dovecot(folder: &Path, plain: Ports, encrypted: Ports) -> Process {
     let (mail, run) = (folder.join("mail"), folder.join("run"));
     own(&mail, "mail");
     fs::create_dir_all(&run).unwrap();
-    let listener = |service: &str, name: &str, port: u16, encrypted: &str| {
+    let listener = |service: &str, name: &str, port: u16, encrypted: u16| {
         format!(
-            "service {service} {{\n  inet_listener {name} {{\n    address = 127.0.0.1\n    port = {port}\n  }}\n{encrypted}}}\n"
+            "service {service} {{\n  inet_listener {name} {{\n    address = 127.0.0.1\n    port = {port}\n  }}\n  \
+             inet_listener {name}s {{\n    address = 127.0.0.1\n    port = {encrypted}\n    ssl = yes\n  }}\n}}\n"
         )
     };
-    let closed = |name: &str| format!("  inet_listener {name} {{\n    port = 0\n  }}\n");
     let settings = format!(
-        "base_dir = {}\nlog_path = {}/dovecot.mail\nprotocols = imap pop3 lmtp\nlisten = 127.0.0.1\nssl = no\n\
+        "base_dir = {}\nlog_path = {}/dovecot.mail\nprotocols = imap pop3 lmtp\nlisten = 127.0.0.1\nssl = yes\n\
+         ssl_cert = <{}/certificate.pem\nssl_key = <{}/key.pem\n\
          disable_plaintext_auth = no\nmail_location = maildir:{}/%n\nfirst_valid_uid = 1\n\
          mail_max_userip_connections = 1000\n\
          passdb {{\n  driver = static\n  args = password={PASSWORD}\n}}\n\
          userdb {{\n  driver = static\n  args = uid=mail gid=mail home={}/%n allow_all_users=yes\n}}\n{}{}{}",
         run.display(),
         folder.display(),
+        folder.display(),
+        folder.display(),
         mail.display(),
         mail.display(),
-        listener("imap-login", "imap", imap, &closed("imaps")),
-        listener("pop3-login", "pop3", pop3, &closed("pop3s")),
-        listener("lmtp", "lmtp", lmtp, ""),
+        listener("imap-login", "imap", plain.imap, encrypted.imap),
+        listener("pop3-login", "pop3", plain.pop3, encrypted.pop3),
+        listener("lmtp", "lmtp", plain.lmtp, encrypted.lmtp),
     );
     let path = folder.join("dovecot.conf");
     fs::write(&path, settings).unwrap();

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{LabError, Outcome};
 use crate::experiment::definition::Unit;
 use crate::experiment::model::Spread;
+use crate::files::write_all;
 
 pub use side::Side;
 
@@ -144,25 +145,13 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Outcome, LabError> {
         crate::run::print(&comparison.text());
     }
     if let Some(folder) = &arguments.report {
-        std::fs::create_dir_all(folder).map_err(|source| LabError::File {
-            what: "make the folder",
-            path: folder.display().to_string(),
-            source,
-        })?;
         let files = [
             ("comparison.json", serde_json::to_string_pretty(&comparison)? + "\n"),
             ("comparison.html", comparison.page(&sides)?),
             ("comparison.md", text::markdown(&comparison)),
             ("comparison.csv", text::csv(&comparison)),
         ];
-        for (name, text) in files {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(|source| LabError::File {
-                what: "write",
-                path: path.display().to_string(),
-                source,
-            })?;
-        }
+        write_all(folder, files)?;
         eprintln!("The comparison is {}", folder.join("comparison.html").display());
     }
     Ok(Outcome::Done)

@@ -4,6 +4,8 @@
 //! bit at `(sequence - 1) * stride + place` of the sender's bitmaps, where `stride` is the most recipients that a
 //! message of the run has. So a message of three recipients takes six bits, and no list grows.
 
+mod noted;
+
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,11 +13,13 @@ use parking_lot::Mutex;
 use super::failure::{Failure, FailureKind};
 use super::letter::{MessageNumber, Scan};
 
+pub use noted::Noted;
+
 /// So many wrong deliveries are told one by one.
 const TOLD: usize = 10;
 
 /// Bits, all 0 at first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Bits(Vec<u64>);
 
 impl Bits {
