@@ -13,20 +13,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use scrinium_objects::{Needed, ObjectError, ObjectName, Objects, Stored, survey};
+use scrinium_objects::{Needed, ObjectName, Stored};
 use scrinium_store::BackupPoint;
 
 use crate::aligned::Buffer;
+use crate::manifest::ObjectsEntry;
 use crate::place::Pieces;
 use crate::plan::{Planned, plan_file};
 use crate::repository::file_name;
-use crate::{BackupError, Manifest, Progress, Repository, Verified};
+use crate::{BackupError, Repository};
 
 /// Where the list is said to belong; it is not restored.
 const LIST: &str = "attachments.objects";
-
-/// So many objects that are lost are named of one backup.
-const TOLD_MAX: usize = 20;
 
 /// A longer line was not written by a server.
 const LINE_MAX_BYTES: usize = 8 << 10;
@@ -105,7 +103,7 @@ impl Listed {
     }
 }
 
-fn line(Needed { address, stored }: &Needed) -> String {
+pub(crate) fn line(Needed { address, stored }: &Needed) -> String {
     let ObjectName { home, digest, upload } = &stored.name;
     let digest = blake3::Hash::from_bytes(*digest).to_hex();
     format!("{home:016x} {digest} {upload:016x} {} {} {address}\n", stored.length, stored.stored_bytes)
@@ -122,8 +120,8 @@ fn parse(line: &str) -> Option<Needed> {
     Some(Needed { address: words.next()?.to_owned(), stored: Stored { name, length, stored_bytes } })
 }
 
-/// The lines of a list.
-struct Lines {
+/// The lines of a list, one after the other.
+pub(crate) struct Lines {
     pieces: Box<dyn Pieces>,
     buffer: Buffer,
     rest: Vec<u8>,
@@ -133,14 +131,20 @@ struct Lines {
 }
 
 impl Lines {
-    fn next_line(&mut self) -> Result<Option<Needed>, Failed> {
+    pub(crate) fn open(repository: &Repository, needs: &ObjectsEntry) -> Result<Self, BackupError> {
+        let pieces = repository.place.open(&file_name(&needs.list.print))?;
+        Ok(Self { pieces, buffer: Buffer::new(), rest: Vec::new(), given: 0, ended: false })
+    }
+
+    /// `None`: it has ended.
+    pub(crate) fn next_line(&mut self) -> Result<Option<Needed>, BackupError> {
         loop {
             let open = self.rest.get(self.given..).unwrap_or_default();
             if let Some(end) = open.iter().position(|byte| *byte == b'\n') {
                 let line = open.get(..end).unwrap_or_default();
                 let needed = std::str::from_utf8(line).ok().and_then(parse);
                 self.given += end + 1;
-                let damaged = || BackupError::damaged(LIST, "a line of it is not as it should be").into();
+                let damaged = || BackupError::damaged(LIST, "a line of it is not as it should be");
                 return needed.map(Some).ok_or_else(damaged);
             }
             if self.ended {
@@ -149,93 +153,13 @@ impl Lines {
             self.rest.drain(..self.given);
             self.given = 0;
             if self.rest.len() > LINE_MAX_BYTES {
-                return Err(BackupError::damaged(LIST, "a line of it is too long").into());
+                return Err(BackupError::damaged(LIST, "a line of it is too long"));
             }
             self.pieces.next(&mut self.buffer)?;
             self.ended = self.buffer.content().is_empty();
             self.rest.extend_from_slice(self.buffer.content());
         }
     }
-}
-
-enum Failed {
-    Backup(BackupError),
-    Object(ObjectError),
-}
-
-impl From<BackupError> for Failed {
-    fn from(error: BackupError) -> Self {
-        Self::Backup(error)
-    }
-}
-
-impl From<ObjectError> for Failed {
-    fn from(error: ObjectError) -> Self {
-        Self::Object(error)
-    }
-}
-
-/// Looks whether the objects are there that a backup needs, or that any does; with `deep` reads each.
-///
-/// # Errors
-/// If the repository cannot be read, or it was told to stop. What is lost, or cannot be asked, is no error of this.
-pub fn verify_objects(
-    repository: &Repository,
-    id: Option<&str>,
-    (objects, deep): (&Objects, bool),
-    progress: &dyn Progress,
-) -> Result<Verified, BackupError> {
-    let _readers = repository.lock_to_read()?;
-    let manifests = match id {
-        Some(id) => vec![repository.backup(Some(id))?],
-        // Those that cannot be read are told of where their files are.
-        None => repository.backups()?.into_iter().filter_map(|(_, manifest)| manifest.ok()).collect(),
-    };
-    let mut verified = Verified::default();
-    for manifest in manifests {
-        if let Some(needs) = &manifest.objects {
-            progress.step("objects");
-            progress.total(needs.bytes);
-            verify_one(repository, &manifest, (objects, deep), progress, &mut verified)?;
-        }
-    }
-    Ok(verified)
-}
-
-fn verify_one(
-    repository: &Repository,
-    manifest: &Manifest,
-    (objects, deep): (&Objects, bool),
-    progress: &dyn Progress,
-    verified: &mut Verified,
-) -> Result<(), BackupError> {
-    let Some(needs) = &manifest.objects else { return Ok(()) };
-    let pieces = repository.place.open(&file_name(&needs.list.print))?;
-    let mut lines = Lines { pieces, buffer: Buffer::new(), rest: Vec::new(), given: 0, ended: false };
-    let needed = std::iter::from_fn(|| lines.next_line().transpose());
-    let found = survey::<Failed>(objects, needed, (deep, TOLD_MAX), |bytes| {
-        progress.advance(bytes);
-        !progress.is_cancelled()
-    });
-    if progress.is_cancelled() {
-        return Err(BackupError::Cancelled);
-    }
-    let name = format!("{}, {} attachments in a store of objects", manifest.id, needs.objects);
-    match found {
-        Ok(found) if found.lost_count == 0 && found.objects == needs.objects => verified.whole.push(name),
-        Ok(found) => {
-            let more = found.lost_count.saturating_sub(found.lost.len() as u64);
-            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-            let missing = needs.objects.saturating_sub(found.objects);
-            let cut = if missing > 0 { format!("; the list of them lacks {missing}") } else { String::new() };
-            let problem = format!("{} are lost: {}{more}{cut}", found.lost_count, found.lost.join("; "));
-            verified.damaged.push((name, problem));
-        }
-        Err(Failed::Object(error)) => verified.damaged.push((name, error.to_string())),
-        Err(Failed::Backup(BackupError::Cancelled)) => return Err(BackupError::Cancelled),
-        Err(Failed::Backup(error)) => verified.damaged.push((name, error.to_string())),
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -29,8 +29,9 @@ mod restore;
 mod stream;
 mod target;
 mod verify;
+mod verify_objects;
 
-pub use attachments::{Moment, ObjectLister, verify_objects};
+pub use attachments::{Moment, ObjectLister};
 pub use create::{Created, Source, Stores, WhileStill, create};
 pub use error::BackupError;
 pub use manifest::{FileEntry, Manifest, ObjectsEntry, VolumeEntry};
@@ -41,3 +42,4 @@ pub use restore::{Order, RESTORING, Restored, restore};
 pub use scrinium_store::RESTORED_VOLUME;
 pub use target::Target;
 pub use verify::{Verified, verify, verify_archive};
+pub use verify_objects::verify_objects;

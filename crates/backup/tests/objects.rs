@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{folder, open, order, read_restored, source};
 use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
-use scrinium_objects::{Needed, ObjectError, ObjectName, Objects, Stored, open_bucket, survey};
+use scrinium_objects::{Needed, ObjectName, Objects, Stored, Survey, open_bucket};
 use scrinium_store::{Batch, Family};
 
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -178,14 +178,17 @@ fn attachments_child() {
             assert!(reader.read(stored.length, 10).unwrap().is_empty());
         }
     }
-    let look =
-        |deep: bool| survey(&objects, needed.iter().cloned().map(Ok::<_, ObjectError>), (deep, 9), |_| true);
-    assert_eq!((look(true).unwrap().objects, look(true).unwrap().lost_count), (3, 0));
+    let look = |deep: bool| -> Vec<Option<String>> {
+        let mut survey = Survey::new(&objects, deep);
+        needed.iter().map(|needed| survey.look(needed).unwrap()).collect()
+    };
+    assert_eq!(look(true), vec![None; 3]);
     objects.remove(address, &needed[1].stored.name).unwrap();
     objects.remove(address, &needed[1].stored.name).unwrap();
     assert!(objects.check(address, &needed[1].stored).unwrap_err().is_lost());
-    let found = look(false).unwrap();
-    assert!(found.lost_count == 1 && found.lost[0].contains(&needed[1].stored.name.to_string()));
+    let found = look(false);
+    assert!(found[0].is_none() && found[2].is_none());
+    assert!(found[1].as_ref().unwrap().contains(&needed[1].stored.name.to_string()));
     let refused = objects.check("s3://no-such-bucket/x", &needed[0].stored);
     assert!(refused.is_err());
 }

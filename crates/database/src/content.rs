@@ -5,6 +5,7 @@
 //! whose pieces were written before, or an object of a store of objects. A content that a caller holds (a
 //! [`Content`]) is *pinned*: the collector leaves it alone until the document that refers to it is stored.
 
+mod bookmark;
 pub(crate) mod collector;
 pub(crate) mod object;
 mod pins;

@@ -34,11 +34,16 @@ impl Databases {
     pub fn purge_dropped(&self) -> Result<usize> {
         let mut purged = 0;
         for common in self.commons() {
+            let mut cleared = Vec::new();
             for number in marked(&common.store)? {
                 if self.is_nobodys(&common, number)? {
                     purge(&common, number)?;
-                    purged += 1;
+                    cleared.push(number);
                 }
+            }
+            if !cleared.is_empty() {
+                forget(&common.store, &cleared)?;
+                purged += cleared.len();
             }
             crate::folder::purge::purge_dropped(&common.store)?;
         }
@@ -84,7 +89,18 @@ pub(crate) fn unmark(common: &Common, number: u32) {
     }
 }
 
-/// Notes the contents of a database that is no more as collectable, then removes its ranges.
+/// Removes the marks of databases that were cleared away. That of what is derived is in no log, so a crash would bring it
+/// back: the marks stay until it is in files.
+fn forget(store: &Store, numbers: &[u32]) -> Result<()> {
+    store.checkpoint()?;
+    let mut batch = Batch::new();
+    for number in numbers {
+        batch.delete(Family::Meta, &keys::dropped(*number));
+    }
+    Ok(store.commit(batch)?)
+}
+
+/// Notes the contents of a database that is no more as collectable, then removes its ranges. The mark stays.
 fn purge(common: &Common, number: u32) -> Result<()> {
     let store = &common.store;
     let snapshot = store.snapshot();
@@ -112,7 +128,7 @@ fn purge(common: &Common, number: u32) -> Result<()> {
         batch.delete_range(family, &from, &to);
     }
     // One that was brought in only in part, or moved away, has these as well.
-    for key in keys::APART.into_iter().chain([keys::header as fn(u32) -> Vec<u8>, keys::dropped]) {
+    for key in keys::APART.into_iter().chain([keys::header as fn(u32) -> Vec<u8>]) {
         batch.delete(Family::Meta, &key(number));
     }
     store.commit(batch)?;

@@ -53,7 +53,7 @@ pub struct Relocated {
     pub keys: u64,
     /// Bytes that were written on the new volume, before compression, without contents.
     pub bytes: u64,
-    /// How long writers were held for the last step.
+    /// How long writers were held at once, at most.
     pub held: Duration,
 }
 
@@ -80,6 +80,7 @@ struct Move<'a> {
     task: &'a Task,
     keys: Cell<u64>,
     bytes: Cell<u64>,
+    held: Cell<Duration>,
 }
 
 impl Databases {
@@ -146,8 +147,10 @@ impl Databases {
         let old = database.number();
         let touched = database.store().watch_keys(old, TOUCHED_MAX);
         let (keys, bytes) = (Cell::new(0), Cell::new(0));
-        let work = Move { databases: self, database, to, old, new, touched, task, keys, bytes };
-        let held = work.run()?;
+        let held = Cell::new(Duration::ZERO);
+        let work = Move { databases: self, database, to, old, new, touched, task, keys, bytes, held };
+        work.run()?;
+        let held = work.held.get();
         tracing::info!(
             database = database.name(),
             from = database.volume(),
@@ -184,7 +187,7 @@ fn check_room(database: &Database, to: &Common) -> Result<()> {
 }
 
 impl Move<'_> {
-    fn run(&self) -> Result<Duration> {
+    fn run(&self) -> Result<()> {
         self.task.detail("phase", "copy");
         // What was on its way when the noting of keys began may not be noted; with this it is visible.
         self.barrier()?;
@@ -194,8 +197,8 @@ impl Move<'_> {
         self.task.detail("phase", "changes");
         for _ in 0..ROUNDS {
             self.catch_up()?;
-            if let Some(held) = self.switch()? {
-                return Ok(held);
+            if self.switch()? {
+                return Ok(());
             }
         }
         Err(self.too_fast())
@@ -360,9 +363,12 @@ impl Move<'_> {
             return Ok(());
         }
         {
+            let began = Instant::now();
             let _held = self.database.moved.write();
             let mut transfer = self.transfer(Incomplete::Later);
-            self.finish_changes(&mut transfer)?;
+            let finished = self.finish_changes(&mut transfer);
+            self.note_held(began);
+            finished?;
         }
         self.task.detail("phase", "views");
         let there = Arc::new(Database::load(self.to, self.new)?);
@@ -401,8 +407,12 @@ impl Move<'_> {
         Ok(())
     }
 
-    /// The moment of the move. Returns how long writers were held; `None`: there was too much left to do.
-    fn switch(&self) -> Result<Option<Duration>> {
+    fn note_held(&self, began: Instant) {
+        self.held.set(self.held.get().max(began.elapsed()));
+    }
+
+    /// The moment of the move. False: there was too much left to do.
+    fn switch(&self) -> Result<bool> {
         let databases = self.databases;
         let catalog = databases.shared().catalog.lock();
         let began = Instant::now();
@@ -411,11 +421,12 @@ impl Move<'_> {
         self.database.check_there()?;
         if self.task.is_cancelled() {
             drop((writer, moved, catalog));
-            return self.pace(0, began).map(|()| None);
+            return self.pace(0, began).map(|()| false);
         }
         let mut transfer = self.transfer(Incomplete::Keep);
         if !self.finish_changes(&mut transfer)? {
-            return Ok(None);
+            self.note_held(began);
+            return Ok(false);
         }
         let name = self.database.name();
         let there = Arc::new(Database::load(self.to, self.new)?);
@@ -427,10 +438,10 @@ impl Move<'_> {
         databases.leave_to_readers(self.database);
         *moved = Some(there);
         drop((writer, moved, catalog));
-        let held = began.elapsed();
+        self.note_held(began);
         self.database.wake();
         unmark(self.to, self.new);
-        Ok(Some(held))
+        Ok(true)
     }
 }
 

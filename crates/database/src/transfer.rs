@@ -11,8 +11,9 @@ use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys::{self, Digest};
 
-/// So much is committed at once.
+/// So much is committed at once, and no more than a part of what the store takes.
 const BATCH_BYTES: usize = 4 << 20;
+const BATCH_PART: usize = 4;
 
 /// So many bytes of contents are copied between two commits.
 const CONTENT_BYTES_AT_ONCE: u64 = 16 << 20;
@@ -83,6 +84,7 @@ impl<'a> Transfer<'a> {
         if family == Family::Point && key.get(4) == Some(&b'h') {
             return self.set_head(key, value);
         }
+        self.make_room(value.map_or(0, <[u8]>::len))?;
         let new = self.renumbered(key);
         match value {
             Some(value) => self.batch.put(family, &new, value),
@@ -99,10 +101,18 @@ impl<'a> Transfer<'a> {
             Some(value) => Head::decode(value).ok_or_else(damaged)?.contents,
             None => Vec::new(),
         };
-        for digest in &contents {
+        self.make_room(value.map_or(0, <[u8]>::len))?;
+        for (number, digest) in contents.iter().enumerate() {
             if !self.content(digest)? {
                 self.left_out.push(key.to_vec());
                 return Ok(());
+            }
+            if self.batch.len_bytes() >= self.batch_bytes() {
+                // Its document comes with a later batch: until then it is one that nobody may need.
+                for digest in contents.iter().take(number + 1) {
+                    self.batch.put(Family::Point, &keys::collectable(digest), &[]);
+                }
+                self.write()?;
             }
         }
         let new = keys::head(self.new, id);
@@ -178,20 +188,35 @@ impl<'a> Transfer<'a> {
         }
     }
 
+    fn batch_bytes(&self) -> usize {
+        BATCH_BYTES.min(self.to.store.batch_max_bytes() / BATCH_PART)
+    }
+
+    /// Writes what has come together, where a value of so many bytes might be too much with it.
+    fn make_room(&mut self, value_bytes: usize) -> Result<()> {
+        let is_too_much = self.batch.len_bytes() + value_bytes > self.to.store.batch_max_bytes() / 2;
+        if is_too_much && !self.batch.is_empty() { self.write() } else { Ok(()) }
+    }
+
+    /// Has what has come together durable, while contents are held on.
+    fn write(&mut self) -> Result<()> {
+        self.to.store.commit(std::mem::take(&mut self.batch))?;
+        self.uncommitted_bytes = 0;
+        self.held.iter().for_each(Content::stored);
+        Ok(())
+    }
+
     /// Whether enough has come together to be committed.
     pub(crate) fn is_full(&self) -> bool {
-        self.batch.len_bytes() >= BATCH_BYTES
+        self.batch.len_bytes() >= self.batch_bytes()
             || self.held.len() >= CONTENTS_AT_ONCE
             || self.uncommitted_bytes >= CONTENT_BYTES_AT_ONCE
     }
 
     /// Has all of it durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        self.to.store.commit(std::mem::take(&mut self.batch))?;
-        self.uncommitted_bytes = 0;
-        for content in self.held.drain(..) {
-            content.stored();
-        }
+        self.write()?;
+        self.held.clear();
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! Data folders of released formats, opened and read as they were when they were made.
 //!
-//! `golden/format-N` holds a store and, in `seen.json`, what was read from it then. The folder of the present format
-//! is made by
+//! `golden/format-N` holds a store and, in `seen.json`, what was read from it then; `golden/format-N-volumes` has beside
+//! the store a volume (`fast`) and a store of objects (`objects`). Those of the present format are made by
 //!
-//!     cargo test -p scrinium-database --test golden -- --ignored make_the_folder_of_this_format
+//!     cargo test -p scrinium-database --test golden -- --ignored make_the_folders_of_this_format
 //!
-//! which leaves one alone that is there. CONTRIBUTING.md says when a folder is added.
+//! which leaves alone what is there. CONTRIBUTING.md says when a folder is added.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -13,16 +13,19 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::{all_rows, edit, get, put, replicate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, AccessList, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, FolderChange,
-    Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
+    Access, AccessList, AttachmentOptions, ChangesQuery, Database, DatabaseOptions, Databases, Edit,
+    EditMode, FIRST_VOLUME, FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions,
+    ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;
+use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -30,21 +33,55 @@ use serde_json::{Value, json};
 /// Of `store.format`.
 const PRESENT_FORMAT: u32 = 1;
 const PEOPLE: [&str; 2] = ["Ada Lovelace/Engine", "bob"];
+const VOLUME: &str = "fast";
+const ADDRESS: &str = "file:///objects";
+const OBJECTS: AttachmentOptions = AttachmentOptions {
+    store: None,
+    threshold_bytes: 270_000,
+    cache_bytes: 0,
+    keep_removed: Duration::from_secs(3600),
+};
+/// What is longer is told by its digest.
+const TOLD_BYTES: usize = 10_000;
 const VIEWS: [(&str, &str); 3] = [("mail", "by date"), ("mail", "by tag"), ("counts", "sizes")];
 
 fn folders() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-fn open(dir: &Path) -> (Store, Databases) {
+fn open_store(dir: &Path) -> Store {
     let mut options = StoreOptions::new(dir);
     options.budget_bytes = Some(16 << 20);
     options.log_extent_bytes = 64 << 10;
     options.log_spare_extents = 0;
     options.reserve_bytes = 0;
-    let store = Store::open(options, &Registry::new()).unwrap();
-    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    (store, databases)
+    Store::open(options, &Registry::new()).unwrap()
+}
+
+/// The store of a folder, with the volume and the store of objects that it has beside.
+fn open(folder: &Path) -> (Vec<Store>, Databases) {
+    let mut stores = vec![open_store(&folder.join("store"))];
+    let databases = Databases::open(&stores[0], DatabaseOptions::default()).unwrap();
+    let volume = folder.join(VOLUME);
+    if volume.exists() {
+        stores.push(open_store(&volume));
+        databases.attach(VOLUME, Ok(stores[1].clone())).unwrap();
+        // The folder is another one each time, and its address is stored.
+        let objects = format!("file://{}", folder.join("objects").display());
+        let opener = Arc::new(move |address: &str| {
+            assert_eq!(address, ADDRESS);
+            open_bucket(&objects)
+        });
+        databases.set_objects(&Objects::new(&folder.join("spool"), opener));
+        let store = Some(ADDRESS.to_owned());
+        databases.set_attachment_options(AttachmentOptions { store, ..OBJECTS }).unwrap();
+    }
+    (stores, databases)
+}
+
+fn close((stores, databases): (Vec<Store>, Databases)) {
+    drop(databases);
+    stores.into_iter().for_each(|store| store.close().unwrap());
 }
 
 fn memo(number: u32) -> Value {
@@ -149,6 +186,34 @@ fn fill(databases: &Databases, half: u32) {
     databases.delete(&format!("gone-{half}")).unwrap();
 }
 
+/// Documents on a volume, with attachments that are objects there, that are shared, and that are none.
+fn fill_volume(databases: &Databases, half: u32) {
+    let attach = |database: &Arc<Database>, id: &str, number: u32, length: usize| {
+        let mut upload = database.upload("text/plain");
+        upload.write(format!("{number:07} ").repeat(length / 8).as_bytes()).unwrap();
+        let attachment = NewAttachment {
+            name: "file.txt".to_owned(),
+            content_type: "text/plain".to_owned(),
+            content: upload.finish().unwrap(),
+        };
+        let edit = Edit { attachments: vec![attachment], ..edit(&json!({"_id": id, "Size": length})) };
+        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    };
+    let papers = databases.get("papers").or_else(|_| databases.create_on("papers", Some(VOLUME))).unwrap();
+    for (id, number, length) in [("large", 1, 400_000), ("same", 1, 400_000), ("small", 2, 260_000)] {
+        attach(&papers, &format!("{id} {half}"), number + half, length);
+    }
+    let mail = databases.get("mail/ada").unwrap();
+    attach(&mail, &format!("large {half}"), 1 + half, 400_000);
+    let moved = databases.create(&format!("moved-{half}")).unwrap();
+    put(&moved, &json!({"_id": "one", "n": half})).unwrap();
+    attach(&moved, "large", 3 + half, 300_000);
+    databases.relocate(&format!("moved-{half}"), VOLUME).unwrap();
+    for (name, volume) in [("papers", VOLUME), ("mail/ada", FIRST_VOLUME)] {
+        assert_eq!(databases.get(name).unwrap().volume(), volume);
+    }
+}
+
 fn parse(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
 }
@@ -169,6 +234,18 @@ fn seen(databases: &Databases) -> Value {
     json!({"server": databases.server_uuid(), "databases": all})
 }
 
+/// With the digests of long attachments.
+fn shortened(mut document: Value) -> Value {
+    let attachments = document.get_mut("_attachments").and_then(Value::as_object_mut);
+    for (_, attachment) in attachments.into_iter().flatten() {
+        let long = attachment["data"].as_str().filter(|data| data.len() > TOLD_BYTES);
+        if let Some(digest) = long.map(|data| blake3::hash(data.as_bytes()).to_hex().to_string()) {
+            attachment["data"] = json!(digest);
+        }
+    }
+    document
+}
+
 fn seen_of(database: &Arc<Database>) -> Value {
     let mut changes = database.changes(ChangesQuery::default()).unwrap();
     let changes = changes.next_changes(usize::MAX).unwrap();
@@ -179,7 +256,7 @@ fn seen_of(database: &Arc<Database>) -> Value {
                 ReadOptions { revisions: true, conflicts: true, attachments: true, ..ReadOptions::default() };
             let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options).unwrap();
             let json = |leaf| match leaf {
-                OpenRevision::Found(document) => parse(Some(&document.json)),
+                OpenRevision::Found(document) => shortened(parse(Some(&document.json))),
                 OpenRevision::Missing(revision) => json!(revision),
             };
             let leaves: Vec<Value> = leaves.into_iter().map(json).collect();
@@ -222,32 +299,50 @@ fn seen_of(database: &Arc<Database>) -> Value {
     })
 }
 
+fn fill_all(folder: &Path, databases: &Databases, half: u32) {
+    fill(databases, half);
+    if folder.join(VOLUME).exists() {
+        fill_volume(databases, half);
+    }
+}
+
 #[test]
 #[ignore = "makes what the other test reads"]
-fn make_the_folder_of_this_format() {
-    let golden = folders().join(format!("format-{PRESENT_FORMAT}"));
-    if golden.exists() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let (store, databases) = open(folder.path());
-    fill(&databases, 0);
-    drop(databases);
-    store.close().unwrap();
-    let (store, databases) = open(folder.path());
-    fill(&databases, 1);
-    let text = serde_json::to_string(&seen(&databases)).unwrap();
-    // Without a checkpoint: the second half is in the log alone.
-    drop((databases, store));
-    copy_folder(folder.path(), &golden.join("store")).unwrap();
-    for entry in std::fs::read_dir(golden.join("store/tree")).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with("LOG") || name.starts_with("OPTIONS") || name == "LOCK" {
-            std::fs::remove_file(entry.path()).unwrap();
+fn make_the_folders_of_this_format() {
+    for (suffix, with_volume) in [("", false), ("-volumes", true)] {
+        let golden = folders().join(format!("format-{PRESENT_FORMAT}{suffix}"));
+        if !golden.exists() {
+            make(&golden, with_volume);
         }
     }
-    for lock in ["store.lock", "log/log.lock"] {
-        std::fs::remove_file(golden.join("store").join(lock)).unwrap();
+}
+
+fn make(golden: &Path, with_volume: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    if with_volume {
+        std::fs::create_dir(folder.join(VOLUME)).unwrap();
+        std::fs::create_dir(folder.join("objects")).unwrap();
+    }
+    let opened = open(folder);
+    fill_all(folder, &opened.1, 0);
+    close(opened);
+    let (stores, databases) = open(folder);
+    fill_all(folder, &databases, 1);
+    let text = serde_json::to_string(&seen(&databases)).unwrap();
+    // Without a checkpoint: the second half is in the log alone.
+    drop((databases, stores));
+    copy_folder(folder, golden).unwrap();
+    for store in ["store", VOLUME].map(|name| golden.join(name)).into_iter().filter(|store| store.exists()) {
+        for entry in std::fs::read_dir(store.join("tree")).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("LOG") || name.starts_with("OPTIONS") || name == "LOCK" {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        for lock in ["store.lock", "log/log.lock"] {
+            std::fs::remove_file(store.join(lock)).unwrap();
+        }
     }
     std::fs::write(golden.join("seen.json"), text + "\n").unwrap();
 }
@@ -259,22 +354,22 @@ fn folders_of_every_released_format_are_read_as_they_were() {
         if !entry.file_name().to_string_lossy().starts_with("format-") {
             continue;
         }
+        let name = entry.path().display().to_string();
         let folder = tempfile::tempdir().unwrap();
-        copy_folder(&entry.path().join("store"), folder.path()).unwrap();
-        let text = std::fs::read_to_string(entry.path().join("seen.json")).unwrap();
+        let folder = folder.path();
+        copy_folder(&entry.path(), folder).unwrap();
+        let text = std::fs::read_to_string(folder.join("seen.json")).unwrap();
         let expected: Value = serde_json::from_str(&text).unwrap();
-        let (store, databases) = open(folder.path());
-        assert_eq!(seen(&databases), expected, "{}", entry.path().display());
+        let (stores, databases) = open(folder);
+        assert_eq!(seen(&databases), expected, "{name}");
         // It takes more, and holds all of it when it is opened again.
-        fill(&databases, 2);
+        fill_all(folder, &databases, 2);
         let more = seen(&databases);
-        drop(databases);
-        store.close().unwrap();
-        let (store, databases) = open(folder.path());
-        assert_eq!(seen(&databases), more, "{}", entry.path().display());
-        drop(databases);
-        store.close().unwrap();
-        opened += 1;
+        close((stores, databases));
+        let again = open(folder);
+        assert_eq!(seen(&again.1), more, "{name}");
+        close(again);
+        opened += u32::from(!name.ends_with("-volumes"));
     }
     assert!(opened >= PRESENT_FORMAT, "a format has no folder");
 }

@@ -99,7 +99,7 @@ fn child() {
             databases.remove_objects(&|| true).unwrap();
             if turn % 5 == 4 {
                 let to = if turn % 2 == 0 { Relocation::ToVolume } else { Relocation::AsSet };
-                databases.relocate_attachments(None, to).unwrap();
+                databases.relocate_attachments(None, to, false).unwrap();
             }
         }
     });

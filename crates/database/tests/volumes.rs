@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use common::stores::numbers;
 use common::{edit, get, put, read_attachment};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -18,7 +19,7 @@ use scrinium_database::{
     FolderChange, NameRange, NewAttachment, RowQuery,
 };
 use scrinium_statistics::{Registry, Tasks};
-use scrinium_store::{Batch, Direction, Family, IoClass, KeyRange, Store, StoreOptions};
+use scrinium_store::{Batch, Family, IoClass, Store, StoreOptions};
 use serde_json::{Value, json};
 
 const VOLUMES: [&str; 3] = [FIRST_VOLUME, "fast", "slow"];
@@ -78,20 +79,6 @@ impl World {
             assert!(found.is_subset(&known), "{volume} has {found:?}, and should have {known:?}");
         }
     }
-}
-
-/// The databases that have keys in a store.
-fn numbers(store: &Store) -> BTreeSet<u32> {
-    let snapshot = store.snapshot();
-    let mut found = BTreeSet::new();
-    for family in [Family::Point, Family::Scan, Family::Churn, Family::DerivedScan] {
-        let mut cursor = snapshot.cursor(family, KeyRange::ALL, Direction::Forward);
-        while let Some((key, _)) = cursor.next().unwrap() {
-            found.extend(key.first_chunk().copied().map(u32::from_be_bytes));
-        }
-    }
-    found.retain(|number| *number != 0 && *number != u32::MAX);
-    found
 }
 
 /// A database as it should be.
@@ -324,6 +311,58 @@ fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
     drop(database);
     check(&world.databases, "papers", &known);
     world.check_leftovers();
+}
+
+/// Each came with an update of its own; a move brings them along with the document.
+#[test]
+fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let world = World::open(dir.path());
+    let database = world.databases.create("papers").unwrap();
+    let mut random = StdRng::seed_from_u64(1);
+    let contents: Vec<Vec<u8>> = (0..12).map(|_| (0..240_000).map(|_| random.random()).collect()).collect();
+    for (number, bytes) in contents.iter().enumerate() {
+        let mut upload = database.upload("application/octet-stream");
+        upload.write(bytes).unwrap();
+        let attachment = NewAttachment {
+            name: number.to_string(),
+            content_type: "application/octet-stream".to_owned(),
+            content: upload.finish().unwrap(),
+        };
+        let mut edit = Edit { id: Some("a".to_owned()), attachments: vec![attachment], ..edit(&json!({})) };
+        if let Ok(document) = get(&database, "a") {
+            edit.revision = document["_rev"].as_str().map(str::to_owned);
+            edit.attachments_only = true;
+        }
+        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    }
+    drop(database);
+    world.databases.relocate("papers", "fast").unwrap();
+    world.check_leftovers();
+    let database = world.databases.get("papers").unwrap();
+    for (number, bytes) in contents.iter().enumerate() {
+        let reader = database.open_attachment("a", &number.to_string(), None, &Access::everything()).unwrap();
+        assert!(reader.read(0, 1 << 20).unwrap() == *bytes, "attachment {number}");
+    }
+    let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
+    assert_eq!(report.databases, 1);
+}
+
+/// What is derived is not in the log, while the removal of the mark was.
+#[test]
+fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
+    let server = common::Server::quick();
+    let database = server.databases.create("papers").unwrap();
+    prepare(&database);
+    put(&database, &json!({"_id": "a", "title": 1})).unwrap();
+    assert_eq!(database.view("d", "titles", RowQuery::default()).unwrap().total_rows, Some(1));
+    server.store.as_ref().unwrap().checkpoint().unwrap();
+    drop(database);
+    server.databases.delete("papers").unwrap();
+    assert_eq!(server.databases.purge_dropped().unwrap(), 1);
+    let server = server.crash();
+    server.databases.purge_dropped().unwrap();
+    assert_eq!(numbers(server.store.as_ref().unwrap()), BTreeSet::new());
 }
 
 #[test]

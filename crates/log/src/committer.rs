@@ -155,6 +155,12 @@ impl Committer {
         Self { shared, engine, thread: thread.ok(), archive, log_key }
     }
 
+    /// The longest record that it takes, in bytes.
+    #[must_use]
+    pub fn max_record_bytes(&self) -> usize {
+        self.shared.max_record_bytes
+    }
+
     /// Hands a record over. The order of calls is the order in the log and of application. Blocks the thread
     /// while more than `queue_bytes` are waiting.
     ///

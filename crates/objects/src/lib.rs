@@ -32,4 +32,4 @@ pub use objects::{Objects, Opener, Stored};
 pub use reader::ObjectReader;
 pub use remote::connect;
 pub use spool::Spool;
-pub use survey::{Needed, Surveyed, survey};
+pub use survey::{Needed, Survey};

@@ -1,6 +1,7 @@
 //! Whether objects that somebody needs are there, by lists of what is there: a thousand at a time.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::error::ObjectError;
 use crate::objects::{Objects, Stored};
@@ -14,79 +15,55 @@ pub struct Needed {
     pub stored: Stored,
 }
 
-/// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surveyed {
-    /// Objects that were looked for.
-    pub objects: u64,
-    /// Bytes of those that are there, as their stores have them.
-    pub bytes: u64,
-    /// Those that are missing or damaged, with why; so many at most as were asked for.
-    pub lost: Vec<String>,
-    /// How many those are.
-    pub lost_count: u64,
+/// Looks for objects one after the other, best in the order of their digests: then each folder of a store is listed once,
+/// and few names are in memory.
+pub struct Survey<'a> {
+    objects: &'a Objects,
+    deep: bool,
+    /// Of one first byte of digests, the folders of all addresses that came up.
+    listed: HashMap<(String, String), HashMap<String, u64>>,
+    first: Option<u8>,
 }
 
-impl Surveyed {
-    fn lose(&mut self, problem: String, told_max: usize) {
-        self.lost_count += 1;
-        if self.lost.len() < told_max {
-            self.lost.push(problem);
-        }
+impl<'a> Survey<'a> {
+    /// With `deep` each object is read and checked; else its length is looked at.
+    #[must_use]
+    pub fn new(objects: &'a Objects, deep: bool) -> Self {
+        Self { objects, deep, listed: HashMap::new(), first: None }
     }
-}
 
-/// Looks for objects, which come in the order of their digests so that few are in memory at once. With `deep` each is
-/// read and checked as well; else its length is looked at. At most `told_max` of the lost ones are named. `advance` is
-/// told of the bytes of the next object, and ends it by `false`.
-///
-/// # Errors
-/// That a store cannot be asked, or what `needed` answers.
-pub fn survey<E: From<ObjectError>>(
-    objects: &Objects,
-    needed: impl Iterator<Item = Result<Needed, E>>,
-    (deep, told_max): (bool, usize),
-    mut advance: impl FnMut(u64) -> bool,
-) -> Result<Surveyed, E> {
-    let mut surveyed = Surveyed::default();
-    // Of one first byte of digests, the folders of all addresses that came up.
-    let mut listed: HashMap<(String, String), HashMap<String, u64>> = HashMap::new();
-    let mut first = None;
-    for needed in needed {
-        let Needed { address, stored } = needed?;
-        if first != stored.name.digest.first().copied() {
-            first = stored.name.digest.first().copied();
-            listed.clear();
+    /// Why an object is lost; `None`: it is there.
+    ///
+    /// # Errors
+    /// That its store cannot be asked.
+    pub fn look(&mut self, Needed { address, stored }: &Needed) -> Result<Option<String>, ObjectError> {
+        let first = stored.name.digest.first().copied();
+        if self.first != first {
+            self.first = first;
+            self.listed.clear();
         }
-        let key = (address.clone(), stored.name.folder());
-        let folder = match listed.entry(key) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                let found = objects.list(&address, &stored.name.folder())?;
+        let folder = match self.listed.entry((address.clone(), stored.name.folder())) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let found = self.objects.list(address, &stored.name.folder())?;
                 entry.insert(found.into_iter().collect())
             }
         };
-        surveyed.objects += 1;
         let object = format!("{address}/{}", stored.name);
-        match folder.get(&stored.name.to_string()) {
-            None => surveyed.lose(format!("{object} is missing"), told_max),
+        let problem = match folder.get(&stored.name.to_string()) {
+            None => format!("{object} is missing"),
             Some(bytes) if *bytes != stored.stored_bytes => {
-                let problem = format!("{object} has {bytes} bytes instead of {}", stored.stored_bytes);
-                surveyed.lose(problem, told_max);
+                format!("{object} has {bytes} bytes instead of {}", stored.stored_bytes)
             }
-            Some(bytes) => {
-                surveyed.bytes += bytes;
-                if deep {
-                    match objects.reader(&address, stored).each(|_| Ok::<_, ObjectError>(true)) {
-                        Err(error) if error.is_lost() => surveyed.lose(error.to_string(), told_max),
-                        read => read?,
-                    }
+            Some(_) if self.deep => {
+                match self.objects.reader(address, *stored).each(|_| Ok::<_, ObjectError>(true)) {
+                    Ok(()) => return Ok(None),
+                    Err(error) if error.is_lost() => error.to_string(),
+                    Err(error) => return Err(error),
                 }
             }
-        }
-        if !advance(stored.stored_bytes) {
-            break;
-        }
+            Some(_) => return Ok(None),
+        };
+        Ok(Some(problem))
     }
-    Ok(surveyed)
 }

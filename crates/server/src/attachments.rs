@@ -1,6 +1,6 @@
 //! Moving attachments on an administrator's word.
 
-use scrinium_database::Databases;
+use scrinium_database::{Databases, Relocation};
 use scrinium_statistics::Tasks;
 
 use crate::console::MoveAttachments;
@@ -14,17 +14,29 @@ pub(crate) fn begin(databases: Databases, tasks: &Tasks, order: &MoveAttachments
     if let Some(name) = &database {
         databases.get(name).map_err(|error| format!("{name}: {error}"))?;
     }
-    let to = order.to;
+    let (to, anew) = (order.to, order.anew);
     let begun = std::thread::Builder::new()
         .name("attachments".to_owned())
-        .spawn(move || move_all(&databases, database.as_deref(), to));
+        .spawn(move || move_all(&databases, database.as_deref(), to, anew));
     begun.map(drop).map_err(|error| format!("no thread can be had for it: {error}"))
 }
 
-fn move_all(databases: &Databases, database: Option<&str>, to: scrinium_database::Relocation) {
-    match databases.relocate_attachments(database, to) {
+/// Tells of a move that was ended before its time, by a restart perhaps.
+pub(crate) fn report_unfinished(databases: &Databases) {
+    match databases.has_attachments_to_relocate() {
+        Ok(false) => {}
+        Ok(true) => {
+            tracing::info!("attachments were not all moved; load attachments goes on where it was ended");
+        }
+        Err(error) => tracing::warn!(%error, "it cannot be read whether attachments are still to be moved"),
+    }
+}
+
+fn move_all(databases: &Databases, database: Option<&str>, to: Relocation, anew: bool) {
+    match databases.relocate_attachments(database, to, anew) {
         Ok(done) => tracing::info!(
             examined = done.examined,
+            examined_before = done.examined_before,
             moved = done.moved,
             bytes = done.moved_bytes,
             failed = done.failed,

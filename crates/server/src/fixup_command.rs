@@ -133,13 +133,27 @@ fn fixup(
         }
         reports.push(data);
     }
-    let mut data = json!({"reports": reports});
+    // Who names one that is refused is told so by an error.
+    let passed_over = match arguments.databases.as_slice() {
+        [] => storage.databases.refused().map_err(Failure::work)?,
+        _ => Vec::new(),
+    };
+    for name in &passed_over {
+        text.push_str(&format!("NOT LOOKED AT  {name}: it is not served; scrinium serve says why\n"));
+    }
+    let mut data = json!({"reports": reports, "not_looked_at": passed_over});
     if let (Some(data), Some(rewritten)) = (data.as_object_mut(), rewritten) {
         data.insert("engine".to_owned(), rewritten);
     }
     terminal.data(&text, &data)?;
-    if left + set_aside == 0 {
+    if left + set_aside == 0 && passed_over.is_empty() {
         return Ok(());
+    }
+    if left + set_aside == 0 {
+        return Err(Failure::Damage(format!(
+            "{} databases were not looked at; docs/fixup.md and docs/volumes.md tell the ways out",
+            passed_over.len()
+        )));
     }
     Err(Failure::Damage(format!(
         "{set_aside} findings were set aside and {left} left as they are; docs/fixup.md tells what to do about each"

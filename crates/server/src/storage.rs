@@ -56,6 +56,7 @@ impl Storage {
         databases.set_placement(Arc::<Placed>::clone(&placed));
         open_objects(&databases, settings).map_err(unusable)?;
         attach_volumes(&databases, settings, statistics)?;
+        crate::attachments::report_unfinished(&databases);
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
         databases.remove_left_builds();
@@ -114,7 +115,13 @@ type Apply = fn(&Databases, &Settings) -> Result<(), String>;
 /// Keys that are set while running, and how they take effect.
 const FOLLOWED: &[(&[&str], Apply)] = &[
     (
-        &["io.limit_view_update", "io.limit_compact", "io.limit_backup", "io.limit_move"],
+        &[
+            "io.limit_view_update",
+            "io.limit_compact",
+            "io.limit_backup",
+            "io.limit_move",
+            "io.limit_attachments",
+        ],
         |databases, settings| {
             set_io_limits(databases, settings);
             Ok(())
@@ -268,6 +275,7 @@ fn set_io_limits(databases: &Databases, settings: &Settings) {
     limits.set_rate(IoClass::Compact, settings.io.limit_compact);
     limits.set_rate(IoClass::Backup, settings.io.limit_backup);
     limits.set_rate(IoClass::Move, settings.io.limit_move);
+    limits.set_rate(IoClass::Attachments, settings.io.limit_attachments);
 }
 
 fn compact_options(settings: &Settings) -> CompactOptions {

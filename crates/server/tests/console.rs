@@ -57,8 +57,8 @@ impl ServerParts for Parts {
     }
 
     fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
-        let all = MoveAttachments { database: "*".into(), to: Relocation::AsSet };
-        let one = MoveAttachments { database: "mail/ada".into(), to: Relocation::ToVolume };
+        let all = MoveAttachments { database: "*".into(), to: Relocation::AsSet, anew: false };
+        let one = MoveAttachments { database: "mail/ada".into(), to: Relocation::ToVolume, anew: true };
         if [all, one].contains(order) { Ok(()) } else { Err("attachments are being moved".to_owned()) }
     }
 
@@ -189,7 +189,7 @@ fn attachments_are_moved() {
     let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
     assert!(said("load attachments").unwrap().starts_with("Attachments are being moved"));
     assert!(said("load att * --to-store").unwrap().starts_with("Attachments are being moved"));
-    assert!(said("lo att mail/ada --to-volume").unwrap().starts_with("Attachments are being moved"));
+    assert!(said("lo att mail/ada --to-volume --anew").unwrap().starts_with("Attachments are being moved"));
     assert_eq!(said("load attachments mail/bob").unwrap_err(), "attachments are being moved");
     for line in ["load attachments a b", "load attachments -V"] {
         let usage = "type it like this: load attachments [DATABASE or *]";

@@ -35,11 +35,13 @@ pub enum IoClass {
     Backup,
     /// Databases that are moved to another volume.
     Move,
+    /// Attachments that are moved to another store, or back.
+    Attachments,
 }
 
 impl IoClass {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Self; 4] = [Self::ViewUpdate, Self::Compact, Self::Backup, Self::Move];
+    pub const ALL: [Self; 5] = [Self::ViewUpdate, Self::Compact, Self::Backup, Self::Move, Self::Attachments];
 
     /// The part of its statistics' names, as in `IO.Compact.Bytes`.
     #[must_use]
@@ -49,6 +51,7 @@ impl IoClass {
             Self::Compact => "Compact",
             Self::Backup => "Backup",
             Self::Move => "Move",
+            Self::Attachments => "Attachments",
         }
     }
 
@@ -56,7 +59,7 @@ impl IoClass {
     const fn yield_times(self) -> u32 {
         match self {
             Self::ViewUpdate => 1,
-            Self::Compact | Self::Backup | Self::Move => 4,
+            Self::Compact | Self::Backup | Self::Move | Self::Attachments => 4,
         }
     }
 }
@@ -162,12 +165,13 @@ impl IoLimits {
     }
 
     fn class(&self, class: IoClass) -> &Class {
-        let [view_update, compact, backup, moving] = &self.shared.classes;
+        let [view_update, compact, backup, moving, attachments] = &self.shared.classes;
         match class {
             IoClass::ViewUpdate => view_update,
             IoClass::Compact => compact,
             IoClass::Backup => backup,
             IoClass::Move => moving,
+            IoClass::Attachments => attachments,
         }
     }
 }

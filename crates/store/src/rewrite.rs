@@ -72,7 +72,9 @@ impl Store {
         let seconds = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_secs());
-        rewritten.kept = options.dir.join(format!("tree.damaged-{seconds}"));
+        // One that was killed right after may have kept a tree in this very second.
+        let mut names = (seconds..).map(|name| options.dir.join(format!("tree.damaged-{name}")));
+        rewritten.kept = names.find(|kept| !kept.exists()).unwrap_or_default();
         rename(&from, &rewritten.kept)?;
         finish(&options.dir)?;
         damage::forget(&options.dir)?;

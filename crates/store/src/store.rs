@@ -158,6 +158,13 @@ impl Store {
         Ok(format!("{}-{:016x}", self.identity()?, self.log_key()?))
     }
 
+    /// The longest batch that one commit takes, in bytes as encoded.
+    #[must_use]
+    pub fn batch_max_bytes(&self) -> usize {
+        let committer = self.inner.core.committer.read();
+        committer.as_ref().map_or(crate::MAX_BATCH_BYTES, Committer::max_record_bytes)
+    }
+
     /// The folder that the store lies in.
     #[must_use]
     pub fn dir(&self) -> &Path {

@@ -87,6 +87,12 @@ impl Contents {
             collected.removed += 1;
         }
         self.store.commit(batch)?;
+        if referenced && !self.is_referenced(digest, &mut HashSet::new(), &mut Batch::new())? {
+            // The last reference went, and left a note, just before this one was removed.
+            let mut batch = Batch::new();
+            batch.put(Family::Point, &keys::collectable(digest), &[]);
+            self.store.commit(batch)?;
+        }
         Ok(())
     }
 

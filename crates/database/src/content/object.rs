@@ -5,6 +5,7 @@
 //! content, which makes the object one that is needed, comes with the first document that refers to it.
 
 use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
 use scrinium_objects::{ObjectError, ObjectName, Spool};
 use scrinium_store::{Batch, Family};
@@ -178,25 +179,34 @@ impl Record {
     }
 }
 
+/// Told of each piece that was read, in bytes, and how long it took; may hold whoever reads, or say that there is to be no
+/// other piece.
+pub(super) type Pacer<'a> = dyn Fn(u64, Duration) -> Result<()> + 'a;
+
 /// The bytes of a stored content, one after the other.
 pub(super) struct Bytewise<'a> {
     reader: &'a ContentReader,
+    pacer: &'a Pacer<'a>,
     offset: u64,
+    /// When the piece before was given out.
+    given: Instant,
 }
 
 impl<'a> Bytewise<'a> {
-    pub(super) const fn new(reader: &'a ContentReader) -> Self {
-        Self { reader, offset: 0 }
+    pub(super) fn new(reader: &'a ContentReader, pacer: &'a Pacer<'a>) -> Self {
+        Self { reader, pacer, offset: 0, given: Instant::now() }
     }
 }
 
 impl Read for Bytewise<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let piece = self.reader.read(self.offset, buffer.len().min(PIECE_BYTES)).map_err(io::Error::other)?;
+        (self.pacer)(piece.len() as u64, self.given.elapsed()).map_err(io::Error::other)?;
         if let Some(space) = buffer.get_mut(..piece.len()) {
             space.copy_from_slice(&piece);
         }
         self.offset += piece.len() as u64;
+        self.given = Instant::now();
         Ok(piece.len())
     }
 }

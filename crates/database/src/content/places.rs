@@ -182,6 +182,7 @@ impl Places {
     /// Puts contents elsewhere from now on.
     pub(crate) fn set_options(&self, options: AttachmentOptions) -> Result<()> {
         let current = options.store.as_deref().map(|address| self.define(address)).transpose()?;
+        self.keep_bookmark_under(&options)?;
         self.objects().set_cache_bytes(options.cache_bytes);
         *self.current.write() = current;
         *self.options.write() = options;
@@ -207,6 +208,10 @@ impl Places {
         self.store.commit(batch)?;
         known.insert(number, place.clone());
         Ok((number, place))
+    }
+
+    pub(super) const fn store(&self) -> &Store {
+        &self.store
     }
 
     fn log(&self) -> Result<String> {

@@ -2,13 +2,18 @@
 //! those that are objects.
 //!
 //! A content is written to its new place first, then its record is changed in one batch. So it can be ended at any
-//! moment, and the next one goes on with what is left. Who reads a content meanwhile finds the new place by its record.
+//! moment, and a bookmark tells the next one where to go on ([`super::bookmark`]). Who reads a content meanwhile finds the
+//! new place by its record. It is background work as any other: it keeps a rate, and gives way while requests wait.
+
+use std::time::{Duration, Instant};
 
 use scrinium_objects::{MAX_BYTES, Needed};
 use scrinium_statistics::Task;
-use scrinium_store::{Batch, Direction, Family, KeyRange};
+use scrinium_store::{Batch, Direction, Family, IoClass, IoLimits, KeyRange};
+use serde::{Deserialize, Serialize};
 
-use super::object::{Bytewise, ObjectState, need, note, release};
+use super::bookmark::{Bookmark, Ordered};
+use super::object::{Bytewise, ObjectState, Pacer, need, note, release};
 use super::record::{Data, ObjectPlace, Placement, Record};
 use super::{ContentReader, Contents, PIECE_BYTES, hex};
 use crate::databases::{Databases, now_ms};
@@ -21,6 +26,12 @@ const AT_ONCE: usize = 1000;
 /// Errors that are told one by one.
 const TOLD_MAX: u64 = 20;
 
+/// How often it is noted how far it has come.
+const NOTED_EVERY: Duration = Duration::from_secs(5);
+
+/// A look at whether to go on, while it is paused.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// Where contents are moved to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Relocation {
@@ -31,11 +42,14 @@ pub enum Relocation {
     ToVolume,
 }
 
-/// What was moved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What was moved, by earlier ones that it goes on from as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelocatedAttachments {
     /// Contents looked at.
     pub examined: u64,
+    /// Of these, those that an earlier one had looked at.
+    #[serde(skip)]
+    pub examined_before: u64,
     /// Contents moved.
     pub moved: u64,
     /// Their bytes.
@@ -43,7 +57,19 @@ pub struct RelocatedAttachments {
     /// Contents that could not be moved, and stay where they are.
     pub failed: u64,
     /// Somebody stopped it.
+    #[serde(skip)]
     pub stopped: bool,
+}
+
+impl RelocatedAttachments {
+    fn add(&mut self, other: &Self) {
+        self.examined += other.examined;
+        self.examined_before += other.examined_before;
+        self.moved += other.moved;
+        self.moved_bytes += other.moved_bytes;
+        self.failed += other.failed;
+        self.stopped |= other.stopped;
+    }
 }
 
 /// An object that some document refers to, or did until lately.
@@ -59,7 +85,8 @@ pub struct ObjectInUse {
 
 impl Databases {
     /// Moves the contents of a database, or of all, to where they should be. Contents that other databases share are
-    /// moved for all of them. It shows as a task `attachments`, which can be cancelled.
+    /// moved for all of them. It shows as a task `attachments`, which can be paused and cancelled. One like it that was ended
+    /// before its time goes on where it was, unless where contents go was set anew in between, or `anew` is said.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`]; [`DatabaseError::Unavailable`] if a store of objects does not answer; and what the
@@ -68,6 +95,7 @@ impl Databases {
         &self,
         database: Option<&str>,
         to: Relocation,
+        anew: bool,
     ) -> Result<RelocatedAttachments> {
         let (number, commons) = match database {
             Some(name) => {
@@ -78,18 +106,27 @@ impl Databases {
         };
         let task = self.common().tasks().map(|tasks| tasks.start("attachments", database, None));
         let contents: Vec<&Contents> = commons.iter().map(|common| &common.contents).collect();
-        let mut done = RelocatedAttachments::default();
-        let moved = move_all(&contents, (number, to), task.as_ref(), &mut done);
-        let Some(task) = task else { return moved.map(|()| done) };
-        match moved {
-            Ok(()) if done.stopped => {}
-            Ok(()) => task.finish(),
-            Err(error) => {
-                task.fail(error.to_string());
-                return Err(error);
+        let moved = move_all(&contents, (number, to, anew), (self.io_limits(), task.as_ref()));
+        let Some(task) = task else { return moved };
+        match &moved {
+            Ok(done) if done.stopped => {}
+            Ok(_) => task.finish(),
+            Err(error) => task.fail(error.to_string()),
+        }
+        moved
+    }
+
+    /// Whether a move of contents was ended before its time, and would go on where it was.
+    ///
+    /// # Errors
+    /// What the stores report.
+    pub fn has_attachments_to_relocate(&self) -> Result<bool> {
+        for common in self.commons() {
+            if common.contents.places().bookmark()?.is_some() {
+                return Ok(true);
             }
         }
-        Ok(done)
+        Ok(false)
     }
 
     /// Calls `take` with each object that a document of a volume refers to, or did until lately, in the order of their
@@ -151,10 +188,16 @@ impl Contents {
     }
 
     /// Makes a stored content one in pieces; the object that it was stays for a while.
-    fn bring_back(&self, digest: &Digest, record: &Record, object: ObjectPlace) -> Result<()> {
+    fn bring_back(
+        &self,
+        digest: &Digest,
+        record: &Record,
+        object: ObjectPlace,
+        pacer: &Pacer<'_>,
+    ) -> Result<()> {
         let reader = ContentReader::new(self, digest, record.clone())?;
         let upload = self.new_upload();
-        let mut number = 0;
+        let (mut number, mut taken) = (0, Instant::now());
         let copied = reader.each(|piece| {
             let mut batch = Batch::new();
             if number == 0 {
@@ -163,6 +206,8 @@ impl Contents {
             batch.put(Family::Blob, &keys::chunk(upload, number), &Data::new(piece, true).encode());
             number += 1;
             self.store.commit(batch)?;
+            pacer(piece.len() as u64, taken.elapsed())?;
+            taken = Instant::now();
             Ok(true)
         });
         if let Err(error) = copied {
@@ -180,10 +225,10 @@ impl Contents {
     }
 
     /// Makes a stored content an object of the place that contents of its length are put to.
-    fn send_away(&self, digest: &Digest, record: &Record) -> Result<()> {
+    fn send_away(&self, digest: &Digest, record: &Record, pacer: &Pacer<'_>) -> Result<()> {
         let Some((number, place)) = self.places().place_for(record.length) else { return Ok(()) };
         let reader = ContentReader::new(self, digest, record.clone())?;
-        let mut content = Bytewise::new(&reader);
+        let mut content = Bytewise::new(&reader, pacer);
         let what = (*digest, record.length);
         let object = self.write_object(number, &place, what, &mut content, (true, false), None)?;
         let mut batch = Batch::new();
@@ -203,37 +248,99 @@ impl Contents {
     }
 }
 
-/// A relocation under way.
+/// A relocation under way in one store.
 struct Moving<'a> {
     contents: &'a Contents,
     number: Option<u32>,
     to: Relocation,
+    limits: &'a IoLimits,
     task: Option<&'a Task>,
-    done: &'a mut RelocatedAttachments,
+    ordered: Option<Ordered>,
+    /// Where it begins.
+    from: Vec<u8>,
+    /// What was done in the stores before.
+    before: &'a RelocatedAttachments,
+    done: RelocatedAttachments,
+    noted: Instant,
 }
 
 /// Moves what is to be moved of several stores, one after the other.
 fn move_all(
     stores: &[&Contents],
-    (number, to): (Option<u32>, Relocation),
-    task: Option<&Task>,
-    done: &mut RelocatedAttachments,
-) -> Result<()> {
-    if let Some(task) = task {
-        let mut total = 0;
-        for contents in stores {
-            total += Moving { contents, number, to, task: None, done }.count()?;
-        }
-        task.set_total(total);
-    }
+    (number, to, anew): (Option<u32>, Relocation, bool),
+    (limits, task): (&IoLimits, Option<&Task>),
+) -> Result<RelocatedAttachments> {
+    let mut bookmarks = Vec::with_capacity(stores.len());
     for contents in stores {
-        let mut moving = Moving { contents, number, to, task, done };
-        moving.run()?;
-        if moving.done.stopped {
-            break;
+        let ordered = contents.ordered(number, to);
+        bookmarks.push(contents.bookmark(ordered.as_ref().filter(|_| !anew))?);
+    }
+    let mut all = RelocatedAttachments::default();
+    let mut left = Vec::with_capacity(stores.len());
+    for (contents, bookmark) in stores.iter().zip(bookmarks) {
+        let ordered = contents.ordered(number, to);
+        let mut done = bookmark.as_ref().map(|bookmark| bookmark.done.clone()).unwrap_or_default();
+        done.examined_before = done.examined;
+        match bookmark {
+            Some(bookmark) if bookmark.is_at_end() => all.add(&done),
+            bookmark => {
+                let start = || keys::all_references().0;
+                left.push((
+                    *contents,
+                    ordered,
+                    bookmark.and_then(|bookmark| bookmark.next()).unwrap_or_else(start),
+                    done,
+                ));
+            }
         }
     }
-    Ok(())
+    if let Some(task) = task {
+        task.allow_pause();
+        let counted = left.iter().map(|(contents, _, from, _)| count(contents, number, from));
+        task.set_total(counted.sum::<Result<u64>>()?);
+    }
+    for (contents, ordered, from, done) in left {
+        let noted = Instant::now();
+        let mut moving =
+            Moving { contents, number, to, limits, task, ordered, from, before: &all, done, noted };
+        moving.run()?;
+        let done = moving.done;
+        all.add(&done);
+        if all.stopped {
+            return Ok(all);
+        }
+    }
+    stores.iter().try_for_each(|contents| contents.places().remove_bookmark())?;
+    Ok(all)
+}
+
+/// How many contents there are from this key on.
+fn count(contents: &Contents, number: Option<u32>, from: &[u8]) -> Result<u64> {
+    let (mut from, mut count) = (from.to_vec(), 0);
+    loop {
+        let digests = digests(contents, number, &from)?;
+        let Some(last) = digests.last() else { return Ok(count) };
+        from = keys::reference_range(last).1;
+        count += digests.len() as u64;
+    }
+}
+
+/// The next contents that a document of the database refers to.
+fn digests(contents: &Contents, wanted: Option<u32>, from: &[u8]) -> Result<Vec<Digest>> {
+    let to = keys::all_references().1;
+    let snapshot = contents.store.snapshot();
+    let options = scrinium_store::ScanOptions::long(Direction::Forward);
+    let mut cursor = snapshot.cursor_with(Family::Point, KeyRange { from, to: Some(&to) }, options);
+    let mut digests = Vec::new();
+    while digests.len() < AT_ONCE
+        && let Some((key, _)) = cursor.next()?
+    {
+        let Some((digest, number, _)) = keys::reference_of(key) else { continue };
+        if wanted.is_none_or(|wanted| wanted == number) && digests.last() != Some(&digest) {
+            digests.push(digest);
+        }
+    }
+    Ok(digests)
 }
 
 /// What is to be done with a content.
@@ -244,54 +351,66 @@ enum Way {
 
 impl Moving<'_> {
     fn run(&mut self) -> Result<()> {
-        let mut from = keys::all_references().0;
+        let mut from = std::mem::take(&mut self.from);
+        let mut last = None;
         loop {
-            let digests = self.digests(&from, AT_ONCE)?;
-            let Some(last) = digests.last() else { return Ok(()) };
-            from = keys::reference_range(last).1;
+            let digests = digests(self.contents, self.number, &from)?;
+            let Some(page_end) = digests.last() else { return self.note(None) };
+            from = keys::reference_range(page_end).1;
             for digest in digests {
-                if self.task.is_some_and(Task::is_cancelled) {
-                    self.done.stopped = true;
-                    return Ok(());
+                let moved = if self.go_on() { self.content(&digest) } else { Ok(()) };
+                // Nobody goes on with a content in the middle.
+                self.done.stopped = self.task.is_some_and(Task::is_cancelled);
+                if self.done.stopped || moved.is_err() {
+                    last.as_ref().map_or(Ok(()), |last| self.note(Some(last)))?;
+                    return if self.done.stopped { Ok(()) } else { moved };
                 }
-                self.content(&digest)?;
+                last = Some(digest);
                 self.done.examined += 1;
-                if let Some(task) = self.task {
-                    task.advance(1);
-                    task.detail("moved", self.done.moved);
-                    task.detail("moved_bytes", self.done.moved_bytes);
-                    task.detail("failed", self.done.failed);
+                self.tell();
+                if self.noted.elapsed() >= NOTED_EVERY {
+                    self.note(last.as_ref())?;
                 }
             }
         }
     }
 
-    fn count(&self) -> Result<u64> {
-        let (mut from, mut count) = (keys::all_references().0, 0);
-        loop {
-            let digests = self.digests(&from, AT_ONCE)?;
-            let Some(last) = digests.last() else { return Ok(count) };
-            from = keys::reference_range(last).1;
-            count += digests.len() as u64;
+    /// Notes what it has come to. Nothing: its end.
+    fn note(&mut self, last: Option<&Digest>) -> Result<()> {
+        self.noted = Instant::now();
+        if self.contents.ordered(self.number, self.to) != self.ordered {
+            // What came while something else was set may lie anywhere.
+            self.ordered = None;
         }
+        let Some(ordered) = self.ordered.clone() else { return Ok(()) };
+        self.contents.put_bookmark(&Bookmark::new(ordered, last, self.done.clone()))
     }
 
-    /// The next contents that a document of the database refers to.
-    fn digests(&self, from: &[u8], limit: usize) -> Result<Vec<Digest>> {
-        let to = keys::all_references().1;
-        let snapshot = self.contents.store.snapshot();
-        let options = scrinium_store::ScanOptions::long(Direction::Forward);
-        let mut cursor = snapshot.cursor_with(Family::Point, KeyRange { from, to: Some(&to) }, options);
-        let mut digests = Vec::new();
-        while digests.len() < limit
-            && let Some((key, _)) = cursor.next()?
-        {
-            let Some((digest, number, _)) = keys::reference_of(key) else { continue };
-            if self.number.is_none_or(|wanted| wanted == number) && digests.last() != Some(&digest) {
-                digests.push(digest);
-            }
+    fn tell(&self) {
+        let Some(task) = self.task else { return };
+        task.advance(1);
+        task.detail("moved", self.before.moved + self.done.moved);
+        task.detail("moved_bytes", self.before.moved_bytes + self.done.moved_bytes);
+        task.detail("failed", self.before.failed + self.done.failed);
+        task.detail("examined_before", self.before.examined_before + self.done.examined_before);
+    }
+
+    /// Waits as long as it is paused; whether it may go on then.
+    fn go_on(&self) -> bool {
+        let Some(task) = self.task else { return true };
+        while task.is_paused() && !task.is_cancelled() {
+            std::thread::sleep(LOOK_EVERY);
         }
-        Ok(digests)
+        !task.is_cancelled()
+    }
+
+    /// Holds whoever has moved a piece.
+    fn pace(&self, bytes: u64, took: Duration) -> Result<()> {
+        let go_on = || !self.task.is_some_and(Task::is_cancelled);
+        if self.limits.pace(IoClass::Attachments, bytes, took, go_on) {
+            return Ok(());
+        }
+        Err(DatabaseError::Unavailable { reason: "It was told to stop.".to_owned() })
     }
 
     /// Where a content is to go; `None` if it is where it should be.
@@ -310,10 +429,11 @@ impl Moving<'_> {
         // Held, so that the collector leaves it alone meanwhile.
         let _pin = self.contents.pin(digest);
         let Some(record) = self.contents.record(digest)? else { return Ok(()) };
+        let pacer = |bytes, took| self.pace(bytes, took);
         let moved = match self.way(&record) {
             None => return Ok(()),
-            Some(Way::Away) => self.contents.send_away(digest, &record),
-            Some(Way::Back(object)) => self.contents.bring_back(digest, &record, object),
+            Some(Way::Away) => self.contents.send_away(digest, &record, &pacer),
+            Some(Way::Back(object)) => self.contents.bring_back(digest, &record, object, &pacer),
         };
         match moved {
             Ok(()) => {
@@ -321,7 +441,7 @@ impl Moving<'_> {
                 self.done.moved_bytes += record.length;
             }
             // What is damaged or missing stays what it is, and keeps nothing else from being moved.
-            Err(DatabaseError::Internal { reason }) => {
+            Err(DatabaseError::Internal { reason }) if self.go_on() => {
                 self.done.failed += 1;
                 if self.done.failed <= TOLD_MAX {
                     tracing::warn!(content = hex(digest), reason, "a content was not moved");

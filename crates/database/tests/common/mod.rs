@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod mail;
+pub mod stores;
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bookmark;
 mod bucket;
 mod model;
 mod volumes;
@@ -262,23 +263,23 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
     let reader = database.open_attachment("d", "file", None, &Access::everything()).unwrap();
     assert_eq!(reader.read(0, 10).unwrap(), bytes[3][..10]);
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
-    let moved = server.databases.relocate_attachments(Some("test"), Relocation::AsSet).unwrap();
+    let moved = server.databases.relocate_attachments(Some("test"), Relocation::AsSet, false).unwrap();
     assert_eq!((moved.moved, moved.failed, bucket.names().len()), (2, 0, 2));
     // Who was reading goes on.
     assert_eq!(reader.read(2 << 20, 10).unwrap(), bytes[3][2 << 20..(2 << 20) + 10]);
     all_right();
-    assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet).unwrap().moved, 0);
+    assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet, false).unwrap().moved, 0);
     server.databases.set_attachment_options(options(1 << 20)).unwrap();
-    assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet).unwrap().moved, 1);
+    assert_eq!(server.databases.relocate_attachments(None, Relocation::AsSet, false).unwrap().moved, 1);
     all_right();
     settle(&server);
     assert_eq!(bucket.names(), needed(&server, FIRST_VOLUME));
     bucket.0.lock().unwrap().away = true;
-    let failed = server.databases.relocate_attachments(None, Relocation::ToVolume).unwrap_err();
+    let failed = server.databases.relocate_attachments(None, Relocation::ToVolume, false).unwrap_err();
     assert_eq!(failed.status(), 503);
     bucket.0.lock().unwrap().away = false;
     server.databases.set_objects(&bucket.objects(server.dir.path()));
-    assert_eq!(server.databases.relocate_attachments(None, Relocation::ToVolume).unwrap().moved, 1);
+    assert_eq!(server.databases.relocate_attachments(None, Relocation::ToVolume, false).unwrap().moved, 1);
     all_right();
     settle(&server);
     assert_eq!(bucket.names(), Vec::<String>::new());

@@ -67,7 +67,7 @@ fn run(seed: u64, steps: usize) {
             }
             17 => {
                 let to = if random.random_bool(0.3) { Relocation::ToVolume } else { Relocation::AsSet };
-                let _moved = may_fail(server.databases.relocate_attachments(None, to));
+                let _moved = may_fail(server.databases.relocate_attachments(None, to, false));
             }
             18 => {
                 let mut options =

@@ -139,6 +139,8 @@ configuration! {
         limit_backup: Bytes { min: 0, max: TB } = "0", Running;
         /// Bytes a second that moves of databases between volumes read and write, at most. 0: no limit.
         limit_move: Bytes { min: 0, max: TB } = "0", Running;
+        /// Bytes a second of attachments that are moved to another store or back (`load attachments`), at most. 0: no limit.
+        limit_attachments: Bytes { min: 0, max: TB } = "0", Running;
     }
 
     /// Views and their indexes.

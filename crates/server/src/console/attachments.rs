@@ -6,10 +6,10 @@ use serde_json::json;
 use super::command::Command;
 use super::{ConsoleError, Reply, ServerParts};
 
-pub(super) const ARGUMENTS: &str = "[DATABASE or *] [--to-store|--to-volume]";
+pub(super) const ARGUMENTS: &str = "[DATABASE or *] [--to-store|--to-volume] [--anew]";
 
 pub(super) const HELP: &str = "Moves attachments to where attachment.store and attachment.threshold want them; \
-     --to-volume all of them back to the documents";
+     --to-volume all of them back to the documents. Goes on where an earlier one was ended; --anew looks at all again";
 
 /// `load attachments`: which, and where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +18,17 @@ pub struct MoveAttachments {
     pub database: String,
     /// Where to.
     pub to: Relocation,
+    /// Look at all of them, also where an earlier one has been.
+    pub anew: bool,
 }
 
 /// Reads what follows the words.
 pub(super) fn parse(rest: &str) -> Option<Command> {
-    let (options, names): (Vec<&str>, Vec<&str>) =
+    let (mut options, names): (Vec<&str>, Vec<&str>) =
         rest.split_whitespace().partition(|word| word.starts_with('-'));
+    let given = options.len();
+    options.retain(|option| *option != "--anew");
+    let anew = options.len() < given;
     let to = match options.as_slice() {
         [] | ["--to-store"] => Relocation::AsSet,
         ["--to-volume"] => Relocation::ToVolume,
@@ -34,7 +39,7 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
         [database] => database,
         _ => return None,
     };
-    Some(Command::MoveAttachments(MoveAttachments { database: database.to_owned(), to }))
+    Some(Command::MoveAttachments(MoveAttachments { database: database.to_owned(), to, anew }))
 }
 
 pub(super) fn begin(parts: &dyn ServerParts, order: &MoveAttachments) -> Result<Reply, ConsoleError> {

@@ -159,7 +159,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit|pause|resume",
-        help: "Stops a task, by its number in show tasks; has it wait (a compaction), and go on",
+        help: "Stops a task, by its number in show tasks; has it wait (a compaction, a move of attachments), and go on",
         build: tell,
     },
     CommandLine {

@@ -1,0 +1,100 @@
+//! How far a move of contents has come in one store, so that the next one like it goes on there.
+//!
+//! A bookmark holds only as long as nothing can come to lie wrongly behind it: contents that are stored meanwhile go where
+//! the setting says, so a bookmark goes when the setting changes, and when something else is moved.
+
+use scrinium_store::{Batch, Family};
+use serde::{Deserialize, Serialize};
+
+use super::places::{AttachmentOptions, Places};
+use super::relocate::{RelocatedAttachments, Relocation};
+use super::{Contents, hex};
+use crate::error::Result;
+use crate::keys::{self, Digest};
+
+/// What is moved, and where to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ordered {
+    /// The number of the only database whose contents are moved.
+    database: Option<u32>,
+    to_volume: bool,
+    store: Option<String>,
+    threshold_bytes: u64,
+}
+
+/// How far it has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bookmark {
+    ordered: Ordered,
+    /// The content that was looked at last, 64 hexadecimal digits; `None`: all were.
+    last: Option<String>,
+    pub(super) done: RelocatedAttachments,
+}
+
+impl Bookmark {
+    pub(super) fn new(ordered: Ordered, last: Option<&Digest>, done: RelocatedAttachments) -> Self {
+        Self { ordered, last: last.map(|digest| hex(digest)), done }
+    }
+
+    /// Where the next reference lies; `None`: there is none.
+    pub(super) fn next(&self) -> Option<Vec<u8>> {
+        let last = blake3::Hash::from_hex(self.last.as_deref()?).ok()?;
+        Some(keys::reference_range(last.as_bytes()).1)
+    }
+
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.last.is_none()
+    }
+}
+
+impl Contents {
+    /// What is moved here, as it is set now. `None`: contents that are stored meanwhile may go elsewhere, so that all are
+    /// to be looked at each time.
+    pub(super) fn ordered(&self, database: Option<u32>, to: Relocation) -> Option<Ordered> {
+        let AttachmentOptions { store, threshold_bytes, .. } = self.places().options();
+        let to_volume = to == Relocation::ToVolume;
+        (!to_volume || store.is_none()).then_some(Ordered { database, to_volume, store, threshold_bytes })
+    }
+
+    /// The bookmark of such a move; one of another goes.
+    pub(super) fn bookmark(&self, ordered: Option<&Ordered>) -> Result<Option<Bookmark>> {
+        let found = self.places().bookmark()?;
+        let is_ours = found.as_ref().is_some_and(|found| Some(&found.ordered) == ordered);
+        if found.is_some() && !is_ours {
+            self.places().remove_bookmark()?;
+        }
+        Ok(found.filter(|_| is_ours))
+    }
+
+    pub(super) fn put_bookmark(&self, bookmark: &Bookmark) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, keys::BOOKMARK, &serde_json::to_vec(bookmark).unwrap_or_default());
+        Ok(self.store.commit(batch)?)
+    }
+}
+
+impl Places {
+    /// What is no bookmark is none: then everything is looked at again.
+    pub(super) fn bookmark(&self) -> Result<Option<Bookmark>> {
+        let stored = self.store().get(Family::Meta, keys::BOOKMARK)?;
+        Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()))
+    }
+
+    pub(super) fn remove_bookmark(&self) -> Result<()> {
+        if !self.store().contains(Family::Meta, keys::BOOKMARK)? {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        batch.delete(Family::Meta, keys::BOOKMARK);
+        Ok(self.store().commit(batch)?)
+    }
+
+    /// Takes away a bookmark of a move under other settings.
+    pub(super) fn keep_bookmark_under(&self, options: &AttachmentOptions) -> Result<()> {
+        let Some(Bookmark { ordered, .. }) = self.bookmark()? else { return Ok(()) };
+        if ordered.store == options.store && ordered.threshold_bytes == options.threshold_bytes {
+            return Ok(());
+        }
+        self.remove_bookmark()
+    }
+}
