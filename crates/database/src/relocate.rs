@@ -314,7 +314,7 @@ impl Move<'_> {
             }
         }
         self.commit(&mut transfer)?;
-        if incomplete == Incomplete::Later {
+        if !in_haste {
             self.pace(self.bytes.get().saturating_sub(before) + transfer.copied_bytes, started)?;
         }
         Ok(snapshot)
