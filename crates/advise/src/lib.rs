@@ -1,7 +1,7 @@
 //! What to change of a running server: a table of rules, each a pure function over one [`Observation`].
 //!
 //! An observation is made of two [`Moment`]s, each of which is what some console commands answer ([`Source`]). [`judge`]
-//! puts every rule of [`rules`] to it; the [`Report`] has what to change, in the order of effect, and what could not be
+//! puts every rule of [`rules()`] to it; the [`Report`] has what to change, in the order of effect, and what could not be
 //! judged and why. Nothing here knows how a server is asked, and nothing is changed.
 
 mod advice;

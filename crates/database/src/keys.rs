@@ -20,7 +20,7 @@
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
-//! | Meta | `21` | how far a move of contents had come, [`crate::content::bookmark::Bookmark`], as JSON |
+//! | Meta | `21` | how far a move of contents had come, `content::bookmark`, as JSON |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
