@@ -227,7 +227,7 @@ impl Move<'_> {
             while let Some(begin) = from {
                 from = self.compare_slice(family, &begin)?;
                 if self.touched.count() > TOUCHED_AT_ONCE {
-                    self.copy_touched(Incomplete::Later)?;
+                    self.copy_touched()?;
                 }
             }
         }
@@ -280,7 +280,7 @@ impl Move<'_> {
     /// Copies what changed meanwhile until little is left.
     fn catch_up(&self) -> Result<()> {
         for _ in 0..CATCH_UPS {
-            self.copy_touched(Incomplete::Later)?;
+            self.copy_touched()?;
             if self.touched.count() <= TOUCHED_LAST {
                 break;
             }
@@ -289,8 +289,8 @@ impl Move<'_> {
     }
 
     /// Copies what changed since this was called last. Returns the moment that it was copied at.
-    fn copy_touched(&self, incomplete: Incomplete) -> Result<Snapshot> {
-        self.copy_touched_how(incomplete, false)
+    fn copy_touched(&self) -> Result<Snapshot> {
+        self.copy_touched_how(Incomplete::Later, false)
     }
 
     /// `in_haste`: writers wait, and no store of objects is waited for; documents that need one are noted again.
