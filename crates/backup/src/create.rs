@@ -78,7 +78,8 @@ pub struct Created {
 }
 
 /// Makes a backup of open stores into `repository`, at no more than `bytes_per_second`. It is valid when this
-/// returns; if it fails, or the process ends before, there is none.
+/// returns; if it fails, or the process ends before, there is none. The calling thread comes after others from then on
+/// ([`scrinium_store::come_after_others`]).
 ///
 /// # Errors
 /// [`BackupError`]; the repository's other backups are as they were.
@@ -106,6 +107,8 @@ pub fn create(
     progress.step("checkpoint");
     repository.place.settle()?;
     let Points { first: point, volumes } = Points::take(stores)?;
+    // From here on nothing is held that anybody waits for.
+    scrinium_store::come_after_others();
     progress.step("plan");
     let mut planned = plan(&point, &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
     for ((name, store), (_, point)) in stores.volumes.iter().zip(&volumes) {

@@ -7,7 +7,7 @@
     reason = "a benchmark stops at the first error"
 )]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
@@ -73,7 +73,13 @@ impl Connection {
 
     fn receive(&mut self) {
         let mut part = [0; 16 << 10];
-        let read = self.stream.read(&mut part).unwrap();
+        let read = loop {
+            match self.stream.read(&mut part) {
+                // Whoever stops the process and lets it go on interrupts what it waits for.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read.unwrap(),
+            }
+        };
         assert!(
             read > 0,
             "the server closed the connection after {}",

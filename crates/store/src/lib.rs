@@ -11,6 +11,7 @@
 mod account;
 mod applier;
 mod archiving;
+mod background;
 mod backup;
 mod batch;
 mod budget;
@@ -48,6 +49,7 @@ mod tree;
 mod tuning;
 
 pub use account::Usage;
+pub use background::come_after_others;
 pub use backup::BackupPoint;
 pub use batch::{Batch, Operation, Operations};
 pub use commit::Commit;

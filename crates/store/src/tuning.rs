@@ -7,6 +7,7 @@ use rocksdb::{
 };
 
 use crate::Family;
+use crate::background;
 use crate::budget::Budget;
 use crate::tree::Direct;
 
@@ -49,8 +50,8 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
     options.set_bytes_per_sync(MEGABYTE);
     options.set_max_background_jobs(background_jobs(cores, budget));
     // Compactions let those pass who read and write; where they come too late, writes are slowed until they have.
-    if let Ok(mut environment) = Env::new() {
-        environment.lower_thread_pool_cpu_priority();
+    if let Ok(environment) = Env::new() {
+        begin_compactors(environment.clone(), i32::try_from(cores.saturating_add(1)).unwrap_or(64));
         options.set_env(&environment);
     }
     options.set_max_open_files(open_file_limit());
@@ -68,6 +69,18 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
     options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
     options.set_write_buffer_manager(budget.memtables());
     Ok(options)
+}
+
+/// RocksDB's threads for compactions inherit from the thread that begins them that they come after all others.
+/// All stores of the process share them; each uses as many as its options allow.
+fn begin_compactors(mut environment: Env, threads: i32) {
+    let begin = move || {
+        background::come_after(background::LAST);
+        environment.lower_thread_pool_cpu_priority();
+        environment.set_low_priority_background_threads(threads);
+    };
+    // Without a thread for it, RocksDB begins its own when the tree is opened.
+    let _ = thread::Builder::new().spawn(begin).map(thread::JoinHandle::join);
 }
 
 /// Flushes and compactions at once: as many as there are cores, and as the budget has memory for.

@@ -39,9 +39,6 @@ pub(crate) use workplace::{default_rebuild_dir, unfinished_build};
 /// A build holds at most so much in memory, however large the budget is.
 const LIMIT_BYTES_MAX: u64 = 1 << 30;
 
-/// Threads that build come after all others, with about a tenth of a processor that is wanted by others too.
-const NICENESS: i32 = 10;
-
 /// Builds the indexes of `views`, which are empty, as of `snapshot`, whose last change is `last`. They may
 /// stand at an earlier change afterwards, if an earlier build was gone on with.
 pub(super) fn build(
@@ -107,8 +104,7 @@ fn limit_bytes(store: &Store) -> usize {
 fn in_the_background<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // Where it may not be changed, the build is as urgent as anything else.
-            let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+            scrinium_store::come_after_others();
             courtesy::begin();
             work()
         });

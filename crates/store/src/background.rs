@@ -1,0 +1,102 @@
+//! Threads that nobody waits for: they come after those that answer somebody.
+//!
+//! A low priority alone is not enough: it bounds what a thread gets of a processor, but the scheduler lets it finish its
+//! slice of some milliseconds although one that answers has woken, and most answers take a tenth of that. Since Linux
+//! 6.12 whoever asks for shorter slices interrupts who asks for longer ones; before it, the priority alone decides.
+
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::gettid;
+
+/// About a tenth of a processor that is wanted by others too.
+const NICENESS: i32 = 10;
+
+/// What the system gives those who may wait longest.
+pub(crate) const LAST: i32 = 19;
+
+/// The longest slice that the kernel takes: everybody who asked for none has a shorter one.
+const SLICE_NS: u64 = 100_000_000;
+
+/// From now on the calling thread, and the threads that it begins, come after all others. Where the system does not allow
+/// it, they are as urgent as before. Not for a thread that holds what others need.
+pub fn come_after_others() {
+    come_after(NICENESS);
+}
+
+/// As [`come_after_others`], with a niceness of 1 to 19 (setpriority(2)).
+pub(crate) fn come_after(niceness: i32) {
+    let thread = Some(gettid());
+    // It may come after others already, and the system lets nobody take that back.
+    let niceness = getpriority_process(thread).unwrap_or(0).max(niceness);
+    let _ = setpriority_process(thread, niceness);
+    ask_for_long_slices(niceness);
+}
+
+/// sched_setattr(2): the policy of all threads, with a slice of its own for this one.
+#[allow(unsafe_code, reason = "no crate has this call of the system in a safe form")]
+fn ask_for_long_slices(niceness: i32) {
+    let attributes = libc::sched_attr {
+        size: u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0),
+        sched_policy: u32::try_from(libc::SCHED_OTHER).unwrap_or(0),
+        sched_flags: 0,
+        sched_nice: niceness,
+        sched_priority: 0,
+        sched_runtime: SLICE_NS,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    let (calling_thread, no_flags) = (0, 0);
+    // SAFETY: the system reads `size` bytes of the attributes, which outlive the call, and keeps no pointer to them.
+    let _refused =
+        unsafe { libc::syscall(libc::SYS_sched_setattr, calling_thread, &raw const attributes, no_flags) };
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn niceness() -> i32 {
+        getpriority_process(Some(gettid())).unwrap()
+    }
+
+    #[test]
+    fn who_comes_after_others_does_so_with_the_threads_it_begins_and_alone() {
+        let before = niceness();
+        let (own, begun) = std::thread::scope(|scope| {
+            let background = scope.spawn(|| {
+                come_after_others();
+                (niceness(), std::thread::spawn(niceness).join().unwrap())
+            });
+            background.join().unwrap()
+        });
+        assert_eq!((own, begun), (before.max(NICENESS), before.max(NICENESS)));
+        assert_eq!(niceness(), before);
+    }
+
+    /// The slice of this thread, if the kernel tells it.
+    fn slice_ns() -> Option<u64> {
+        let text = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
+        let line = text.lines().find(|line| line.starts_with("se.slice"))?;
+        line.rsplit(':').next()?.trim().parse().ok()
+    }
+
+    fn kernel() -> (u32, u32) {
+        let name = rustix::system::uname();
+        let mut parts = name.release().to_str().unwrap().split('.').map(|part| part.parse().unwrap_or(0));
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    }
+
+    #[test]
+    fn who_comes_after_others_asks_for_longer_slices_where_the_kernel_knows_them() {
+        if kernel() < (6, 12) || slice_ns().is_none() {
+            return;
+        }
+        let slices = || {
+            come_after_others();
+            (slice_ns(), std::thread::spawn(slice_ns).join().unwrap())
+        };
+        let slices = std::thread::scope(|scope| scope.spawn(slices).join().unwrap());
+        assert_eq!(slices, (Some(SLICE_NS), Some(SLICE_NS)));
+    }
+}
