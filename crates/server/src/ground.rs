@@ -69,6 +69,8 @@ impl Ground {
         let (subscriber, level) =
             messages::subscriber(&settings.tracing, color, told, std::io::stderr).map_err(Failure::Use)?;
         tracing::subscriber::set_global_default(subscriber).map_err(Failure::work)?;
+        // All threads of the server begin so, until one says that it comes after others.
+        scrinium_store::come_before_others();
         let runtime = runtime(settings.server.network_threads).map_err(Failure::work)?;
         let ground = Arc::new(Self::lay_with(configuration, statistics, Some(level), log_database));
         let lived = runtime.block_on(async {

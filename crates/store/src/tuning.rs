@@ -7,8 +7,8 @@ use rocksdb::{
 };
 
 use crate::Family;
-use crate::background;
 use crate::budget::Budget;
+use crate::precedence;
 use crate::tree::Direct;
 
 const KILOBYTE: usize = 1 << 10;
@@ -75,7 +75,7 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
 /// All stores of the process share them; each uses as many as its options allow.
 fn begin_compactors(mut environment: Env, threads: i32) {
     let begin = move || {
-        background::come_after(background::LAST);
+        precedence::come_after(precedence::LAST);
         environment.lower_thread_pool_cpu_priority();
         environment.set_low_priority_background_threads(threads);
     };

@@ -1,8 +1,8 @@
-//! Threads that nobody waits for: they come after those that answer somebody.
+//! Who comes first: threads that answer somebody, and threads that nobody waits for.
 //!
 //! A low priority alone is not enough: it bounds what a thread gets of a processor, but the scheduler lets it finish its
 //! slice of some milliseconds although one that answers has woken, and most answers take a tenth of that. Since Linux
-//! 6.12 whoever asks for shorter slices interrupts who asks for longer ones; before it, the priority alone decides.
+//! 6.12 whoever asks for shorter slices interrupts who has longer ones; before it, the priority alone decides.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
@@ -13,8 +13,16 @@ const NICENESS: i32 = 10;
 /// What the system gives those who may wait longest.
 pub(crate) const LAST: i32 = 19;
 
-/// The longest slice that the kernel takes: everybody who asked for none has a shorter one.
-const SLICE_NS: u64 = 100_000_000;
+/// Shorter than what the kernel gives, however few processors there are (0.7 ms), and longer than most answers take.
+const SHORT_SLICE_NS: u64 = 500_000;
+
+/// What the kernel gives who asks for nothing. Longer ones would be owed to whoever has waited for them, at once.
+const USUAL_SLICE: u64 = 0;
+
+/// From now on the calling thread, and the threads that it begins, may interrupt those that come after others.
+pub fn come_before_others() {
+    ask_for_slices(getpriority_process(Some(gettid())).unwrap_or(0), SHORT_SLICE_NS);
+}
 
 /// From now on the calling thread, and the threads that it begins, come after all others. Where the system does not allow
 /// it, they are as urgent as before. Not for a thread that holds what others need.
@@ -28,19 +36,19 @@ pub(crate) fn come_after(niceness: i32) {
     // It may come after others already, and the system lets nobody take that back.
     let niceness = getpriority_process(thread).unwrap_or(0).max(niceness);
     let _ = setpriority_process(thread, niceness);
-    ask_for_long_slices(niceness);
+    ask_for_slices(niceness, USUAL_SLICE);
 }
 
-/// sched_setattr(2): the policy of all threads, with a slice of its own for this one.
+/// sched_setattr(2): the policy of all threads, with slices of its own for this one.
 #[allow(unsafe_code, reason = "no crate has this call of the system in a safe form")]
-fn ask_for_long_slices(niceness: i32) {
+fn ask_for_slices(niceness: i32, slice_ns: u64) {
     let attributes = libc::sched_attr {
         size: u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0),
         sched_policy: u32::try_from(libc::SCHED_OTHER).unwrap_or(0),
         sched_flags: 0,
         sched_nice: niceness,
         sched_priority: 0,
-        sched_runtime: SLICE_NS,
+        sched_runtime: slice_ns,
         sched_deadline: 0,
         sched_period: 0,
     };
@@ -88,15 +96,16 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_others_asks_for_longer_slices_where_the_kernel_knows_them() {
-        if kernel() < (6, 12) || slice_ns().is_none() {
-            return;
-        }
+    fn who_comes_first_asks_for_shorter_slices_where_the_kernel_knows_them() {
+        let Some(usual) = slice_ns().filter(|_| kernel() >= (6, 12)) else { return };
         let slices = || {
+            come_before_others();
+            let first = std::thread::spawn(slice_ns).join().unwrap();
             come_after_others();
-            (slice_ns(), std::thread::spawn(slice_ns).join().unwrap())
+            (first, slice_ns())
         };
         let slices = std::thread::scope(|scope| scope.spawn(slices).join().unwrap());
-        assert_eq!(slices, (Some(SLICE_NS), Some(SLICE_NS)));
+        assert_eq!(slices, (Some(SHORT_SLICE_NS), Some(usual)));
+        assert!(SHORT_SLICE_NS < usual);
     }
 }
