@@ -93,12 +93,13 @@ pub fn percentile(values: &[f64], part: f64) -> f64 {
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-/// How far the highest value lies from the lowest, as a part of the median.
+/// How far the highest value lies from the lowest, as a part of the median, or of the highest where that is 0.
 #[must_use]
 pub fn spread(values: &[f64]) -> f64 {
     let highest = values.iter().copied().fold(f64::MIN, f64::max);
     let lowest = values.iter().copied().fold(f64::MAX, f64::min);
-    if values.is_empty() { 0.0 } else { (highest - lowest) / median(values).max(f64::MIN_POSITIVE) }
+    let middle = Some(median(values)).filter(|median| *median > 0.0).unwrap_or(highest);
+    if middle > 0.0 { (highest - lowest) / middle } else { 0.0 }
 }
 
 /// How long `work` takes.

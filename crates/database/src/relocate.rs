@@ -106,7 +106,7 @@ impl Databases {
         let done = self.relocate_now(&database, &to, &task);
         match &done {
             Ok(moved) => {
-                task.detail("held_ms", u64::try_from(moved.held.as_millis()).unwrap_or(u64::MAX));
+                task.detail("held_ms", milliseconds(moved.held));
                 task.finish();
             }
             Err(_) if task.is_cancelled() => drop(task),
@@ -156,11 +156,16 @@ impl Databases {
             from = database.volume(),
             to = to.volume,
             keys = work.keys.get(),
-            held_ms = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
+            held_ms = milliseconds(held),
             "a database was moved to another volume"
         );
         Ok(Relocated { keys: work.keys.get(), bytes: work.bytes.get(), held })
     }
+}
+
+/// To the microsecond.
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// Refuses a move that the other disk may have no room for, before it has begun. Contents are counted as they were before
