@@ -17,6 +17,8 @@ struct CommandLine {
 
 /// Carries out the command.
 pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
+    // A driver must not be late because a server beside it comes first; the servers that it starts begin alike.
+    scrinium_store::come_before_others();
     let words = [OsString::from("scrinium lab")].into_iter().chain(arguments.arguments.iter().cloned());
     let parsed = match CommandLine::try_parse_from(words) {
         Ok(parsed) => parsed,
