@@ -122,21 +122,22 @@ const CASES: [(&str, Operation); 8] = [
 ];
 
 /// The same operations where a tenth of the data fits into memory, beside `ample`, where everything does.
-fn compare_budgets(ample: &Place, connection: &mut Connection) {
+fn compare_budgets(ample: &Place, ample_served: &Served) {
     let data = ample.database.info().unwrap().sizes.file_bytes + ample.database.derived_bytes();
     let budget_bytes = (data / 10).max(LEAST_BYTES);
     eprintln!("{} MB of documents and views, and {} MB of memory", data >> 20, budget_bytes >> 20);
     let served = on_core(SERVER_CORE, || Served::start(budget_bytes));
     let scarce = fill(&served.databases, ample.documents);
     served.store.checkpoint().unwrap();
-    let mut scarce_connection = served.connect();
+    // A connection from before the filling would have been idle for too long.
+    let (mut ample_connection, mut scarce_connection) = (ample_served.connect(), served.connect());
     warm(&scarce, &mut scarce_connection);
     let places = ["memory for all", "memory for a tenth"];
     for (case, operation) in CASES {
         let values = alternate(case, &places, OPERATIONS, |place, number| {
             let number = number % ample.documents;
             if place == 0 {
-                operation(ample, connection, number);
+                operation(ample, &mut ample_connection, number);
             } else {
                 operation(&scarce, &mut scarce_connection, number);
             }
@@ -158,7 +159,10 @@ fn main() {
     served.store.checkpoint().unwrap();
     let mut connection = served.connect();
     places.iter().for_each(|place| warm(place, &mut connection));
-    on_core(CLIENT_CORE, || measure(&places, &sizes, &mut connection));
+    on_core(CLIENT_CORE, || {
+        measure(&places, &sizes, &mut connection);
+        compare_budgets(places.last().unwrap(), &served);
+    });
 }
 
 fn measure(places: &[Place], sizes: &[u64], connection: &mut Connection) {
@@ -168,5 +172,4 @@ fn measure(places: &[Place], sizes: &[u64], connection: &mut Connection) {
             operation(place, connection, number % place.documents);
         });
     }
-    compare_budgets(places.last().unwrap(), connection);
 }

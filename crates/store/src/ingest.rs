@@ -49,7 +49,8 @@ impl SortedFiles {
         let failed = |error| tree.error("write a sorted file for", &error);
         let workplace = Workplace::make(&tree.folder.ingest)?;
         let mut this = Self { family, workplace, files: Vec::new(), entries: 0 };
-        let options = tuning::family_options(Some(family), &tree.budget);
+        let mut options = tuning::family_options(Some(family), &tree.budget);
+        tuning::write_in_pieces(&mut options);
         // A file is held in memory until it is closed, since its dictionary is learned from all of it. Closed at this
         // size, files also can be compacted one at a time.
         let file_bytes = tree.budget.piece_bytes();

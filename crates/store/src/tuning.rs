@@ -47,7 +47,7 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
     options.set_use_direct_io_for_flush_and_compaction(direct.writes);
     options.set_use_direct_reads(direct.reads);
     options.set_compaction_readahead_size(budget.read_ahead_bytes());
-    options.set_bytes_per_sync(MEGABYTE);
+    write_in_pieces(&mut options);
     options.set_max_background_jobs(background_jobs(cores, budget));
     // Compactions let those pass who read and write; where they come too late, writes are slowed until they have.
     if let Ok(environment) = Env::new() {
@@ -69,6 +69,14 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
     options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
     options.set_write_buffer_manager(budget.memtables());
     Ok(options)
+}
+
+/// Files reach the device bit by bit, as they are written. Whoever syncs meanwhile waits for a piece or two, where a file
+/// that is synced as a whole at its end takes the device for a while.
+pub(crate) fn write_in_pieces(options: &mut Options) {
+    const PIECE_BYTES: u64 = 256 << 10;
+    options.set_bytes_per_sync(PIECE_BYTES);
+    options.set_writable_file_max_buffer_size(PIECE_BYTES);
 }
 
 /// RocksDB's threads for compactions inherit from the thread that begins them that they come after all others.
