@@ -131,13 +131,6 @@ impl Store {
         Ok(())
     }
 
-    /// How many keys were read, looked for and written by whoever uses the store, since it was opened: whether others work.
-    #[must_use]
-    pub fn operations(&self) -> u64 {
-        let tickers = [Ticker::NumberKeysRead, Ticker::NumberDbSeek, Ticker::NumberKeysWritten];
-        tickers.into_iter().map(|ticker| self.tree().statistics().get_ticker_count(ticker)).sum()
-    }
-
     /// The disk of the store.
     ///
     /// # Errors

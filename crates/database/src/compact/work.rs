@@ -27,10 +27,6 @@ const COPIED_FROM_BYTES: u64 = 4 << 20;
 /// A look at whether to go on, while nothing is done.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// After a slice during which others worked, so much of the time that it took is left to them.
-const YIELD_PERCENT: u32 = 25;
-const YIELD_MAX: Duration = Duration::from_secs(2);
-
 /// Files of contents are written anew a quarter of them at a time, the oldest first.
 const CONTENT_PASSES: usize = 5;
 /// Until no more than so much of them is garbage.
@@ -179,7 +175,7 @@ impl<'a> Work<'a> {
     fn compact_slice(&self, slice: &CompactSlice, rewrite: bool) -> Worked {
         self.go_on()?;
         self.check_room_for(slice.needed_bytes)?;
-        let (begun, others) = (Instant::now(), self.store.operations());
+        let begun = Instant::now();
         let written_bytes = self.store.compact(slice, rewrite)?;
         self.written_bytes.set(self.written_bytes.get() + written_bytes);
         if self.order.bypass_file_cache {
@@ -188,26 +184,10 @@ impl<'a> Work<'a> {
         self.databases.compactions().counts.slices.fetch_add(1, Ordering::Relaxed);
         self.task.advance(slice.bytes);
         let took = begun.elapsed();
-        let yielded =
-            if self.store.operations() > others { took * YIELD_PERCENT / 100 } else { Duration::ZERO };
-        let paced =
-            self.databases.io_limits().pace(IoClass::Compact, slice.bytes, took, || self.go_on().is_ok());
-        if !paced {
-            return self.go_on();
-        }
-        self.rest(begun, took + yielded.min(YIELD_MAX))
-    }
-
-    /// Waits until those who work have had their time.
-    fn rest(&self, begun: Instant, until: Duration) -> Worked {
-        loop {
-            self.go_on()?;
-            let left = until.saturating_sub(begun.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(LOOK_EVERY));
-        }
+        // Those who answer interrupt a merge; what waits nevertheless is waited for.
+        let pace = self.databases.io_limits();
+        let paced = pace.pace(IoClass::Compact, slice.bytes, took, || self.go_on().is_ok());
+        if paced { Ok(()) } else { self.go_on() }
     }
 
     fn rate_bytes(&self) -> u64 {
