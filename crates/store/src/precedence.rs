@@ -39,13 +39,14 @@ pub(crate) fn come_after(niceness: i32) {
     ask_for_slices(niceness, USUAL_SLICE);
 }
 
-/// sched_setattr(2): the policy of all threads, with slices of its own for this one.
+/// sched_setattr(2): slices of its own for this thread. The policy stays what whoever began the server chose; those for
+/// real time know no slices, and refuse.
 #[allow(unsafe_code, reason = "no crate has this call of the system in a safe form")]
 fn ask_for_slices(niceness: i32, slice_ns: u64) {
     let attributes = libc::sched_attr {
         size: u32::try_from(size_of::<libc::sched_attr>()).unwrap_or(0),
-        sched_policy: u32::try_from(libc::SCHED_OTHER).unwrap_or(0),
-        sched_flags: 0,
+        sched_policy: 0,
+        sched_flags: u64::try_from(libc::SCHED_FLAG_KEEP_POLICY).unwrap_or(0),
         sched_nice: niceness,
         sched_priority: 0,
         sched_runtime: slice_ns,
@@ -107,5 +108,41 @@ mod tests {
         let slices = std::thread::scope(|scope| scope.spawn(slices).join().unwrap());
         assert_eq!(slices, (Some(SHORT_SLICE_NS), Some(usual)));
         assert!(SHORT_SLICE_NS < usual);
+    }
+
+    /// The scheduler's policy for this thread, by its number in sched.h.
+    fn policy() -> Option<u32> {
+        let text = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
+        let line = text.lines().find(|line| line.starts_with("policy"))?;
+        line.rsplit(':').next()?.trim().parse().ok()
+    }
+
+    #[test]
+    #[ignore = "a child process of the other test"]
+    fn child_that_was_begun_as_a_batch() {
+        let before = policy().unwrap();
+        assert_eq!(before, 3, "SCHED_BATCH");
+        come_before_others();
+        assert_eq!(policy(), Some(before));
+        come_after_others();
+        assert_eq!(policy(), Some(before));
+    }
+
+    /// Asking for slices had made a thread of every other policy a usual one.
+    #[test]
+    fn a_policy_that_the_server_was_begun_with_stays() {
+        if policy().is_none() {
+            return;
+        }
+        let child = ["--ignored", "--exact", "precedence::tests::child_that_was_begun_as_a_batch"];
+        let test = std::env::current_exe().unwrap();
+        // Of util-linux; a system without it has nobody who begins a server so.
+        let Ok(ended) =
+            std::process::Command::new("chrt").args(["--batch", "0"]).arg(test).args(child).output()
+        else {
+            return;
+        };
+        let told = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && told.contains("1 passed"), "{told}");
     }
 }
