@@ -142,7 +142,11 @@ impl DatabaseError {
 
     /// A stored record that cannot be decoded.
     pub(crate) fn damaged(what: &str, key: &str) -> Self {
-        Self::Internal { reason: format!("The stored {what} of `{key}` cannot be read: it is damaged.") }
+        Self::Internal {
+            reason: format!(
+                "The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out."
+            ),
+        }
     }
 }
 

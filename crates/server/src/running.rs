@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, EnsureError, NameLookup, NewAdministrator};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_store::Purpose;
@@ -121,7 +121,7 @@ fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Termin
         database.set_security(&security).map_err(Failure::work)?;
     }
     let given = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
-    let administrator = directory.ensure_administrator(given.as_deref()).map_err(no_administrator)?;
+    let administrator = directory.ensure_administrator(given.as_deref()).map_err(Failure::work)?;
     if let Some(NewAdministrator { made_password: Some(password), .. }) = administrator {
         terminal.say(&format!(
             "\nThe administrator's name is admin and the password is {password}\n\
@@ -129,18 +129,6 @@ fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Termin
         ));
     }
     Ok(())
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
-fn no_administrator(error: EnsureError) -> Failure {
-    match error {
-        EnsureError::Directory(error) => Failure::work(error),
-        EnsureError::Database(error) => Failure::work(format!(
-            "The database `{DIRECTORY_DATABASE}` cannot be read or written, so that nobody could log in: {error} \
-             If it is damaged, `scrinium fixup --data-dir DIR {DIRECTORY_DATABASE}` says what of it, and with --engine writes \
-             damaged files anew; `scrinium restore` brings it back from a backup (docs/fixup.md, docs/backup.md)."
-        )),
-    }
 }
 
 /// First the ports of `http.listen`, then those of `https.listen`.
