@@ -187,14 +187,6 @@ impl Node {
         self.children.extend_from_slice(&right.children);
     }
 
-    /// Chunks below it.
-    pub(crate) fn chunk_count(&self) -> usize {
-        if self.children.is_empty() {
-            return self.rows.len();
-        }
-        self.children.iter().map(|child| child.chunk_count()).sum()
-    }
-
     /// Memory of the node and all below it, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let own = size_of::<Self>() + self.rows.bytes() + self.children.capacity() * size_of::<Arc<Self>>();

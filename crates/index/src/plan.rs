@@ -7,7 +7,7 @@ use scrinium_store::{Batch, Snapshot};
 use crate::format::{Layout, read_sums};
 use crate::node::{FULL, JOINED, Place, Row, SPARSE, parts};
 use crate::overlay::{Found, Overlay};
-use crate::recent::Recent;
+use crate::recent::{Packed, Recent};
 use crate::sum::{Sum, add_all};
 use crate::tree::Tree;
 use crate::{IndexError, KEY_BYTES_MAX};
@@ -122,13 +122,13 @@ impl<'a> Plan<'a> {
         Self { layout, entries, tree, next_place, touched: BTreeSet::new() }
     }
 
-    /// Adds the changes to the batch and to `recent`; the tree and the next place as they will be.
+    /// Adds the changes to the batch; the tree, the next place and the packs as they will be.
     pub(crate) fn carry_out(
         mut self,
         nets: &[Net],
-        recent: &mut Recent,
+        recent: &Recent,
         batch: &mut Batch,
-    ) -> Result<(Tree, u32), IndexError> {
+    ) -> Result<(Tree, u32, Packed), IndexError> {
         let mut nets = nets.iter().peekable();
         while let Some(first) = nets.next() {
             let chunk = self.tree.chunk_of(&first.key);
@@ -150,8 +150,8 @@ impl<'a> Plan<'a> {
         self.join_sparse_chunks()?;
         self.entries.write(batch);
         let touched = std::mem::take(&mut self.touched).into_iter();
-        recent.write(&self.layout, self.entries.snapshot(), &self.tree, touched, batch)?;
-        Ok((self.tree, self.next_place))
+        let packed = recent.write(&self.layout, self.entries.snapshot(), &self.tree, touched, batch)?;
+        Ok((self.tree, self.next_place, packed))
     }
 
     fn first_chunk(&mut self) -> Result<Row, IndexError> {

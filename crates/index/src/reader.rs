@@ -235,6 +235,9 @@ impl Reader {
         while entries.next()?.is_some() {
             found += 1;
         }
+        if tree.chunk_count() as u64 != checked.chunks {
+            return Err(layout.damaged("its chunks in memory were miscounted"));
+        }
         if records.next().is_some() || found != checked.entries {
             return Err(layout.damaged("there are records beyond its chunks"));
         }

@@ -31,7 +31,7 @@ const CHANGES_OF_CHUNK: u64 = 4;
 type Changed = (Vec<u8>, Option<Vec<u8>>);
 
 /// Which packs there are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recent {
     /// The number of the oldest pack.
     first: u64,
@@ -41,13 +41,29 @@ pub(crate) struct Recent {
     changes: u64,
 }
 
+/// What an update does to the packs.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    /// How many of the oldest go.
+    gone: usize,
+    /// How many chunks are in the one that comes.
+    added: Option<usize>,
+}
+
 impl Recent {
-    pub(crate) fn first(&self) -> u64 {
-        self.first
+    fn next(&self) -> u64 {
+        self.first + self.sizes.len() as u64
     }
 
-    pub(crate) fn next(&self) -> u64 {
-        self.first + self.sizes.len() as u64
+    /// The numbers of the oldest pack and of the next one, once `packed` is done.
+    pub(crate) fn numbers_after(&self, packed: &Packed) -> (u64, u64) {
+        (self.first + packed.gone as u64, self.next() + u64::from(packed.added.is_some()))
+    }
+
+    /// Notes what [`write`](Self::write) has put into a batch, once that is written.
+    pub(crate) fn take(&mut self, packed: &Packed) {
+        (0..packed.gone).for_each(|_| self.pop());
+        packed.added.into_iter().for_each(|changes| self.push(changes));
     }
 
     fn push(&mut self, changes: usize) {
@@ -63,15 +79,15 @@ impl Recent {
         }
     }
 
-    /// Adds the chunks that an update makes what they are in `tree` to the batch, and lets old packs go.
+    /// Adds the chunks that an update makes what they are in `tree` to the batch, which old packs leave.
     pub(crate) fn write(
-        &mut self,
+        &self,
         layout: &Layout,
         snapshot: &Snapshot,
         tree: &Tree,
         fences: impl Iterator<Item = Vec<u8>>,
         batch: &mut Batch,
-    ) -> Result<(), IndexError> {
+    ) -> Result<Packed, IndexError> {
         let changed: Vec<Changed> = fences
             .map(|fence| {
                 let record = present(layout, tree, &fence);
@@ -79,14 +95,14 @@ impl Recent {
             })
             .collect();
         if changed.is_empty() {
-            return Ok(());
+            return Ok(Packed::default());
         }
         let allowed = CHANGES_MIN.max(CHANGES_OF_CHUNK * tree.chunk_count() as u64);
-        let is_full = |recent: &Self| {
-            recent.sizes.len() as u64 >= PACKS_MAX || recent.changes + changed.len() as u64 > allowed
-        };
-        while !self.sizes.is_empty() && is_full(self) {
-            for (fence, record) in read_pack(layout, snapshot, self.first)? {
+        let (mut gone, mut changes) = (0, self.changes + changed.len() as u64);
+        while let Some(size) = self.sizes.get(gone)
+            && ((self.sizes.len() - gone) as u64 >= PACKS_MAX || changes > allowed)
+        {
+            for (fence, record) in read_pack(layout, snapshot, self.first + gone as u64)? {
                 let now = present(layout, tree, &fence);
                 // Of another record, a later pack has what it is now.
                 if now == record {
@@ -97,12 +113,12 @@ impl Recent {
                     }
                 }
             }
-            self.pop();
+            changes = changes.saturating_sub(u64::from(*size));
+            gone += 1;
         }
         let number = self.next();
         batch.put(STATE, &pack_key(layout, number), &encode(number, &changed));
-        self.push(changed.len());
-        Ok(())
+        Ok(Packed { gone, added: Some(changed.len()) })
     }
 
     /// All chunks as they are stored, in order: the records, and over them the packs.

@@ -5,7 +5,7 @@ use scrinium_store::{Batch, Snapshot};
 
 use crate::format::State;
 use crate::plan::{Net, Plan, net};
-use crate::recent::Recent;
+use crate::recent::{Packed, Recent};
 use crate::tree::Tree;
 use crate::{Change, Index, IndexError};
 
@@ -32,7 +32,7 @@ struct Step<'a> {
 struct Next {
     tree: Tree,
     state: State,
-    recent: Recent,
+    packed: Packed,
 }
 
 impl Update<'_> {
@@ -66,7 +66,7 @@ impl Update<'_> {
         match written {
             Ok(written) => {
                 for (mut step, next) in steps.into_iter().zip(written) {
-                    *step.recent = next.recent;
+                    step.recent.take(&next.packed);
                     step.index.publish(next.tree, next.state);
                 }
                 Ok(())
@@ -90,12 +90,11 @@ impl<'a> Step<'a> {
     fn write(&self, snapshot: &Snapshot, batch: &mut Batch) -> Result<Next, IndexError> {
         let layout = self.index.layout;
         let published = self.index.freeze_at(snapshot);
-        let mut recent = self.recent.clone();
         let plan = Plan::new(layout, snapshot, published.tree, published.state.next_place);
-        let (tree, next_place) = plan.carry_out(&self.nets, &mut recent, batch)?;
-        let packs = (recent.first(), recent.next());
+        let (tree, next_place, packed) = plan.carry_out(&self.nets, &self.recent, batch)?;
+        let packs = self.recent.numbers_after(&packed);
         let state = State { next_place, reached: self.reached, entries: tree.count(), packs };
         layout.put_state(batch, state);
-        Ok(Next { tree, state, recent })
+        Ok(Next { tree, state, packed })
     }
 }

@@ -10,6 +10,7 @@ use crate::sum::{Sum, add_all};
 pub(crate) struct Tree {
     root: Arc<Node>,
     columns: usize,
+    chunks: usize,
 }
 
 /// A chunk as found in a tree.
@@ -39,7 +40,7 @@ impl Tree {
             Arc::new(Node::leaf(chunks.get(range).unwrap_or_default(), columns))
         };
         let leaves = parts(chunks.len()).map(leaf).collect();
-        Self { root: grow(leaves, columns), columns }
+        Self { root: grow(leaves, columns), columns, chunks: chunks.len() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -135,7 +136,7 @@ impl Tree {
 
     /// Number of chunks.
     pub(crate) fn chunk_count(&self) -> usize {
-        self.root.chunk_count()
+        self.chunks
     }
 
     /// The parts of the tree that hold the entries from `from` up to `to`, in order and as large as can be.
@@ -151,7 +152,8 @@ impl Tree {
     /// chunk is simply added.
     pub(crate) fn replace(&mut self, fence: &[u8], rows: &[Row]) {
         let columns = self.columns;
-        replace_in(&mut self.root, fence, rows, columns);
+        let there = replace_in(&mut self.root, fence, rows, columns);
+        self.chunks = self.chunks.saturating_sub(usize::from(there)) + rows.len();
         if self.root.rows.len() > FULL {
             self.root = grow(self.root.cut(columns), columns);
         }
@@ -230,17 +232,18 @@ fn grow(mut nodes: Vec<Arc<Node>>, columns: usize) -> Arc<Node> {
     nodes.pop().unwrap_or_default()
 }
 
-/// Recursion as deep as the tree, of which every level multiplies the entries by at least sixteen or so.
-fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) {
+/// Whether a chunk was there before. Recursion as deep as the tree, of which every level multiplies the entries by at
+/// least sixteen or so.
+fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) -> bool {
     let node = Arc::make_mut(node);
     node.reduction = OnceLock::new();
     let index = node.find(fence);
     let Some(child) = node.children.get_mut(index) else {
         let there = node.rows.fence(index) == Some(fence);
         node.rows.splice(index, index + usize::from(there), rows, columns);
-        return;
+        return there;
     };
-    replace_in(child, fence, rows, columns);
+    let there = replace_in(child, fence, rows, columns);
     match child.rows.len() {
         0 => exchange(node, index, index + 1, Vec::new(), columns),
         length if length > FULL => {
@@ -250,6 +253,7 @@ fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) 
         length if length < SPARSE && join_child(node, index, columns) => {}
         _ => refresh(node, index, columns),
     }
+    there
 }
 
 /// Brings the row of a child up to date.
