@@ -2,7 +2,7 @@
 //! update that seven views follow. Then the same at the largest size with memory for all, and for a tenth.
 //!
 //! One client over HTTP, on a core of its own; rounds alternate between the sizes, and between the budgets.
-//! `SCRINIUM_SIZES=1000,5000000` for other sizes.
+//! `SCRINIUM_SIZES=1000,5000000` for other sizes, `SCRINIUM_CASE=update` for the cases with a word in their name.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
 
@@ -14,7 +14,7 @@ use std::time::Instant;
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
-use scrinium_bench::{Against, Line, report, scatter, sizes};
+use scrinium_bench::{Against, Line, report, scatter, setting, sizes};
 use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
 use serde_json::Value;
 use support::{Served, alternate, compare_sizes};
@@ -103,8 +103,12 @@ fn update(place: &Place, connection: &mut Connection, number: u64) {
 }
 
 /// At 1,000 documents everything is in memory, so here as much as fits.
-fn warm(place: &Place, connection: &mut Connection) {
-    (0..place.documents).for_each(|number| read_document_inside(place, connection, number));
+fn warm(place: &Place, served: &Served) {
+    for number in 0..place.documents {
+        place.database.read(&id(number), &ReadOptions::default()).unwrap();
+    }
+    // A connection from before that would have been idle for too long.
+    let connection = &mut served.connect();
     for start in (0..place.documents).step_by(1000) {
         read_page(place, connection, &format!("limit=1000&skip={start}"));
     }
@@ -121,6 +125,11 @@ const CASES: [(&str, Operation); 8] = [
     ("an update that 7 views follow", update),
 ];
 
+fn chosen() -> impl Iterator<Item = (&'static str, Operation)> {
+    let word = setting("SCRINIUM_CASE", String::new());
+    CASES.into_iter().filter(move |(case, _)| case.contains(&word))
+}
+
 /// The same operations where a tenth of the data fits into memory, beside `ample`, where everything does.
 fn compare_budgets(ample: &Place, ample_served: &Served) {
     let data = ample.database.info().unwrap().sizes.file_bytes + ample.database.derived_bytes();
@@ -129,11 +138,10 @@ fn compare_budgets(ample: &Place, ample_served: &Served) {
     let served = on_core(SERVER_CORE, || Served::start(budget_bytes));
     let scarce = fill(&served.databases, ample.documents);
     served.store.checkpoint().unwrap();
-    // A connection from before the filling would have been idle for too long.
+    warm(&scarce, &served);
     let (mut ample_connection, mut scarce_connection) = (ample_served.connect(), served.connect());
-    warm(&scarce, &mut scarce_connection);
     let places = ["memory for all", "memory for a tenth"];
-    for (case, operation) in CASES {
+    for (case, operation) in chosen() {
         let values = alternate(case, &places, OPERATIONS, |place, number| {
             let number = number % ample.documents;
             if place == 0 {
@@ -157,8 +165,8 @@ fn main() {
     let sizes = sizes(&SIZES);
     let places: Vec<Place> = sizes.iter().map(|documents| fill(&served.databases, *documents)).collect();
     served.store.checkpoint().unwrap();
+    places.iter().for_each(|place| warm(place, &served));
     let mut connection = served.connect();
-    places.iter().for_each(|place| warm(place, &mut connection));
     on_core(CLIENT_CORE, || {
         measure(&places, &sizes, &mut connection);
         compare_budgets(places.last().unwrap(), &served);
@@ -166,7 +174,7 @@ fn main() {
 }
 
 fn measure(places: &[Place], sizes: &[u64], connection: &mut Connection) {
-    for (case, operation) in CASES {
+    for (case, operation) in chosen() {
         compare_sizes("page-depth", case, sizes, OPERATIONS, |size, number| {
             let place = &places[size];
             operation(place, connection, number % place.documents);

@@ -3,7 +3,7 @@
 //! ```text
 //! entry   DerivedScan   id, place (4), key  → per column 8 bytes (double, little endian), value
 //! chunk   DerivedChurn  id, lower bound     → varints place, debris, count; per column 16 bytes (two doubles)
-//! state   DerivedPoint  id                  → 02, columns, collation version (4), next place (4), reached (8),
+//! state   DerivedPoint  id                  → 03, columns, collation version (4), next place (4), reached (8),
 //!                                             entries (8), numbers of the first and the next pack (8 each)
 //! ```
 //!
@@ -32,7 +32,7 @@ pub const KEY_BYTES_MAX: usize = 65_535;
 /// The most sums that an entry may carry.
 pub const COLUMNS_MAX: usize = 16;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const ID_BYTES: usize = 8;
 const PLACE_BYTES: usize = 4;
 

@@ -4,14 +4,30 @@ use std::sync::{Arc, OnceLock};
 
 use crate::sum::{Sum, add_all};
 
-/// A node or chunk is cut when it has more rows or entries than this.
-pub(crate) const FULL: usize = 128;
-/// What a cut leaves in each part, at most.
-pub(crate) const CUT: usize = 64;
-/// With fewer rows or entries, it is joined to a neighbour if both together stay below [`JOINED`].
-pub(crate) const SPARSE: usize = 16;
-/// More than this is not joined, so that what was joined has room before it is cut again.
-pub(crate) const JOINED: usize = 96;
+/// How many rows a node has, or a chunk entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// With more it is cut.
+    pub(crate) full: usize,
+    /// What a cut leaves in each part, at most.
+    pub(crate) cut: usize,
+    /// With fewer it is joined to a neighbour, if both together stay below `joined`.
+    pub(crate) sparse: usize,
+    /// More than this is not joined, so that what was joined has room before it is cut again.
+    pub(crate) joined: usize,
+}
+
+impl Bounds {
+    /// Equal parts of at most `cut` of `length` rows or entries.
+    pub(crate) fn parts(self, length: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let number = length.div_ceil(self.cut).max(1);
+        (0..number).map(move |part| part * length / number..(part + 1) * length / number)
+    }
+}
+
+pub(crate) const CHUNK: Bounds = Bounds { full: 128, cut: 64, sparse: 16, joined: 96 };
+/// A change copies the nodes on its way, of each level one, so that these are smaller.
+pub(crate) const NODE: Bounds = Bounds { full: 64, cut: 32, sparse: 8, joined: 48 };
 
 /// A chunk, or the whole of a node: where it begins, how many entries it holds, and their sums.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +185,7 @@ impl Node {
 
     /// Cuts the node into equal parts that have room.
     pub(crate) fn cut(&self, columns: usize) -> Vec<Arc<Self>> {
-        let parts = parts(self.rows.len());
+        let parts = NODE.parts(self.rows.len());
         parts.map(|range| Arc::new(self.part(range, columns))).collect()
     }
 
@@ -197,10 +213,4 @@ impl Node {
     pub(crate) fn debris(&self) -> u64 {
         self.rows.debris() + self.children.iter().map(|child| child.debris()).sum::<u64>()
     }
-}
-
-/// Equal parts of at most [`CUT`] of `length` rows or entries.
-pub(crate) fn parts(length: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let number = length.div_ceil(CUT).max(1);
-    (0..number).map(move |part| part * length / number..(part + 1) * length / number)
 }

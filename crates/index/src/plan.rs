@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use scrinium_store::{Batch, Snapshot};
 
 use crate::format::{Layout, read_sums};
-use crate::node::{FULL, JOINED, Place, Row, SPARSE, parts};
+use crate::node::{CHUNK, Place, Row};
 use crate::overlay::{Found, Overlay};
 use crate::recent::{Packed, Recent};
 use crate::sum::{Sum, add_all};
@@ -141,7 +141,7 @@ impl<'a> Plan<'a> {
             while let Some(net) = nets.next_if(|net| next.as_ref().is_none_or(|next| net.key < *next)) {
                 doubtful |= self.apply(&mut row, net);
             }
-            if row.count > FULL as u64 || is_littered(&row) || doubtful {
+            if row.count > CHUNK.full as u64 || is_littered(&row) || doubtful {
                 self.recut(&row)?;
             } else {
                 self.replace(&row.fence.clone(), &[row]);
@@ -195,13 +195,13 @@ impl<'a> Plan<'a> {
         let entries = self.entries.of_place(row.place.number)?;
         let columns = self.layout.columns;
         let mut place = row.place;
-        let staying = parts(entries.len()).next().map_or(0, |part| part.len());
+        let staying = CHUNK.parts(entries.len()).next().map_or(0, |part| part.len());
         let leaving = u32::try_from(entries.len() - staying).unwrap_or(u32::MAX);
         place.debris = place.debris.saturating_add(leaving);
         let stay = !is_littered(&Row { count: staying as u64, place, ..row.clone() });
         let mut rows: Vec<Row> = Vec::new();
         let mut last: Option<&Found> = None;
-        for range in parts(entries.len()) {
+        for range in CHUNK.parts(entries.len()) {
             let part = entries.get(range).unwrap_or_default();
             let fence = match (last, part.first()) {
                 (Some(last), Some(first)) => separator(&last.key, &first.key),
@@ -231,7 +231,7 @@ impl<'a> Plan<'a> {
                 let Some(chunk) = self.tree.chunk_of(&fence).filter(|chunk| chunk.fence == fence) else {
                     break;
                 };
-                if chunk.count >= SPARSE as u64 {
+                if chunk.count >= CHUNK.sparse as u64 {
                     break;
                 }
                 let right = chunk.next.and_then(|next| self.tree.chunk_of(next)).map(|right| right.to_row());
@@ -269,7 +269,7 @@ impl<'a> Plan<'a> {
 }
 
 fn fit(left: &Row, right: &Row) -> bool {
-    left.count + right.count < JOINED as u64 || left.count == 0 || right.count == 0
+    left.count + right.count < CHUNK.joined as u64 || left.count == 0 || right.count == 0
 }
 
 /// Whether reads of the chunk pass so much debris that it should move to a new place.

@@ -6,7 +6,7 @@ use scrinium_store::{Batch, SortedFiles, Store};
 
 use crate::format::{CHUNKS, ENTRIES, Layout, State, remove_all};
 use crate::index::Published;
-use crate::node::{CUT, Place, Row};
+use crate::node::{CHUNK, Place, Row};
 use crate::plan::separator;
 use crate::recent::Recent;
 use crate::sum::{Sum, add_all};
@@ -239,7 +239,7 @@ impl Chunks {
     /// Counts one more entry and returns its place; `None` if there is no place left.
     fn push(&mut self, key: &[u8], sums: impl Iterator<Item = f64>) -> Option<u32> {
         let sums: Vec<Sum> = sums.map(Sum::of).collect();
-        let number = match self.rows.last_mut().filter(|row| row.count < CUT as u64) {
+        let number = match self.rows.last_mut().filter(|row| row.count < CHUNK.cut as u64) {
             Some(row) => {
                 row.count += 1;
                 add_all(&mut row.sums, &sums);

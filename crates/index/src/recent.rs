@@ -1,14 +1,13 @@
 //! Chunk records of late.
 //!
 //! An update changes about two chunks for each entry that moves. To write the record of each would be most of its cost,
-//! so the chunks that one update changes are written as one *pack*. Packs are kept in order, in a ring of so many; when
-//! there are many, the oldest go, and what the chunks in them are now is written as records of their own, unless a later
-//! pack has it: so a chunk that is changed often has a record written seldom. Opening reads the records, and
-//! over them the packs.
+//! so the chunks that one update changes are written as one *pack*. Packs are kept in order; when there are many, the
+//! oldest go, and what the chunks in them are now is written as records of their own, unless a later pack has it: so a
+//! chunk that is changed often has a record written seldom. Opening reads the records, and over them the packs.
 //!
 //! ```text
-//! pack    DerivedPoint  id, number mod 4096 (2)  → varint number; per chunk: varint length and lower bound,
-//!                                                  varint length and chunk record (0: it is gone)
+//! pack    DerivedPoint  id, number (8)      → per chunk: varint length and lower bound, varint length and chunk
+//!                                             record (0: it is gone)
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,8 +19,9 @@ use crate::format::{CHUNKS, Layout, STATE, key_range, read_varint, write_varint}
 use crate::node::Row;
 use crate::tree::Tree;
 
-/// Packs that are kept, at most.
-const PACKS_MAX: u64 = 4096;
+/// Packs that are kept, at most: what opening an index reads beside its records is bounded by it. With few, a chunk of a
+/// large index that is changed here and there would seldom be in a later one.
+const PACKS_MAX: u64 = 65_536;
 /// Packs go when they hold more chunks than this, and more than [`CHANGES_OF_CHUNK`] times as many as there are.
 const CHANGES_MIN: u64 = 1024;
 /// How often a chunk is changed, on average, before its record is written; one in fifty is written earlier.
@@ -102,7 +102,10 @@ impl Recent {
         while let Some(size) = self.sizes.get(gone)
             && ((self.sizes.len() - gone) as u64 >= PACKS_MAX || changes > allowed)
         {
-            for (fence, record) in read_pack(layout, snapshot, self.first + gone as u64)? {
+            let key = pack_key(layout, self.first + gone as u64);
+            let pack = snapshot.get(STATE, &key)?.ok_or_else(|| missing(layout))?;
+            batch.delete(STATE, &key);
+            for (fence, record) in decode(layout, &pack)? {
                 let now = present(layout, tree, &fence);
                 // Of another record, a later pack has what it is now.
                 if now == record {
@@ -116,8 +119,7 @@ impl Recent {
             changes = changes.saturating_sub(u64::from(*size));
             gone += 1;
         }
-        let number = self.next();
-        batch.put(STATE, &pack_key(layout, number), &encode(number, &changed));
+        batch.put(STATE, &pack_key(layout, self.next()), &encode(&changed));
         Ok(Packed { gone, added: Some(changed.len()) })
     }
 
@@ -133,10 +135,18 @@ impl Recent {
         }
         let mut recent = Self { first, ..Self::default() };
         let mut changed: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
-        for number in first..next {
-            let pack = read_pack(layout, snapshot, number)?;
+        let range = (pack_key(layout, first), pack_key(layout, next));
+        let mut cursor = snapshot.cursor(STATE, key_range(&range), Direction::Forward);
+        while let Some((key, pack)) = cursor.next()? {
+            if key != pack_key(layout, recent.next()) {
+                return Err(missing(layout));
+            }
+            let pack = decode(layout, pack)?;
             recent.push(pack.len());
             changed.extend(pack);
+        }
+        if recent.next() != next {
+            return Err(missing(layout));
         }
         if changed.is_empty() {
             return Ok((recent, chunks));
@@ -173,14 +183,16 @@ fn present(layout: &Layout, tree: &Tree, fence: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn pack_key(layout: &Layout, number: u64) -> Vec<u8> {
-    let slot = u16::try_from(number % PACKS_MAX).unwrap_or(0);
-    [&layout.id.to_be_bytes()[..], &slot.to_be_bytes()].concat()
+    [layout.id.to_be_bytes(), number.to_be_bytes()].concat()
 }
 
-fn encode(number: u64, changed: &[Changed]) -> Vec<u8> {
+fn missing(layout: &Layout) -> IndexError {
+    layout.damaged("a pack of chunk records is missing")
+}
+
+fn encode(changed: &[Changed]) -> Vec<u8> {
     let bytes = changed.iter().map(|(fence, record)| fence.len() + record.as_ref().map_or(0, Vec::len) + 4);
-    let mut pack = Vec::with_capacity(bytes.sum::<usize>() + 10);
-    write_varint(&mut pack, number);
+    let mut pack = Vec::with_capacity(bytes.sum());
     for (fence, record) in changed {
         for part in [fence.as_slice(), record.as_deref().unwrap_or_default()] {
             write_varint(&mut pack, part.len() as u64);
@@ -190,27 +202,18 @@ fn encode(number: u64, changed: &[Changed]) -> Vec<u8> {
     pack
 }
 
-fn read_pack(layout: &Layout, snapshot: &Snapshot, number: u64) -> Result<Vec<Changed>, IndexError> {
-    let missing = || layout.damaged("a pack of chunk records is missing");
-    let pack = snapshot.get(STATE, &pack_key(layout, number))?.ok_or_else(missing)?;
-    let mut rest: &[u8] = &pack;
-    if read_varint(&mut rest) != Some(number) {
-        return Err(missing());
-    }
-    decode(rest).ok_or_else(|| layout.damaged("a pack of chunk records cannot be read"))
-}
-
-fn decode(mut rest: &[u8]) -> Option<Vec<Changed>> {
+fn decode(layout: &Layout, mut pack: &[u8]) -> Result<Vec<Changed>, IndexError> {
     let mut changed = Vec::new();
-    while !rest.is_empty() {
+    while !pack.is_empty() {
         let mut part = || {
-            let length = usize::try_from(read_varint(&mut rest)?).ok()?;
-            let (part, behind) = rest.split_at_checked(length)?;
-            rest = behind;
+            let length = usize::try_from(read_varint(&mut pack)?).ok()?;
+            let (part, behind) = pack.split_at_checked(length)?;
+            pack = behind;
             Some(part.to_vec())
         };
-        let (fence, record) = (part()?, part()?);
+        let damaged = || layout.damaged("a pack of chunk records cannot be read");
+        let (fence, record) = part().zip(part()).ok_or_else(damaged)?;
         changed.push((fence, Some(record).filter(|record| !record.is_empty())));
     }
-    Some(changed)
+    Ok(changed)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::node::{FULL, JOINED, Node, Place, Row, SPARSE, parts};
+use crate::node::{NODE, Node, Place, Row};
 use crate::sum::{Sum, add_all};
 
 /// The tree; cloning it is cheap.
@@ -39,7 +39,7 @@ impl Tree {
         let leaf = |range: std::ops::Range<usize>| {
             Arc::new(Node::leaf(chunks.get(range).unwrap_or_default(), columns))
         };
-        let leaves = parts(chunks.len()).map(leaf).collect();
+        let leaves = NODE.parts(chunks.len()).map(leaf).collect();
         Self { root: grow(leaves, columns), columns, chunks: chunks.len() }
     }
 
@@ -154,7 +154,7 @@ impl Tree {
         let columns = self.columns;
         let there = replace_in(&mut self.root, fence, rows, columns);
         self.chunks = self.chunks.saturating_sub(usize::from(there)) + rows.len();
-        if self.root.rows.len() > FULL {
+        if self.root.rows.len() > NODE.full {
             self.root = grow(self.root.cut(columns), columns);
         }
         while let ([child], 1) = (self.root.children.as_slice(), self.root.rows.len()) {
@@ -227,7 +227,7 @@ fn grow(mut nodes: Vec<Arc<Node>>, columns: usize) -> Arc<Node> {
         let group = |range: std::ops::Range<usize>| {
             Arc::new(Node::inner(nodes.get(range).unwrap_or_default().to_vec(), columns))
         };
-        nodes = parts(nodes.len()).map(group).collect();
+        nodes = NODE.parts(nodes.len()).map(group).collect();
     }
     nodes.pop().unwrap_or_default()
 }
@@ -246,11 +246,11 @@ fn replace_in(node: &mut Arc<Node>, fence: &[u8], rows: &[Row], columns: usize) 
     let there = replace_in(child, fence, rows, columns);
     match child.rows.len() {
         0 => exchange(node, index, index + 1, Vec::new(), columns),
-        length if length > FULL => {
+        length if length > NODE.full => {
             let parts = child.cut(columns);
             exchange(node, index, index + 1, parts, columns);
         }
-        length if length < SPARSE && join_child(node, index, columns) => {}
+        length if length < NODE.sparse && join_child(node, index, columns) => {}
         _ => refresh(node, index, columns),
     }
     there
@@ -266,7 +266,7 @@ fn refresh(node: &mut Node, index: usize, columns: usize) {
 /// Joins a child with a neighbour if they are small enough together.
 fn join_child(node: &mut Node, index: usize, columns: usize) -> bool {
     let length = |index: usize| node.children.get(index).map(|child| child.rows.len());
-    let fits = |left: usize| Some(length(left)? + length(left + 1)? < JOINED);
+    let fits = |left: usize| Some(length(left)? + length(left + 1)? < NODE.joined);
     let left = match (fits(index), index.checked_sub(1).and_then(fits)) {
         (Some(true), _) => index,
         (_, Some(true)) => index - 1,

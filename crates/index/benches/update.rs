@@ -1,0 +1,110 @@
+//! What bringing seven indexes up to date for one document costs at 1,000 documents and at many more, below everything
+//! else: in each an entry goes and another comes, anywhere, in one batch.
+//!
+//! Rounds alternate between the sizes. `cargo bench -p scrinium-index --bench update`; `SCRINIUM_SIZES=1000,5000000` for
+//! other sizes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
+
+use std::time::Instant;
+
+use scrinium_bench::{Against, Line, folder, report, scatter, sizes};
+use scrinium_index::{Change, Index, IndexError, Sums, Update};
+use scrinium_statistics::Registry;
+use scrinium_store::{Batch, Store, StoreOptions};
+
+const SIZES: [u64; 2] = [1000, 1_000_000];
+const VIEWS: u64 = 7;
+const ROUNDS: u64 = 7;
+const UPDATES: u32 = 2000;
+/// Everything is in memory.
+const BUDGET_BYTES: u64 = 4 << 30;
+const VALUE: &[u8] = b"what a row of the view shows beside";
+
+/// Seven indexes of so many documents, each with an entry for every document.
+struct Place {
+    indexes: Vec<Index>,
+    /// How often each document was changed, which its entries' places depend on.
+    versions: Vec<u32>,
+    reached: u64,
+}
+
+fn key(view: u64, document: u64, version: u32) -> Vec<u8> {
+    let place = scatter(document << 20 ^ u64::from(version) << 3 ^ view);
+    [&place.to_be_bytes()[..], format!("{document:016x}").as_bytes()].concat()
+}
+
+fn sums(document: u64) -> Sums {
+    vec![f64::from(u32::try_from(document % 1000).unwrap())]
+}
+
+impl Place {
+    fn fill(store: &Store, first_id: u64, documents: u64) -> Self {
+        let build = |view: u64| {
+            let index = Index::open(store, first_id + view, 1).unwrap();
+            let mut entries: Vec<(Vec<u8>, u64)> =
+                (0..documents).map(|document| (key(view, document, 0), document)).collect();
+            entries.sort_unstable();
+            let whole = |(key, document)| Ok::<_, IndexError>((key, VALUE.to_vec(), sums(document)));
+            index.rebuild(entries.into_iter().map(whole), 1).unwrap();
+            index
+        };
+        let versions = vec![0; usize::try_from(documents).unwrap()];
+        Self { indexes: (0..VIEWS).map(build).collect(), versions, reached: 1 }
+    }
+
+    fn update(&mut self, document: u64) {
+        let at = usize::try_from(document).unwrap();
+        let version = self.versions[at];
+        self.versions[at] += 1;
+        self.reached += 1;
+        let change = |(view, index)| {
+            let old = Change::Remove { key: key(view, document, version), sums: sums(document) };
+            let (key, value) = (key(view, document, version + 1), VALUE.to_vec());
+            let new = Change::Insert { key, value, sums: sums(document) };
+            Update { index, changes: vec![old, new], reached: self.reached }
+        };
+        Update::all((0..).zip(&self.indexes).map(change).collect(), Batch::new()).unwrap();
+    }
+
+    /// Microseconds of an update of a random document.
+    fn round(&mut self, round: u64) -> f64 {
+        let documents = self.versions.len() as u64;
+        let began = Instant::now();
+        (0..UPDATES).for_each(|number| self.update(scatter(round << 32 ^ u64::from(number)) % documents));
+        began.elapsed().as_secs_f64() * 1e6 / f64::from(UPDATES)
+    }
+}
+
+fn main() {
+    let folder = folder();
+    let mut options = StoreOptions::new(folder.path());
+    options.budget_bytes = Some(BUDGET_BYTES);
+    let store = Store::open(options, &Registry::new()).unwrap();
+    let sizes = sizes(&SIZES);
+    let mut places: Vec<Place> = (1..)
+        .step_by(usize::try_from(VIEWS).unwrap())
+        .zip(&sizes)
+        .map(|(first_id, documents)| Place::fill(&store, first_id, *documents))
+        .collect();
+    let mut took = vec![Vec::new(); sizes.len()];
+    // The first round warms up.
+    for round in 0..=ROUNDS {
+        for (place, took) in places.iter_mut().zip(&mut took) {
+            let us = place.round(round);
+            eprintln!("{us:.1} us at {}", place.versions.len());
+            if round > 0 {
+                took.push(us);
+            }
+        }
+    }
+    for (documents, took_here) in sizes.iter().zip(&took).skip(1) {
+        report(&Line {
+            name: "update",
+            case: &format!("seven indexes follow an update, {documents} documents"),
+            values: took_here,
+            unit: "us",
+            against: Against::Measured(&format!("the same at {} documents", sizes[0]), &took[0]),
+        });
+    }
+}
