@@ -16,12 +16,13 @@ use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
 use scrinium_bench::{Against, Line, report, scatter, setting, sizes};
 use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
+use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::Value;
 use support::{Served, alternate, compare_sizes};
 
 const SIZES: [u64; 4] = [1000, 10_000, 80_000, 500_000];
 /// Everything is in memory: it is depth that is compared, not the disk.
-const AMPLE_BYTES: u64 = 6 << 30;
+const AMPLE_BYTES: u64 = 12 << 30;
 /// As little as the configuration takes.
 const LEAST_BYTES: u64 = 16 << 20;
 const OPERATIONS: u64 = 1000;
@@ -102,7 +103,16 @@ fn update(place: &Place, connection: &mut Connection, number: u64) {
     connection.request("GET", &format!("{}/{VIEW}?limit=0", place.path), "");
 }
 
-/// At 1,000 documents everything is in memory, so here as much as fits.
+/// At 1,000 documents everything is in memory, so at all sizes, what updates read included.
+fn warm_everything(served: &Served) {
+    let snapshot = served.store.snapshot();
+    for family in Family::ALL {
+        let mut cursor = snapshot.cursor(family, KeyRange::ALL, Direction::Forward);
+        while cursor.next().unwrap().is_some() {}
+    }
+}
+
+/// As much of what is read as fits.
 fn warm(place: &Place, served: &Served) {
     for number in 0..place.documents {
         place.database.read(&id(number), &ReadOptions::default()).unwrap();
@@ -166,6 +176,7 @@ fn main() {
     let places: Vec<Place> = sizes.iter().map(|documents| fill(&served.databases, *documents)).collect();
     served.store.checkpoint().unwrap();
     places.iter().for_each(|place| warm(place, &served));
+    warm_everything(&served);
     let mut connection = served.connect();
     on_core(CLIENT_CORE, || {
         measure(&places, &sizes, &mut connection);
