@@ -1,7 +1,7 @@
 //! What bringing seven indexes up to date for one document costs at 1,000 documents and at many more, below everything
 //! else: in each an entry goes and another comes, anywhere, in one batch.
 //!
-//! Rounds alternate between the sizes. `cargo bench -p scrinium-index --bench update`; `SCRINIUM_SIZES=1000,5000000` for
+//! Rounds alternate between the sizes. `cargo bench -p scrinium-index --bench index_update`; `SCRINIUM_SIZES=1000,5000000` for
 //! other sizes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
@@ -100,7 +100,7 @@ fn main() {
     }
     for (documents, took_here) in sizes.iter().zip(&took).skip(1) {
         report(&Line {
-            name: "update",
+            name: "index-update",
             case: &format!("seven indexes follow an update, {documents} documents"),
             values: took_here,
             unit: "us",
