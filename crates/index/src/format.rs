@@ -192,11 +192,11 @@ impl Layout {
     }
 }
 
-/// The change number in a stored state, whatever index it is of.
+/// The change number in a stored state of this version, whatever index it is of.
 pub(crate) fn reached_in(state: &[u8]) -> Option<u64> {
     let (&version, rest) = state.split_first()?;
     let reached = rest.get(9..)?.first_chunk::<8>()?;
-    (version <= VERSION).then_some(u64::from_be_bytes(*reached))
+    (version == VERSION).then_some(u64::from_be_bytes(*reached))
 }
 
 /// A range of the store's keys.

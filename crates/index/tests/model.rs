@@ -347,6 +347,10 @@ fn what_cannot_be_opened_is_named() {
         store.write_derived(batch).unwrap();
         Index::open(store, id, COLUMNS)
     };
+    assert_eq!(Index::stored_reached(store, id).unwrap(), Some(1));
+    assert!(matches!(state(|state| state[0] -= 1), Err(IndexError::Outdated { what: "format", .. })));
+    assert_eq!(Index::stored_reached(store, id).unwrap(), None, "it will be begun anew");
+    assert!(state(|state| state[0] += 1).is_ok());
     assert!(matches!(state(|state| state[25] = 5), Err(IndexError::Damaged { .. })));
     assert!(matches!(state(|state| state[5] ^= 1), Err(IndexError::Outdated { what: "collation", .. })));
     assert!(matches!(state(|state| state[0] = 9), Err(IndexError::NewerFormat { found: 9, .. })));
