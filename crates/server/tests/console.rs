@@ -77,11 +77,11 @@ impl ServerParts for Parts {
     }
 
     fn fixup_reports(&self) -> Reply {
-        Reply { text: "reports".to_owned(), data: json!({}) }
+        Reply { text: "reports\n".to_owned(), data: json!({}) }
     }
 
     fn set_aside(&self, database: Option<&str>) -> Result<Reply, String> {
-        Ok(Reply { text: database.unwrap_or_default().to_owned(), data: json!({}) })
+        Ok(Reply { text: format!("{}\n", database.unwrap_or("all")), data: json!({}) })
     }
 
     fn databases(&self) -> Option<scrinium_database::Databases> {
@@ -179,8 +179,8 @@ fn databases_are_fixed_up() {
             "{line}"
         );
     }
-    assert_eq!(said("sh fix").unwrap(), "reports");
-    assert_eq!(said("show aside mail/ada").unwrap(), "mail/ada");
+    assert_eq!(said("sh fix").unwrap(), "reports\n");
+    assert_eq!(said("show aside mail/ada").unwrap(), "mail/ada\n");
 }
 
 #[test]
