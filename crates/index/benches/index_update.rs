@@ -17,12 +17,14 @@ const SIZES: [u64; 2] = [1000, 1_000_000];
 const VIEWS: u64 = 7;
 const ROUNDS: u64 = 7;
 const UPDATES: u32 = 2000;
+const OPENED: usize = 3;
 /// Everything is in memory.
 const BUDGET_BYTES: u64 = 4 << 30;
 const VALUE: &[u8] = b"what a row of the view shows beside";
 
 /// Seven indexes of so many documents, each with an entry for every document.
 struct Place {
+    first_id: u64,
     indexes: Vec<Index>,
     /// How often each document was changed, which its entries' places depend on.
     versions: Vec<u32>,
@@ -50,7 +52,7 @@ impl Place {
             index
         };
         let versions = vec![0; usize::try_from(documents).unwrap()];
-        Self { indexes: (0..VIEWS).map(build).collect(), versions, reached: 1 }
+        Self { first_id, indexes: (0..VIEWS).map(build).collect(), versions, reached: 1 }
     }
 
     fn update(&mut self, document: u64) {
@@ -73,6 +75,14 @@ impl Place {
         let began = Instant::now();
         (0..UPDATES).for_each(|number| self.update(scatter(round << 32 ^ u64::from(number)) % documents));
         began.elapsed().as_secs_f64() * 1e6 / f64::from(UPDATES)
+    }
+
+    /// Milliseconds of opening the seven indexes again, with what the updates have left.
+    fn open(&mut self, store: &Store) -> f64 {
+        self.indexes.clear();
+        let began = Instant::now();
+        self.indexes = (0..VIEWS).map(|view| Index::open(store, self.first_id + view, 1).unwrap()).collect();
+        began.elapsed().as_secs_f64() * 1e3
     }
 }
 
@@ -97,6 +107,17 @@ fn main() {
                 took.push(us);
             }
         }
+    }
+    let opened: Vec<Vec<f64>> =
+        places.iter_mut().map(|place| (0..OPENED).map(|_| place.open(&store)).collect()).collect();
+    for (documents, opened) in sizes.iter().zip(&opened).skip(1) {
+        report(&Line {
+            name: "index-update",
+            case: &format!("seven indexes opened after the updates, {documents} documents"),
+            values: opened,
+            unit: "ms",
+            against: Against::Given("a second", 1000.0),
+        });
     }
     for (documents, took_here) in sizes.iter().zip(&took).skip(1) {
         report(&Line {

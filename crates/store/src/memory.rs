@@ -1,4 +1,4 @@
-//! How much memory the machine, or the container in it, has.
+//! How much memory the machine, or the container in it, has; and giving some back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,20 @@ fn available_under(root: &Path) -> u64 {
         (None, None) => UNKNOWN_BYTES,
     }
 }
+
+/// Gives back to the system what the C library's allocator, which is RocksDB's, holds free (malloc_trim(3)). By itself it
+/// gives back the ends of its arenas alone, and blocks that stay lie all over them. Takes some milliseconds.
+#[cfg(target_env = "gnu")]
+#[allow(unsafe_code, reason = "no crate has this call of the C library in a safe form")]
+pub(crate) fn give_back() {
+    const KEPT_AT_THE_END: usize = 0;
+    // SAFETY: it takes the allocator's own locks, and gives back only pages that nobody has.
+    unsafe { libc::malloc_trim(KEPT_AT_THE_END) };
+}
+
+/// Other C libraries give back what is free by themselves.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn give_back() {}
 
 /// The number of the line `MemTotal:       24684012 kB`, in bytes.
 fn total_of_meminfo(text: &str) -> Option<u64> {

@@ -18,6 +18,7 @@ use crate::folder::Folder;
 use crate::health::Health;
 use crate::ingest::{SortedFiles, Together};
 use crate::keeper::{Bell, Core, Keeper};
+use crate::memory;
 use crate::options::max_batch_bytes;
 use crate::progress::Progress;
 use crate::redo::Redo;
@@ -439,14 +440,20 @@ impl Store {
     }
 
     /// Sets the memory for blocks, memtables and all that is [reserved](Self::reserve), at least 16 MB. Blocks beyond it
-    /// are dropped before this returns; memtables and what is reserved shrink as they are given back.
+    /// are dropped before this returns, and their memory is the system's again; memtables and what is reserved shrink as
+    /// they are given back.
     ///
     /// # Errors
     /// [`StoreError::Tree`] if the tree could not note it; the memory has the new size all the same.
     pub fn set_budget(&self, bytes: u64) -> Result<(), StoreError> {
         let tree = &self.inner.core.tree;
+        let is_smaller = bytes < tree.budget.bytes();
         tree.budget.set(bytes);
-        tree.fit_to_budget()
+        let fitted = tree.fit_to_budget();
+        if is_smaller {
+            memory::give_back();
+        }
+        fitted
     }
 
     /// Has long scans read so much ahead from now on; 0: as the budget allows. Merging follows when the store is opened
