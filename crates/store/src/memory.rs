@@ -30,7 +30,8 @@ fn available_under(root: &Path) -> u64 {
 }
 
 /// Gives back to the system what the C library's allocator, which is RocksDB's, holds free (malloc_trim(3)). By itself it
-/// gives back the ends of its arenas alone, and blocks that stay lie all over them. Takes some milliseconds.
+/// gives back the ends of its arenas alone, and blocks that stay lie all over them. It looks at all that is free, so it is
+/// not for every request.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code, reason = "no crate has this call of the C library in a safe form")]
 pub(crate) fn give_back() {
@@ -39,7 +40,7 @@ pub(crate) fn give_back() {
     unsafe { libc::malloc_trim(KEPT_AT_THE_END) };
 }
 
-/// Other C libraries give back what is free by themselves.
+/// Other C libraries have no such call.
 #[cfg(not(target_env = "gnu"))]
 pub(crate) fn give_back() {}
 

@@ -12,7 +12,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{quick_folder, small_options};
+use common::{noise, quick_folder, small_options};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Purpose, ScanOptions, Store};
 
@@ -32,19 +32,6 @@ fn put(key: &[u8], value: &[u8]) -> Batch {
     let mut batch = Batch::new();
     batch.put(Family::Scan, key, value);
     batch
-}
-
-/// Bytes that do not compress.
-fn value(seed: u32) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut value = vec![0; VALUE_BYTES];
-    for part in value.chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        part.copy_from_slice(&state.to_be_bytes());
-    }
-    value
 }
 
 struct Open {
@@ -101,7 +88,7 @@ fn filled(folder: &std::path::Path) -> Open {
     let store = Store::open(options, &statistics).unwrap();
     let values = [(HOT, HOT_VALUES), (COLD, COLD_VALUES)];
     let sorted = values.into_iter().flat_map(|(number, values)| (0..values).map(move |at| (number, at)));
-    let sorted = sorted.map(|(number, at)| (key(number, at), value(number << 16 | at)));
+    let sorted = sorted.map(|(number, at)| (key(number, at), noise(number << 16 | at, VALUE_BYTES)));
     // So that no compaction moves blocks to other files meanwhile.
     store.ingest_derived(Family::DerivedScan, sorted).unwrap();
     Open { store, statistics }
@@ -221,14 +208,17 @@ fn what_is_brought_in_is_held_in_pieces() {
         if at % 100 == 0 {
             most = most.max(open.gauge("Used") - open.gauge("Memtables"));
         }
-        (key(HOT, at), value(at))
+        (key(HOT, at), noise(at, VALUE_BYTES))
     });
     assert_eq!(open.store.ingest_derived(Family::DerivedScan, sorted).unwrap(), 5000);
     assert!(most < (4 * MEGABYTE) as f64, "{most}");
     let snapshot = open.store.snapshot();
     let mut cursor = snapshot.cursor(Family::DerivedScan, KeyRange::ALL, Direction::Forward);
     for at in 0..5000 {
-        assert_eq!(cursor.next().unwrap(), Some((key(HOT, at).as_slice(), value(at).as_slice())));
+        assert_eq!(
+            cursor.next().unwrap(),
+            Some((key(HOT, at).as_slice(), noise(at, VALUE_BYTES).as_slice()))
+        );
     }
     assert!(cursor.next().unwrap().is_none());
 }

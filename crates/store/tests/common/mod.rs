@@ -41,3 +41,16 @@ pub(crate) fn collect(mut cursor: Cursor<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
 pub(crate) fn all(snapshot: &Snapshot, family: Family) -> Vec<(Vec<u8>, Vec<u8>)> {
     collect(snapshot.cursor(family, scrinium_store::KeyRange::ALL, scrinium_store::Direction::Forward))
 }
+
+/// So many bytes, a multiple of eight, that do not compress.
+pub(crate) fn noise(seed: u32, bytes: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) + 1;
+    let mut noise = vec![0; bytes];
+    for part in noise.chunks_exact_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        part.copy_from_slice(&state.to_be_bytes());
+    }
+    noise
+}
