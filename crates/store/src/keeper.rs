@@ -11,6 +11,7 @@ use scrinium_log::{Committer, LogError, Sequence};
 
 use crate::archiving::Archiving;
 use crate::health::Health;
+use crate::memory;
 use crate::progress::Progress;
 use crate::redo::Redo;
 use crate::tree::Tree;
@@ -18,6 +19,11 @@ use crate::{LogStyle, Purpose, Reservation, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// With a budget below this, memory that is free is given back to the system at every other look: beside a small budget it
+/// is much, and it takes 1 to 8 ms to look through.
+const GIVES_BACK_BELOW_BYTES: u64 = 256 << 20;
+const LOOKS_TO_GIVE_BACK: u64 = 2;
 
 /// What the store's threads share.
 pub(crate) struct Core {
@@ -187,8 +193,14 @@ impl Drop for Keeper {
 }
 
 fn run(core: &Core) {
-    while core.bell.wait() {
+    for look in 1_u64.. {
+        if !core.bell.wait() {
+            return;
+        }
         core.look();
+        if look.is_multiple_of(LOOKS_TO_GIVE_BACK) && core.tree.budget.bytes() < GIVES_BACK_BELOW_BYTES {
+            memory::give_back();
+        }
     }
 }
 

@@ -212,6 +212,11 @@ struct Made<'a> {
     lists: Vec<SortedFiles>,
 }
 
+/// So many parts are written at once.
+fn writers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Writes sorted files of the lists and the indexes, several at once.
 fn write<'a>(
     workplace: &Workplace,
@@ -226,7 +231,6 @@ fn write<'a>(
     jobs.push(Job::Lists(rest.lists));
     let (jobs, made) = (Mutex::new(jobs), Mutex::new(Made::default()));
     let written = &Written::new(evaluation, entries);
-    let writers = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         courtesy::begin();
         loop {
@@ -240,7 +244,7 @@ fn write<'a>(
         }
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..writers).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..writers()).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|_| Err(panicked("writing the index of a view")))
         })

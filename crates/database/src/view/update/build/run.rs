@@ -21,8 +21,12 @@ pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;
 /// Fast, and a third of the bytes.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// So much (as a power of two) is looked back for what repeats. Whoever reads a file holds as much, and 64 are merged.
-const WINDOW_BITS: u32 = 17;
+/// So much (as a power of two) is looked back for what repeats. Whoever reads a file holds four times as much, beside
+/// what was read of it and is not decompressed yet, and many are merged.
+const WINDOW_BITS: u32 = 15;
+const READ_AT_ONCE_BYTES: usize = 32 << 10;
+/// What a file takes of memory while it is read, with what zstd has for each beside that.
+pub(super) const READ_BYTES: usize = (4 << WINDOW_BITS) + READ_AT_ONCE_BYTES + (96 << 10);
 
 /// Where a record lies, with the bytes of its key that are compared next: those of the records are far apart.
 #[derive(Clone, Copy)]
@@ -230,7 +234,8 @@ pub(super) fn spilled<T, R>(path: PathBuf, read: R) -> Result<impl Iterator<Item
 where
     R: Fn(&mut BufReader<zstd::Decoder<'static, BufReader<File>>>) -> std::io::Result<Option<T>>,
 {
-    let opened = File::open(&path).and_then(zstd::Decoder::new);
+    let buffered = |file| zstd::Decoder::with_buffer(BufReader::with_capacity(READ_AT_ONCE_BYTES, file));
+    let opened = File::open(&path).and_then(buffered);
     let mut input = BufReader::new(opened.map_err(|error| file_error("read", &path, &error))?);
     Ok(std::iter::from_fn(move || {
         read(&mut input).map_err(|error| file_error("read", &path, &error)).transpose()

@@ -12,8 +12,9 @@ use scrinium_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::claim::{Claim, is_of, remove_left};
-use super::run::{Merge, Run, Spill, file_error, read_bytes, spill, spilled};
+use super::run::{Merge, READ_BYTES, Run, Spill, file_error, read_bytes, spill, spilled};
 use super::segment::Segment;
+use super::writers;
 use crate::Databases;
 use crate::content::hex;
 use crate::database::Database;
@@ -24,11 +25,11 @@ use crate::view::registry::awaits_build;
 const MANIFEST: &str = "manifest.json";
 const VERSION: u32 = 3;
 
-/// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which each
-/// takes so much while it is read.
+/// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which they take
+/// this part while as many views are merged as there are cores.
 const FILES_MAX: usize = 64;
 const FILES_MIN: usize = 8;
-const FILE_BYTES: usize = 512 << 10;
+const FILES_PART: usize = 2;
 
 /// What is in the folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ impl Workplace {
             reached,
             ..Manifest::default()
         };
-        let files_max = (limit_bytes / FILE_BYTES).clamp(FILES_MIN, FILES_MAX);
+        let files_max = (limit_bytes / FILES_PART / (READ_BYTES * writers())).clamp(FILES_MIN, FILES_MAX);
         let mut this = Self { path, history, claim: None, manifest, resumed: false, files_max };
         if this.path.exists()
             && let Err(error) = this.take_over(reached)
