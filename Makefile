@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup ready build demo test lint deny bench torture lab-quick
+.PHONY: help setup ready build demo test lint deny bench torture lab-quick lab-full
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,7 +33,10 @@ bench: ready ## The benchmarks: all, or one by NAME=view-build; writes BENCHMARK
 	@scripts/bench $(NAME)
 
 lab-quick: build ## Every experiment of the laboratory in its quick form, and one page of all reports
-	@scripts/lab-quick
+	@scripts/lab quick
+
+lab-full: build ## One experiment in its full form by NAME=users, or all in a night; reports go to docs/results too
+	@scripts/lab full $(NAME)
 
 torture: ready ## Crash, property and fuzz tests for long
 	@scripts/torture

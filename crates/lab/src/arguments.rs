@@ -225,6 +225,9 @@ pub struct LoadArguments {
     /// How long to wait for an answer
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub time_out: Duration,
+    /// Ask for compressed answers (gzip); only `http://`, of a server that is set to compress
+    #[arg(long)]
+    pub compressed: bool,
 
     /// Stop when so many requests have timed out
     #[arg(long, value_name = "N", default_value_t = 1000)]

@@ -234,6 +234,7 @@ pub(crate) fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, 
         directory: arguments.directory.clone(),
         mail_box: arguments.mail_box.clone(),
         time_out: arguments.time_out,
+        compressed: arguments.compressed,
     };
     Targets::new(&TargetOptions {
         targets: arguments.target.clone(),

@@ -245,6 +245,7 @@ async fn wrong_deliveries_of_memos_are_told() {
             directory: "directory".to_owned(),
             mail_box: "mail.box".to_owned(),
             time_out: Duration::from_secs(60),
+            compressed: false,
         };
         let plan = Plan {
             workload: "test".to_owned(),

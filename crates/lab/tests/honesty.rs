@@ -68,6 +68,7 @@ async fn run(server: &FakeServer, plan: &Plan) -> Measured {
         directory: "directory".to_owned(),
         mail_box: "mail.box".to_owned(),
         time_out: plan.time_out,
+        compressed: false,
     });
     load(driver.unwrap(), plan, &Progress::silent()).await.unwrap()
 }

@@ -27,6 +27,7 @@ fn options(server: &FakeServer) -> HttpOptions {
         directory: "directory".to_owned(),
         mail_box: "mail.box".to_owned(),
         time_out: TIME_OUT,
+        compressed: false,
     }
 }
 

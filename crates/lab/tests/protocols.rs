@@ -3,12 +3,13 @@
 
 mod scripted;
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Failure, FailureKind, HttpOptions, Letter, Login, MessageNumber, Pop3Entry, Session, TargetOptions,
-    Targets, ViewLanguage,
+    Driver, Failure, FailureKind, HttpDriver, HttpOptions, Letter, Login, MessageNumber, Pop3Entry, Session,
+    TargetOptions, Targets, ViewLanguage,
 };
 use scrinium_lab::{Form, Message};
 use scripted::{Hear, Scripted, Stay, Step, say, session};
@@ -334,22 +335,65 @@ async fn events_are_checked_by_tag_and_content() {
     assert_eq!(calendar.delete(&event.id).await.unwrap_err().kind, FailureKind::Missing);
 }
 
+/// What a client that asks for compressed answers, or does not, makes of one; and what it asked.
+async fn described(asks: bool, encoding: &str, body: &[u8]) -> (Result<String, Failure>, String) {
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {}\r\n\r\n", body.len());
+    let answer = Step::Say([head.as_bytes(), body].concat());
+    let server = Scripted::start(vec![Hear("\r\n\r\n"), answer]).await;
+    let target = format!("http://127.0.0.1:{}", server.port);
+    let driver = HttpDriver::new(HttpOptions { target, compressed: asks, ..http_options() }).unwrap();
+    (driver.describe().await.map(|server| server.name), server.heard())
+}
+
+#[tokio::test]
+async fn compressed_answers_are_taken_where_they_were_asked_for_and_right() {
+    let gzip = |text: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(text).unwrap();
+        out.finish().unwrap()
+    };
+    let answer = gzip(br#"{"couchdb":"Welcome","vendor":{"name":"Somebody","version":"1"}}"#);
+    let (named, heard) = described(true, "gzip", &answer).await;
+    assert_eq!(named.unwrap(), "Somebody");
+    assert!(heard.contains("accept-encoding: gzip\r\n"), "{heard}");
+    let mut altered = answer.clone();
+    altered[12] ^= 0x55;
+    let bomb = gzip(&vec![b' '; (64 << 20) + 1]);
+    for (asks, encoding, body, words) in [
+        (false, "gzip", &answer, "not asked for"),
+        (true, "zstd", &answer, "not asked for"),
+        (true, "gzip", &altered, "cannot be read"),
+        (true, "gzip", &answer[..answer.len() - 9].to_vec(), "cannot be read"),
+        (true, "gzip", &bomb, "stands for more than"),
+    ] {
+        let (failed, heard) = described(asks, encoding, body).await;
+        let failed = failed.unwrap_err();
+        assert!(failed.kind == FailureKind::WrongAnswer && failed.detail.contains(words), "{failed}");
+        assert_eq!(heard.contains("accept-encoding"), asks, "{heard}");
+    }
+}
+
+fn http_options() -> HttpOptions {
+    HttpOptions {
+        target: String::new(),
+        admin: None,
+        login: Login::Users,
+        user_password: String::new(),
+        view_language: ViewLanguage::Formula,
+        directory: String::new(),
+        mail_box: String::new(),
+        time_out: PATIENT,
+        compressed: false,
+    }
+}
+
 #[test]
 fn targets_are_named_by_ability_and_never_twice() {
     let new = |targets: &[&str]| {
-        let http = HttpOptions {
-            target: String::new(),
-            admin: None,
-            login: Login::Users,
-            user_password: String::new(),
-            view_language: ViewLanguage::Formula,
-            directory: String::new(),
-            mail_box: String::new(),
-            time_out: PATIENT,
-        };
         let options = TargetOptions {
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-            http,
+            http: http_options(),
             domain: String::new(),
             login_name: String::new(),
             authority: None,

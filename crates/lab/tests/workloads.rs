@@ -206,6 +206,7 @@ fn options(server: &FakeServer, view_language: ViewLanguage) -> HttpOptions {
         directory: "directory".to_owned(),
         mail_box: "mail.box".to_owned(),
         time_out: TIME_OUT,
+        compressed: false,
     }
 }
 

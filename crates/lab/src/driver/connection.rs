@@ -1,10 +1,15 @@
 //! One persistent HTTP/1.1 connection.
 
+use std::io::Read;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue, SERVER};
+use flate2::read::MultiGzDecoder;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue,
+    SERVER,
+};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -22,6 +27,9 @@ const LONGEST_ANSWER_BYTES: usize = 64 << 20;
 
 /// hyper's read buffer grows no further than this; bodies pass through it.
 const BUFFER_BYTES: usize = 16 << 10;
+
+/// The one encoding that is asked for (RFC 9110, section 8.4.1.3).
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 /// How much of an answer is kept in an error's text.
 const KEPT_CHARACTERS: usize = 300;
@@ -120,12 +128,19 @@ pub(super) struct Connection {
     address: Arc<Address>,
     authorization: Option<HeaderValue>,
     time_out: Duration,
+    compressed: bool,
     open: Option<(SendRequest<Full<Bytes>>, Task)>,
 }
 
 impl Connection {
     pub(super) fn new(address: Arc<Address>, authorization: Option<HeaderValue>, time_out: Duration) -> Self {
-        Self { address, authorization, time_out, open: None }
+        Self { address, authorization, time_out, compressed: false, open: None }
+    }
+
+    /// From now on asks for compressed answers, and takes them.
+    pub(super) fn asking_for_compression(mut self, asks: bool) -> Self {
+        self.compressed = asks;
+        self
     }
 
     pub(super) fn close(&mut self) {
@@ -188,8 +203,16 @@ impl Connection {
         let response = self.send(method, path, headers, body).await?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, LONGEST_ANSWER_BYTES).collect().await;
-        let body = body.map_err(|why| (FailureKind::Connection, why.to_string()))?;
-        Ok((head, body.to_bytes()))
+        let body = body.map_err(|why| (FailureKind::Connection, why.to_string()))?.to_bytes();
+        let body = match head.headers.get(CONTENT_ENCODING) {
+            None => body,
+            Some(encoding) if self.compressed && encoding == GZIP => inflate(&body)?,
+            Some(encoding) => {
+                let why = format!("the answer is encoded as {encoding:?}, which was not asked for");
+                return Err((FailureKind::WrongAnswer, why));
+            }
+        };
+        Ok((head, body))
     }
 
     /// A connection that the server closed while it was idle is replaced without a word: the request that
@@ -239,6 +262,9 @@ impl Connection {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
+        if self.compressed {
+            request = request.header(ACCEPT_ENCODING, GZIP);
+        }
         for (name, value) in headers {
             request = request.header(name, value.clone());
         }
@@ -256,6 +282,19 @@ impl Connection {
             shake_hands(stream).await
         }
     }
+}
+
+/// What a compressed answer stands for; one that is broken, or longer than any may be, is wrong.
+fn inflate(body: &[u8]) -> Result<Bytes, (FailureKind, String)> {
+    let mut inflated = Vec::new();
+    let longest = LONGEST_ANSWER_BYTES as u64;
+    let read = MultiGzDecoder::new(body).take(longest + 1).read_to_end(&mut inflated);
+    let wrong = |why: String| (FailureKind::WrongAnswer, format!("the compressed answer {why}"));
+    read.map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    if inflated.len() > LONGEST_ANSWER_BYTES {
+        return Err(wrong(format!("stands for more than {LONGEST_ANSWER_BYTES} bytes")));
+    }
+    Ok(inflated.into())
 }
 
 async fn shake_hands(

@@ -102,6 +102,8 @@ pub struct HttpOptions {
     pub directory: String,
     pub mail_box: String,
     pub time_out: Duration,
+    /// Whether compressed answers are asked for.
+    pub compressed: bool,
 }
 
 /// Drives a server by CouchDB's HTTP interface.
@@ -185,7 +187,7 @@ impl HttpDriver {
     }
 
     fn connection(&self, account: Option<(&str, &str)>) -> Connection {
-        connection(&self.address, account, self.options.time_out)
+        connection(&self.address, account, &self.options)
     }
 
     pub(super) fn administrator(&self) -> Connection {
@@ -254,9 +256,10 @@ impl HttpDriver {
     }
 }
 
-fn connection(address: &Arc<Address>, account: Option<(&str, &str)>, time_out: Duration) -> Connection {
+fn connection(address: &Arc<Address>, account: Option<(&str, &str)>, options: &HttpOptions) -> Connection {
     let authorization = account.and_then(|(name, password)| basic(name, password));
-    Connection::new(Arc::clone(address), authorization, time_out)
+    Connection::new(Arc::clone(address), authorization, options.time_out)
+        .asking_for_compression(options.compressed)
 }
 
 /// The folders of a database, and whether its server has such at all.
@@ -395,7 +398,7 @@ impl Driver for HttpDriver {
 impl HttpSession {
     /// A connection of the administrator's, for what a user may not do.
     pub(super) fn administrator(&self) -> Connection {
-        connection(&self.address, self.options.administrator(), self.options.time_out)
+        connection(&self.address, self.options.administrator(), &self.options)
     }
 
     pub(super) async fn inbox_is_folder(&mut self, database: &str) -> Result<bool, Failure> {

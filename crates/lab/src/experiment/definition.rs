@@ -225,6 +225,9 @@ pub struct Load {
     /// Over the encrypted port.
     #[serde(default)]
     pub encrypted: Option<Scalar>,
+    /// Asking for compressed answers.
+    #[serde(default)]
+    pub compressed: Option<Scalar>,
     /// In the closed model: users think after each answer.
     #[serde(default)]
     pub closed: Option<Scalar>,

@@ -236,6 +236,9 @@ impl Place<'_> {
         if is_true(load.closed.as_ref()) {
             words.push("--closed-model".to_owned());
         }
+        if is_true(load.compressed.as_ref()) {
+            words.push("--compressed".to_owned());
+        }
         words.push(self.text(&load.workload)?);
         Ok(words)
     }

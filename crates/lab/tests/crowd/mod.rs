@@ -99,6 +99,7 @@ impl Server {
             directory: "directory".to_owned(),
             mail_box: "mail.box".to_owned(),
             time_out: Duration::from_secs(3600),
+            compressed: false,
         };
         let options = TargetOptions {
             targets: vec![self.target.clone()],

@@ -101,6 +101,7 @@ pub fn session(target: String, time_out: Duration, authority: Option<&Path>) -> 
         directory: String::new(),
         mail_box: String::new(),
         time_out,
+        compressed: false,
     };
     let targets = Targets::new(&TargetOptions {
         targets: vec![target],
