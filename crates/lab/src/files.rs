@@ -31,12 +31,13 @@ pub(crate) fn read_text(path: &Path, what: &'static str, most_bytes: usize) -> R
 ///
 /// # Errors
 /// [`LabError::File`]
-pub(crate) fn write_all<const COUNT: usize>(
+pub(crate) fn write_all<Name: AsRef<str>>(
     folder: &Path,
-    files: [(&str, String); COUNT],
+    files: impl IntoIterator<Item = (Name, String)>,
 ) -> Result<(), LabError> {
     fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
     for (name, text) in files {
+        let name = name.as_ref();
         let (path, part) = (folder.join(name), folder.join(format!("{name}.part")));
         fs::write(&part, text).and_then(|()| fs::rename(&part, &path)).map_err(|source| {
             // It takes room that nobody has any use of.

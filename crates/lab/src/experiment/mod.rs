@@ -22,6 +22,7 @@ pub mod library;
 mod load_step;
 pub mod model;
 pub(crate) mod page;
+mod picture;
 mod run;
 mod server;
 mod stage;

@@ -14,7 +14,7 @@ use crate::report::{bytes_scale, series_variable, thousands, time};
 const MORE_STYLE: &str = include_str!("page.css");
 
 /// Colours of the page.
-const COLOURS: usize = 4;
+pub(super) const COLOURS_OF_SERIES: usize = 4;
 
 /// The page.
 ///
@@ -153,51 +153,51 @@ fn figure_section(figure: &FigurePart) -> Result<String, LabError> {
 
 /// Lines where the rows are numbers, else bars.
 fn chart(figure: &FigurePart) -> Result<String, LabError> {
-    let xs: Option<Vec<f64>> = figure.rows.iter().map(|label| number(label)).collect();
-    let columns = figure.values.iter().map(Vec::len).max().unwrap_or(0);
-    let measured = figure.values.iter().flatten().flatten().count();
-    match xs {
-        Some(xs) if xs.len() > 1 && measured > 1 => {
-            let line = |column: usize| -> Vec<CurvePoint> {
-                xs.iter()
-                    .zip(&figure.values)
-                    .filter_map(|(x, values)| {
-                        let spread = values.get(column).copied().flatten()?;
-                        Some(CurvePoint { x: *x, low: spread.low, mean: spread.mean, high: spread.high })
-                    })
-                    .collect()
-            };
-            let mut lines: Vec<Vec<CurvePoint>> = (0..columns).map(line).collect();
-            if figure.unit != Unit::Bytes {
-                return lines_figure(&figure.title, &figure.series, lines, &|value| {
-                    shown(value, figure.unit)
-                });
-            }
-            let (divisor, unit) =
-                bytes_scale(lines.iter().flatten().map(|point| point.high).fold(0.0, f64::max));
-            for point in lines.iter_mut().flatten() {
-                (point.low, point.mean, point.high) =
-                    (point.low / divisor, point.mean / divisor, point.high / divisor);
-            }
-            lines_figure(&figure.title, &figure.series, lines, &|value| format!("{}{unit}", thousands(value)))
-        }
-        _ => Ok(bars(figure, columns)),
-    }
+    let Some(svg) = lines(figure)? else { return Ok(bars(figure)) };
+    Ok(lines_figure(&figure.title, &figure.series, &svg))
 }
 
-fn lines_figure(
-    title: &str,
-    series: &[String],
-    lines: Vec<Vec<CurvePoint>>,
-    show_y: &dyn Fn(f64) -> String,
-) -> Result<String, LabError> {
-    let curves = Curves { lines, show_x: &thousands, show_y, marks: Marks::All, logarithmic: true };
-    Ok(format!(
-        "<figure class=\"wide\"><figcaption><span><b>{}</b></span><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
+fn lines_figure(title: &str, series: &[String], svg: &str) -> String {
+    format!(
+        "<figure class=\"wide\"><figcaption><span><b>{}</b></span><span class=\"keys\">{}</span></figcaption>\n{svg}</figure>\n",
         escape(title),
         keys(series),
-        curves.svg()?
-    ))
+    )
+}
+
+/// The figure's lines as an `<svg>` element; `None` where its rows are no numbers, or too few were measured.
+pub(super) fn lines(figure: &FigurePart) -> Result<Option<String>, LabError> {
+    let xs: Option<Vec<f64>> = figure.rows.iter().map(|label| number(label)).collect();
+    let measured = figure.values.iter().flatten().flatten().count();
+    let Some(xs) = xs.filter(|xs| xs.len() > 1 && measured > 1) else { return Ok(None) };
+    let line = |column: usize| -> Vec<CurvePoint> {
+        xs.iter()
+            .zip(&figure.values)
+            .filter_map(|(x, values)| {
+                let spread = values.get(column).copied().flatten()?;
+                Some(CurvePoint { x: *x, low: spread.low, mean: spread.mean, high: spread.high })
+            })
+            .collect()
+    };
+    let mut lines: Vec<Vec<CurvePoint>> = (0..columns(figure)).map(line).collect();
+    let highest = lines.iter().flatten().map(|point| point.high).fold(0.0, f64::max);
+    let (divisor, bytes_unit) = bytes_scale(highest);
+    if figure.unit == Unit::Bytes {
+        for point in lines.iter_mut().flatten() {
+            (point.low, point.mean, point.high) =
+                (point.low / divisor, point.mean / divisor, point.high / divisor);
+        }
+    }
+    let show_y = |value: f64| match figure.unit {
+        Unit::Bytes => format!("{}{bytes_unit}", thousands(value)),
+        unit => shown(value, unit),
+    };
+    let curves = Curves { lines, show_x: &thousands, show_y: &show_y, marks: Marks::All, logarithmic: true };
+    curves.svg().map(Some)
+}
+
+fn columns(figure: &FigurePart) -> usize {
+    figure.values.iter().map(Vec::len).max().unwrap_or(0)
 }
 
 /// What the colours mean.
@@ -206,7 +206,7 @@ pub fn keys(series: &[String]) -> String {
     let key = |(index, label): (usize, &String)| {
         format!(
             "<span class=\"key\" style=\"--key:var({})\">{}</span>",
-            series_variable(index % COLOURS),
+            series_variable(index % COLOURS_OF_SERIES),
             escape(label)
         )
     };
@@ -214,7 +214,7 @@ pub fn keys(series: &[String]) -> String {
 }
 
 /// A bar for each row and series.
-fn bars(figure: &FigurePart, columns: usize) -> String {
+fn bars(figure: &FigurePart) -> String {
     let highest = figure.values.iter().flatten().flatten().map(|spread| spread.high).fold(0.0, f64::max);
     if highest <= 0.0 {
         return String::new();
@@ -227,12 +227,12 @@ fn bars(figure: &FigurePart, columns: usize) -> String {
             let width = 100.0 * spread.mean / highest;
             rows.push_str(&format!(
                 "<span class=\"of\">{name}</span><span class=\"track\"><i style=\"width:{width:.1}%;background:var({})\"></i></span><span class=\"is\">{}</span>\n",
-                series_variable(column % COLOURS),
+                series_variable(column % COLOURS_OF_SERIES),
                 cell(Some(spread), figure.unit)
             ));
         }
     }
-    let keys = if columns > 1 {
+    let keys = if columns(figure) > 1 {
         format!("<figcaption><span class=\"keys\">{}</span></figcaption>", keys(&figure.series))
     } else {
         String::new()
@@ -261,7 +261,14 @@ fn searches(report: &ExperimentReport) -> Result<String, LabError> {
             "<h2>Response against users<small>{}</small></h2>\n",
             escape(&found.labels.join(", "))
         ));
-        text.push_str(&lines_figure("Response", &series, lines, &crate::report::milliseconds)?);
+        let curves = Curves {
+            lines,
+            show_x: &thousands,
+            show_y: &crate::report::milliseconds,
+            marks: Marks::All,
+            logarithmic: true,
+        };
+        text.push_str(&lines_figure("Response", &series, &curves.svg()?));
         let rows: Vec<Vec<String>> = found
             .search
             .iter()

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::definition::Published;
 use super::findings::shown;
 use super::model::{CellPart, ExperimentReport, Spread};
-use super::page;
+use super::{page, picture};
 use crate::error::LabError;
 use crate::files::write_all;
 use crate::report::{bytes, time};
@@ -196,7 +196,8 @@ pub(super) fn csv(report: &ExperimentReport) -> String {
 }
 
 impl ExperimentReport {
-    /// Writes `experiment.json`, `.html`, `.md` and `.csv` into a folder, which is made if need be.
+    /// Writes `experiment.json`, `.html`, `.md` and `.csv` into a folder, which is made if need be, and a picture of each
+    /// chart with lines, such as `average-response.svg`.
     ///
     /// # Errors
     /// A file cannot be written, or a chart not be drawn.
@@ -207,6 +208,7 @@ impl ExperimentReport {
             ("experiment.md", markdown(self)),
             ("experiment.csv", csv(self)),
         ];
-        write_all(folder, files)
+        let files = files.map(|(name, text)| (name.to_owned(), text));
+        write_all(folder, files.into_iter().chain(picture::pictures(self)?))
     }
 }

@@ -8,8 +8,8 @@ use plotters::prelude::*;
 
 use crate::error::LabError;
 
-pub(super) const WIDTH: u32 = 720;
-pub(super) const HEIGHT: u32 = 260;
+pub(crate) const WIDTH: u32 = 720;
+pub(crate) const HEIGHT: u32 = 260;
 
 /// Colours that stand for roles.
 pub(super) const GRID: RGBColor = RGBColor(254, 1, 1);

@@ -9,7 +9,10 @@ use super::sections;
 use crate::error::LabError;
 use crate::load::Phase;
 
-pub(crate) const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = concat!(include_str!("colours.css"), include_str!("report.css"));
+
+/// The colours alone, in light and in dark.
+pub(crate) const COLOURS: &str = include_str!("colours.css");
 
 /// The page.
 ///

@@ -21,7 +21,7 @@ use std::path::Path;
 use crate::error::LabError;
 use crate::files::write_all;
 
-pub(crate) use chart::series_variable;
+pub(crate) use chart::{HEIGHT as CHART_HEIGHT, WIDTH as CHART_WIDTH, series_variable};
 pub(crate) use findings::bytes_scale;
 pub use findings::{bytes, milliseconds, thousands, time};
 pub use model::{
