@@ -7,6 +7,7 @@ pub mod client;
 pub mod discussion;
 pub mod process;
 pub mod server;
+mod sizes;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
+
+pub use sizes::{alternate, compare_sizes};
 
 /// As the server has it, on both sides of every comparison.
 #[global_allocator]

@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::document;
-use scrinium_bench::sizes;
+use scrinium_bench::{compare_sizes, sizes};
 use scrinium_database::{Access, Database, Databases, Edit, EditMode};
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
-use support::{Served, compare_sizes};
+use support::Served;
 
 const SIZES: [u64; 2] = [1000, 100_000];
 const OPERATIONS: u64 = 500;

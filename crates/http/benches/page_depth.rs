@@ -14,11 +14,11 @@ use std::time::Instant;
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
-use scrinium_bench::{Against, Line, report, scatter, setting, sizes};
+use scrinium_bench::{Against, Line, alternate, compare_sizes, report, scatter, setting, sizes};
 use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
 use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::Value;
-use support::{Served, alternate, compare_sizes};
+use support::Served;
 
 const SIZES: [u64; 4] = [1000, 10_000, 80_000, 500_000];
 /// Everything is in memory: it is depth that is compared, not the disk.

@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, document};
-use scrinium_bench::{Against, Line, report, sizes};
+use scrinium_bench::{Against, Line, alternate, report, sizes};
 use scrinium_database::{AccessList, Databases, Edit, EditMode};
 use serde_json::{Value, json};
-use support::{Served, alternate};
+use support::Served;
 
 /// Each document is one person's.
 const PEOPLE: u64 = 10_000;

@@ -8,15 +8,14 @@
 
 use std::time::Instant;
 
-use scrinium_bench::{Against, Line, folder, report, scatter, sizes};
+use scrinium_bench::{Against, Line, compare_sizes, folder, report, scatter, sizes};
 use scrinium_index::{Change, Index, IndexError, Sums, Update};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Store, StoreOptions};
 
 const SIZES: [u64; 2] = [1000, 1_000_000];
 const VIEWS: u64 = 7;
-const ROUNDS: u64 = 7;
-const UPDATES: u32 = 2000;
+const UPDATES: u64 = 2000;
 const OPENED: usize = 3;
 /// Everything is in memory.
 const BUDGET_BYTES: u64 = 4 << 30;
@@ -69,14 +68,6 @@ impl Place {
         Update::all((0..).zip(&self.indexes).map(change).collect(), Batch::new()).unwrap();
     }
 
-    /// Microseconds of an update of a random document.
-    fn round(&mut self, round: u64) -> f64 {
-        let documents = self.versions.len() as u64;
-        let began = Instant::now();
-        (0..UPDATES).for_each(|number| self.update(scatter(round << 32 ^ u64::from(number)) % documents));
-        began.elapsed().as_secs_f64() * 1e6 / f64::from(UPDATES)
-    }
-
     /// Milliseconds of opening the seven indexes again, with what the updates have left.
     fn open(&mut self, store: &Store) -> f64 {
         self.indexes.clear();
@@ -97,17 +88,10 @@ fn main() {
         .zip(&sizes)
         .map(|(first_id, documents)| Place::fill(&store, first_id, *documents))
         .collect();
-    let mut took = vec![Vec::new(); sizes.len()];
-    // The first round warms up.
-    for round in 0..=ROUNDS {
-        for (place, took) in places.iter_mut().zip(&mut took) {
-            let us = place.round(round);
-            eprintln!("{us:.1} us at {}", place.versions.len());
-            if round > 0 {
-                took.push(us);
-            }
-        }
-    }
+    compare_sizes("index-update", "seven indexes follow an update", &sizes, UPDATES, |place, random| {
+        let place = &mut places[place];
+        place.update(random % place.versions.len() as u64);
+    });
     let opened: Vec<Vec<f64>> =
         places.iter_mut().map(|place| (0..OPENED).map(|_| place.open(&store)).collect()).collect();
     for (documents, opened) in sizes.iter().zip(&opened).skip(1) {
@@ -117,15 +101,6 @@ fn main() {
             values: opened,
             unit: "ms",
             against: Against::Given("a second", 1000.0),
-        });
-    }
-    for (documents, took_here) in sizes.iter().zip(&took).skip(1) {
-        report(&Line {
-            name: "index-update",
-            case: &format!("seven indexes follow an update, {documents} documents"),
-            values: took_here,
-            unit: "us",
-            against: Against::Measured(&format!("the same at {} documents", sizes[0]), &took[0]),
         });
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, Login, MessageNumber, Noted, Scan,
-    TargetOptions, Targets, ViewLanguage,
+    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, MessageNumber, Noted, Scan,
+    TargetOptions, Targets,
 };
 use scrinium_lab::load::{Objectives, Plan, StopConditions, load};
 use scrinium_lab::report::Report;
@@ -237,15 +237,10 @@ async fn wrong_deliveries_of_memos_are_told() {
         let server = FakeServer::start(Faults { wrong_deliveries: nth, ..Faults::default() }).await;
         let (script, variables) = Script::parse(script, &Variables::default()).unwrap();
         let http = HttpOptions {
-            target: String::new(),
             admin: Some(("admin".to_owned(), "secret".to_owned())),
-            login: Login::Users,
             user_password: "word".to_owned(),
-            view_language: ViewLanguage::Formula,
-            directory: "directory".to_owned(),
-            mail_box: "mail.box".to_owned(),
             time_out: Duration::from_secs(60),
-            compressed: false,
+            ..HttpOptions::new(String::new())
         };
         let plan = Plan {
             workload: "test".to_owned(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fake::{Delivery, FakeServer, Faults, Served};
 use scrinium_lab::Progress;
-use scrinium_lab::driver::{HttpDriver, HttpOptions, Login, ViewLanguage};
+use scrinium_lab::driver::{HttpDriver, HttpOptions};
 use scrinium_lab::load::{Measured, Objectives, Plan, StopConditions, load};
 use scrinium_lab::measure::{Operation, OperationTimes, Times};
 use scrinium_lab::report::Report;
@@ -60,15 +60,10 @@ fn plan(server: &FakeServer, users: usize, pause_ms: u64, rounds: usize) -> Plan
 
 async fn run(server: &FakeServer, plan: &Plan) -> Measured {
     let driver = HttpDriver::new(HttpOptions {
-        target: server.url(),
         admin: Some(("admin".to_owned(), "secret".to_owned())),
-        login: Login::Users,
         user_password: "word".to_owned(),
-        view_language: ViewLanguage::Formula,
-        directory: "directory".to_owned(),
-        mail_box: "mail.box".to_owned(),
         time_out: plan.time_out,
-        compressed: false,
+        ..HttpOptions::new(server.url())
     });
     load(driver.unwrap(), plan, &Progress::silent()).await.unwrap()
 }

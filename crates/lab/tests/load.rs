@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{FakeServer, Faults};
-use scrinium_lab::driver::{HttpDriver, HttpOptions, Login, ViewLanguage};
+use scrinium_lab::driver::{HttpDriver, HttpOptions};
 use scrinium_lab::load::{Cut, Measured, Objectives, Plan, StopConditions, load};
 use scrinium_lab::measure::{Operation, OperationTimes};
 use scrinium_lab::report::Report;
@@ -19,15 +19,10 @@ const TIME_OUT: Duration = Duration::from_secs(20);
 
 fn options(server: &FakeServer) -> HttpOptions {
     HttpOptions {
-        target: server.url(),
         admin: Some(("admin".to_owned(), "secret".to_owned())),
-        login: Login::Users,
         user_password: "word".to_owned(),
-        view_language: ViewLanguage::Formula,
-        directory: "directory".to_owned(),
-        mail_box: "mail.box".to_owned(),
         time_out: TIME_OUT,
-        compressed: false,
+        ..HttpOptions::new(server.url())
     }
 }
 

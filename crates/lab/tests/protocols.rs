@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Driver, Failure, FailureKind, HttpDriver, HttpOptions, Letter, Login, MessageNumber, Pop3Entry, Session,
-    TargetOptions, Targets, ViewLanguage,
+    Driver, Failure, FailureKind, HttpDriver, HttpOptions, Letter, MessageNumber, Pop3Entry, Session,
+    TargetOptions, Targets,
 };
 use scrinium_lab::{Form, Message};
 use scripted::{Hear, Scripted, Stay, Step, say, session};
@@ -375,17 +375,7 @@ async fn compressed_answers_are_taken_where_they_were_asked_for_and_right() {
 }
 
 fn http_options() -> HttpOptions {
-    HttpOptions {
-        target: String::new(),
-        admin: None,
-        login: Login::Users,
-        user_password: String::new(),
-        view_language: ViewLanguage::Formula,
-        directory: String::new(),
-        mail_box: String::new(),
-        time_out: PATIENT,
-        compressed: false,
-    }
+    HttpOptions { time_out: PATIENT, ..HttpOptions::new(String::new()) }
 }
 
 #[test]

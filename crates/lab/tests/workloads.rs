@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fake::{FakeServer, Faults};
 use proptest::prelude::*;
-use scrinium_lab::driver::{Ability, HttpDriver, HttpOptions, Login, ViewLanguage};
+use scrinium_lab::driver::{Ability, HttpDriver, HttpOptions, ViewLanguage};
 use scrinium_lab::load::{Measured, Objectives, Plan, StopConditions, load};
 use scrinium_lab::measure::Operation;
 use scrinium_lab::schedule::Model;
@@ -198,15 +198,11 @@ proptest! {
 
 fn options(server: &FakeServer, view_language: ViewLanguage) -> HttpOptions {
     HttpOptions {
-        target: server.url(),
         admin: Some(("admin".to_owned(), "secret".to_owned())),
-        login: Login::Users,
         user_password: "word".to_owned(),
         view_language,
-        directory: "directory".to_owned(),
-        mail_box: "mail.box".to_owned(),
         time_out: TIME_OUT,
-        compressed: false,
+        ..HttpOptions::new(server.url())
     }
 }
 

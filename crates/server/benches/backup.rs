@@ -98,6 +98,14 @@ fn back_up(connection: &mut Connection, repository: &Path) -> (Value, Duration) 
     }
 }
 
+/// How long backups have given way to requests.
+fn yielded_ms(connection: &mut Connection) -> f64 {
+    let name = "IO.Backup.Yielded.Milliseconds";
+    let command = json!({"command": format!("show statistics {name}")}).to_string();
+    let answer: Value = serde_json::from_str(connection.request("POST", "/_console", &command)).unwrap();
+    answer["data"]["statistics"][name].as_f64().unwrap()
+}
+
 /// MB a second of `dd` between two files, or `/dev/zero` and `/dev/null`.
 fn dd(from: &Path, to: &Path, bytes: u64) -> f64 {
     let count = bytes / (2 << 20);
@@ -180,10 +188,15 @@ fn measure(
     drop(repository);
     // And a full one while they work.
     let repository = folder();
+    let yielded_before = yielded_ms(connection);
     let (during, (full, took)) = place.load(think, round << 2 | 1, || back_up(connection, repository.path()));
     let rate = full["new_bytes"].as_f64().unwrap() / took.as_secs_f64() / MEGABYTE;
     found.beside.push(rate);
-    eprintln!("round {round}: {rate:.0} MB/s beside {} operations in {took:.1?}", during.len());
+    eprintln!(
+        "round {round}: {rate:.0} MB/s beside {} operations in {took:.1?}, {:.0} ms of it left to requests",
+        during.len(),
+        yielded_ms(connection) - yielded_before
+    );
     found.before.push(percentile(&before, 0.99));
     found.during.push(percentile(&during, 0.99));
 }

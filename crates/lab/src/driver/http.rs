@@ -152,6 +152,23 @@ struct DatabaseAnswer {
 }
 
 impl HttpOptions {
+    /// What is usual: people of `directory` log in, memos go to `mail.box`, and an answer may take 30 s. There is no
+    /// administrator, and no password.
+    #[must_use]
+    pub fn new(target: String) -> Self {
+        Self {
+            target,
+            admin: None,
+            login: Login::Users,
+            user_password: String::new(),
+            view_language: ViewLanguage::Formula,
+            directory: "directory".to_owned(),
+            mail_box: "mail.box".to_owned(),
+            time_out: Duration::from_secs(30),
+            compressed: false,
+        }
+    }
+
     fn administrator(&self) -> Option<(&str, &str)> {
         self.admin.as_ref().map(|(name, password)| (name.as_str(), password.as_str()))
     }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use scrinium_lab::driver::{HttpOptions, Login, TargetOptions, Targets, ViewLanguage};
+use scrinium_lab::driver::{HttpOptions, TargetOptions, Targets};
 use scrinium_lab::load::{Objectives, Plan, StopConditions};
 use scrinium_lab::schedule::Model;
 use scrinium_lab::script::{Script, Variables};
@@ -91,15 +91,10 @@ impl Server {
 
     pub fn targets(&self, users: usize) -> Targets {
         let http = HttpOptions {
-            target: self.target.clone(),
             admin: Some(("admin".to_owned(), "secret".to_owned())),
-            login: Login::Users,
             user_password: mail_server::PASSWORD.to_owned(),
-            view_language: ViewLanguage::Formula,
-            directory: "directory".to_owned(),
-            mail_box: "mail.box".to_owned(),
             time_out: Duration::from_secs(3600),
-            compressed: false,
+            ..HttpOptions::new(self.target.clone())
         };
         let options = TargetOptions {
             targets: vec![self.target.clone()],

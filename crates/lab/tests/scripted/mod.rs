@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use scrinium_lab::driver::{
-    Driver, HttpOptions, Login, Person, TargetOptions, Targets, TargetsSession, ViewLanguage,
-};
+use scrinium_lab::driver::{Driver, HttpOptions, Person, TargetOptions, Targets, TargetsSession};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -92,17 +90,7 @@ async fn play(mut stream: TcpStream, steps: Vec<Step>, kept: &Mutex<Vec<u8>>) {
 
 /// The connections of user0002 to a server of this address.
 pub fn session(target: String, time_out: Duration, authority: Option<&Path>) -> TargetsSession {
-    let http = HttpOptions {
-        target: String::new(),
-        admin: None,
-        login: Login::Users,
-        user_password: "word".to_owned(),
-        view_language: ViewLanguage::Formula,
-        directory: String::new(),
-        mail_box: String::new(),
-        time_out,
-        compressed: false,
-    };
+    let http = HttpOptions { user_password: "word".to_owned(), time_out, ..HttpOptions::new(String::new()) };
     let targets = Targets::new(&TargetOptions {
         targets: vec![target],
         http,
