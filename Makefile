@@ -38,5 +38,5 @@ lab-quick: build ## Every experiment of the laboratory in its quick form, and on
 lab-full: build ## One experiment in its full form by NAME=users, or all in a night; reports go to docs/results too
 	@scripts/lab full $(NAME)
 
-torture: ready ## Crash, property and fuzz tests for long
-	@scripts/torture
+torture: ready ## Crash, property and fuzz tests for long: all, or those of CRATES="store log"
+	@scripts/torture $(CRATES)

@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(6), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(6), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_restore_is_the_state_at_that_record(
@@ -335,8 +335,4 @@ fn flipped_bits_are_found() {
         fs::write(file, &whole).unwrap();
     }
     assert_eq!(verify(&repository, None, None, &Quiet).unwrap().whole.len(), 1);
-}
-
-fn cases(usual: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
 }

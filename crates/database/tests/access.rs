@@ -243,7 +243,7 @@ fn store(database: &Arc<Database>, json: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::with_cases(scrinium_fault::cases(24)) })]
 
     #[test]
     fn everybody_finds_what_they_may_read(steps in proptest::collection::vec(step(), 1..60)) {

@@ -399,7 +399,11 @@ fn rows_are_what_grouping_a_list_would_give() {
     let number = std::cell::Cell::new(0);
     let strategy =
         (any_view(), prop::collection::vec(any_document(), 0..14), prop::collection::vec(any_question(), 4));
-    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: scrinium_fault::cases(24),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     TestRunner::new(config)
         .run(&strategy, |(view, documents, questions)| {
             number.set(number.get() + 1);
@@ -428,7 +432,11 @@ fn pages_leave_nothing_out_while_documents_come_and_go() {
         any_question(),
         prop::collection::vec((1..6_u64, prop::collection::vec(change, 0..4)), 60),
     );
-    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: scrinium_fault::cases(24),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     TestRunner::new(config)
         .run(&strategy, |(view, stay, go, question, rounds)| {
             number.set(number.get() + 1);

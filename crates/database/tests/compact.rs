@@ -153,9 +153,7 @@ fn same(found: &[String], expected: &[String]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
-    ))]
+    #![proptest_config(ProptestConfig::with_cases(scrinium_fault::cases(12)))]
 
     /// A twin that is never compacted has the same in it, at the end, after a crash, and after another start.
     #[test]

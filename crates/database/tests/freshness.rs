@@ -216,7 +216,7 @@ fn a_manual_view_is_built_once_and_then_follows_only_who_says_so() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(12), ..ProptestConfig::default() })]
 
     /// Whatever is asked in whatever order: what a view shows is what was there at the change that it claims, which
     /// never goes back, and is the last one where the policy promises that.

@@ -269,7 +269,11 @@ fn check_case(server: &Server, case: &Case) -> Result<(), TestCaseError> {
 #[test]
 fn a_query_gives_what_looking_at_every_document_gives() {
     let server = Server::new();
-    let config = ProptestConfig { cases: 100, max_shrink_iters: 200, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: scrinium_fault::cases(100),
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     runner.run(&case(), |case| check_case(&server, &case)).unwrap();
 }

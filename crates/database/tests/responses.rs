@@ -328,7 +328,7 @@ fn store(database: &Arc<Database>, id: &str, mut json: Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(60), max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     /// Documents come, change, move, go and come again in any order, with orphans and circles.
     #[test]

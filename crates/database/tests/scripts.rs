@@ -149,7 +149,7 @@ fn large_databases_are_built_in_bulk() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(scrinium_fault::cases(24)))]
 
     /// After any updates and deletions, groups and sums are those of a plain list.
     #[test]

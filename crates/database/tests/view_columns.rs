@@ -303,7 +303,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(24), ..ProptestConfig::default() })]
 
     /// Whatever is written, deleted, built anew and read in between, every view in every order is what sorting all
     /// documents gives.

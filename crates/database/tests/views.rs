@@ -207,7 +207,7 @@ fn read_documents(database: &Arc<Database>) -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(12), ..ProptestConfig::default() })]
 
     /// Random edits, with reads in between, against a sorted list of what is there.
     #[test]

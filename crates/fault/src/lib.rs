@@ -22,5 +22,5 @@ pub use disk::{Disk, Image};
 pub use files::{copy_folder, crash_image, harm};
 pub use interposed::{Calls, ClockJumps, Failure, Faults, Slowness, run_bounded};
 pub use journal::{Event, Journal};
-pub use plan::Plan;
+pub use plan::{Plan, cases};
 pub use victim::{Kills, Victim, rerun, tell, writes_done};

@@ -21,6 +21,15 @@ pub struct Plan {
     pub journal: Option<PathBuf>,
 }
 
+/// How many cases a property test tries: `usual`, times `SCRINIUM_TIMES`.
+///
+/// `PROPTEST_CASES` would give every test the same number, whether a case is a line of text or a store that is built.
+#[must_use]
+pub fn cases(usual: u32) -> u32 {
+    let times = std::env::var("SCRINIUM_TIMES").ok().and_then(|times| times.parse().ok());
+    usual.saturating_mul(times.unwrap_or(1))
+}
+
 impl Plan {
     /// With so many disks unless the environment names another number, and a seed of its own likewise.
     #[must_use]

@@ -76,7 +76,7 @@ fn key(number: u16) -> Key {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(40), max_shrink_iters: 200, ..ProptestConfig::default() })]
     #[test]
     fn answers_as_an_ordered_map_does(steps in steps(), seed: u64) {
         let (store, id) = (shared_store(), next_id());

@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(24), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_archive_holds_every_record_up_to_the_last_tail(
@@ -161,8 +161,4 @@ fn a_flipped_bit_in_a_segment_is_found() {
             .and_then(|archived| archived.check(&archived.segments()[0].clone()));
         assert!(checked.is_err(), "bit at {place}");
     }
-}
-
-fn cases(usual: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
 }

@@ -166,7 +166,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(1000), max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn keeps_what_was_acknowledged(short: bool, steps in prop::collection::vec(step(), 1..40)) {

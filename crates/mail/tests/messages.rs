@@ -119,7 +119,7 @@ fn check_any(source: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(600), ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_become_a_memo(source in prop::collection::vec(any::<u8>(), 0..600)) {

@@ -64,7 +64,7 @@ fn build(operations: &[(u8, Family, Vec<u8>, Vec<u8>)]) -> Batch {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(512), ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_built_is_read_back(first in vec(operation(), 0..20), second in vec(operation(), 0..20)) {

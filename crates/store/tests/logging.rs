@@ -178,7 +178,7 @@ fn extents(log: &Path) -> Vec<PathBuf> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(12), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The log is damaged at some places, after a flush at some record and a crash. The server refuses to start if it
     /// needs what is damaged; a salvage brings in exactly what comes before, names the rest by number and keeps it, and the

@@ -317,7 +317,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(96), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn the_store_does_what_ordered_maps_do(steps in vec(step(), 1..60)) {

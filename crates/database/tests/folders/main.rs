@@ -29,7 +29,7 @@ fn folders_and_marks_are_what_a_simple_model_says() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(48), ..ProptestConfig::default() })]
 
     fn folders_and_marks(steps in prop::collection::vec(step(), 1..60)) {
         // A run that fails leaves none.

@@ -33,7 +33,7 @@ fn read(world: &World, id: &str) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(6), ..ProptestConfig::default() })]
     #[test]
     fn what_is_old_goes_and_leaves_nothing(
         made in prop::collection::vec((0..Class::ALL.len(), 0_i64..300), 1..200),

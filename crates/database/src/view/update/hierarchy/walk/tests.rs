@@ -76,7 +76,7 @@ fn place_in_part(database: &Arc<Database>, id: u8, steps: u8) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(40), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn a_walk_that_was_cut_off_is_gone_on_with(
