@@ -70,7 +70,7 @@ pub use folder::members::{
 pub use folder::{FolderChange, FolderInfo, Placed};
 pub use inspect::{Inspection, RawRecord};
 pub use memory::{DatabaseActivity, DatabaseSpace};
-pub use names::validate as validate_name;
+pub use names::{is_mailbox, validate as validate_name};
 pub use properties::Properties;
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};

@@ -1,4 +1,4 @@
-//! What a database may be called.
+//! What a database may be called, and names that mean something.
 
 use crate::error::{DatabaseError, Result};
 
@@ -29,9 +29,24 @@ pub fn validate(name: &str) -> Result<()> {
     })
 }
 
+/// Whether a database of this name is a mailbox, from which the router takes memos: `mail.box`, `mail1.box` and so on.
+#[must_use]
+pub fn is_mailbox(name: &str) -> bool {
+    let number = name.strip_prefix("mail").and_then(|rest| rest.strip_suffix(".box"));
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mailboxes_are_known_by_their_names() {
+        assert!(["mail.box", "mail1.box", "mail10.box"].into_iter().all(is_mailbox));
+        assert!(
+            !["mail", "mailbox", "mail/box", "mail/ada", "mailx.box", "my.box"].into_iter().any(is_mailbox)
+        );
+    }
 
     #[test]
     fn names_as_couchdb_takes_them() {

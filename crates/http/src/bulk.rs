@@ -37,7 +37,7 @@ pub(crate) async fn documents(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.update_note.start(context, database);
+    let _timer = context.state.operations.writing(database).start(context, database);
     let collected = body.collect(&context.headers).await?;
     let (documents, mode) = parse_documents(&collected.bytes)?;
     let databases = context.state.databases.clone();

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use http::header::{CONTENT_LENGTH, ETAG};
 use http::{Method, Response};
+use scrinium_database::is_mailbox;
 use scrinium_statistics::{Counter, Registry};
 
 use crate::context::Context;
@@ -94,7 +95,7 @@ impl OperationLog {
             // People are registered by administrators, which is no user's work.
             None | Some(DIRECTORY) => "-",
             Some(name) if name.strip_prefix("mail/") == Some(person) => "own",
-            Some(name) if name == "mail.box" || (name.starts_with("mail") && name.ends_with(".box")) => "box",
+            Some(name) if is_mailbox(name) => "box",
             Some(_) => "shared",
         };
         let operation = if kind == "box" && operation == "PUT_NOTE" { "MAIL_DEPOSIT" } else { operation };

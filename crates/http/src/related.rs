@@ -30,7 +30,7 @@ pub(crate) async fn put(
     id: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start(context, database);
+    let _timer = context.state.operations.writing(database).start(context, database);
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
     let revision = context.revision()?;
     let need = write::need_for(id);

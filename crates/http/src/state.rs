@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
-use scrinium_database::Databases;
+use scrinium_database::{Databases, is_mailbox};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
@@ -88,6 +88,7 @@ pub(crate) struct Operations {
     pub(crate) open_database: NamedOperation,
     pub(crate) open_note: NamedOperation,
     pub(crate) update_note: NamedOperation,
+    pub(crate) mail_deposit: NamedOperation,
     pub(crate) delete_note: NamedOperation,
     pub(crate) open_collection: NamedOperation,
     pub(crate) read_entries: NamedOperation,
@@ -215,6 +216,7 @@ impl Operations {
             open_database: named("OPEN_DB"),
             open_note: named("OPEN_NOTE"),
             update_note: named("UPDATE_NOTE"),
+            mail_deposit: named("MAIL_DEPOSIT"),
             delete_note: named("DELETE_NOTE"),
             open_collection: named("OPEN_COLLECTION"),
             read_entries: named("READ_ENTRIES"),
@@ -231,5 +233,10 @@ impl Operations {
             unread_table: named("GET_UNREAD_NOTE_TABLE"),
             receive_unread: named("RCV_UNREAD"),
         }
+    }
+
+    /// What writing documents into this database is: into a mailbox it is sending mail.
+    pub(crate) fn writing(&self, database: &str) -> &NamedOperation {
+        if is_mailbox(database) { &self.mail_deposit } else { &self.update_note }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn put(
     if declared.starts_with("multipart/related") {
         return Box::pin(related::put(context, database, id, body)).await;
     }
-    let _timer = context.state.operations.update_note.start(context, database);
+    let _timer = context.state.operations.writing(database).start(context, database);
     let revision = context.revision()?;
     let collected = body.collect(&context.headers).await?;
     let edit = Edit { id: Some(id.to_owned()), json: collected.bytes.clone(), revision, ..Edit::default() };
@@ -44,7 +44,7 @@ pub(crate) async fn post(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.update_note.start(context, database);
+    let _timer = context.state.operations.writing(database).start(context, database);
     let collected = body.collect(&context.headers).await?;
     let id = id_of(&collected.bytes)?;
     let need = id.as_deref().map_or(Level::Depositor, need_for);

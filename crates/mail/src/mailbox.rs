@@ -70,13 +70,6 @@ impl Mailboxes {
         if number == 0 { "mail.box".to_owned() } else { format!("mail{number}.box") }
     }
 
-    /// Whether a database of this name is a mail.box, so that what is put there must be a memo.
-    #[must_use]
-    pub fn is_mailbox(name: &str) -> bool {
-        let number = name.strip_prefix("mail").and_then(|rest| rest.strip_suffix(".box"));
-        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-    }
-
     /// All mail.box databases, in the order of their numbers.
     #[must_use]
     pub fn all(&self) -> &[Arc<Database>] {

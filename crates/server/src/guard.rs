@@ -1,8 +1,8 @@
 //! What must hold for the documents of the server's own databases, whoever writes them.
 
-use scrinium_database::{DatabaseError, Guard};
+use scrinium_database::{DatabaseError, Guard, is_mailbox};
 use scrinium_directory::DIRECTORY_DATABASE;
-use scrinium_mail::{Mailboxes, check_mailable};
+use scrinium_mail::check_mailable;
 use serde_json::{Map, Value};
 
 /// Hashes the passwords of people, and keeps what cannot be delivered out of a mail.box.
@@ -10,7 +10,7 @@ pub(crate) struct OwnDatabases;
 
 impl Guard for OwnDatabases {
     fn guards(&self, database: &str) -> bool {
-        database == DIRECTORY_DATABASE || Mailboxes::is_mailbox(database)
+        database == DIRECTORY_DATABASE || is_mailbox(database)
     }
 
     fn check(

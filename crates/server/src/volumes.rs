@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use scrinium_database::{DatabaseError, Databases, FIRST_VOLUME, Placement};
+use scrinium_database::{DatabaseError, Databases, FIRST_VOLUME, Placement, is_mailbox};
 use scrinium_directory::DIRECTORY_DATABASE;
-use scrinium_mail::Mailboxes;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreError, StoreOptions};
 
@@ -74,7 +73,7 @@ impl Placement for Placed {
     /// A memo leaves its mailbox once it is delivered, so that a backup must not have the mailbox at a later moment than the
     /// mail file: mailboxes are where a backup begins.
     fn stays_first(&self, name: &str) -> bool {
-        name == DIRECTORY_DATABASE || Mailboxes::is_mailbox(name)
+        name == DIRECTORY_DATABASE || is_mailbox(name)
     }
 }
 

@@ -52,3 +52,21 @@ async fn operations_and_bytes_are_told_with_their_person_and_database() {
     expected.sort();
     assert_eq!(usage, expected);
 }
+
+/// It was told as `UPDATE_NOTE`, so that a server at work never had a `MAIL_DEPOSIT`.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_into_a_mailbox_is_mail() {
+    let server = Server::start().await;
+    for database in ["mail.box", "mail2.box", "mailing"] {
+        server.ask("PUT", &format!("/{database}"), ()).await.expect(201);
+    }
+    server.observed.operations.lock().unwrap().clear();
+    let memo = json!({"Form": "Memo", "SendTo": ["ada"]});
+    server.ask("PUT", "/mail.box/a", memo.clone()).await.expect(201);
+    server.ask("POST", "/mail2.box", memo.clone()).await.expect(201);
+    server.ask("POST", "/mail.box/_bulk_docs", json!({"docs": [memo.clone()]})).await.expect(201);
+    server.ask("POST", "/mailing", memo).await.expect(201);
+    let operations = server.observed.operations.lock().unwrap().clone();
+    let names: Vec<&str> = operations.iter().filter_map(|told| told.split(' ').next()).collect();
+    assert_eq!(names, ["MAIL_DEPOSIT", "MAIL_DEPOSIT", "MAIL_DEPOSIT", "UPDATE_NOTE"]);
+}

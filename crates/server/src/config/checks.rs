@@ -1,8 +1,7 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
-use scrinium_database::validate_name;
+use scrinium_database::{is_mailbox, validate_name};
 use scrinium_directory::DIRECTORY_DATABASE;
-use scrinium_mail::Mailboxes;
 
 use crate::compaction::{self, Window};
 
@@ -42,7 +41,7 @@ pub(super) fn log_database_or_empty(text: &str) -> Result<(), String> {
              with a letter"
         ));
     }
-    if text == DIRECTORY_DATABASE || Mailboxes::is_mailbox(text) {
+    if text == DIRECTORY_DATABASE || is_mailbox(text) {
         return Err(format!("{text} is a database that the server needs for something else"));
     }
     Ok(())
