@@ -138,6 +138,43 @@ fn a_flipped_bit_is_named_or_does_no_harm() {
     println!("{outcomes:?}");
 }
 
+/// A record that seemed to be cut off was left out, and with it all that followed: the store was an older one, whose files
+/// were missing.
+#[test]
+fn a_last_record_of_the_manifest_that_says_it_is_longer_is_named() {
+    let folder = quick_folder();
+    fill(folder.path());
+    let current = std::fs::read_to_string(folder.path().join("tree/CURRENT")).unwrap();
+    let manifest = folder.path().join("tree").join(current.trim_end());
+    let whole = std::fs::read(&manifest).unwrap();
+    let mut headers = vec![0];
+    while let Some(next) = headers
+        .last()
+        .map(|header| header + 7 + usize::from(u16::from_le_bytes([whole[header + 4], whole[header + 5]])))
+        && next < whole.len()
+    {
+        headers.push(next);
+    }
+    assert!(headers.len() > 2 && whole.len() < 32 << 10, "{headers:?}");
+    for header in headers {
+        let mut content = whole.clone();
+        content[header + 5] ^= 0x80;
+        std::fs::write(&manifest, content).unwrap();
+        match Store::open(options(folder.path()), &Registry::new()) {
+            Err(StoreError::Corrupt { path, what }) => {
+                assert_eq!(path, manifest, "{what}");
+                assert!(what.contains(&format!("byte {header} ")), "{what}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // One that a crash cut off is none: what it would have said was not acknowledged.
+    let mut content = whole;
+    content.extend_from_slice(&[1, 2, 3, 4, 200, 0, 1, 9, 9, 9]);
+    std::fs::write(&manifest, content).unwrap();
+    Store::open(options(folder.path()), &Registry::new()).unwrap();
+}
+
 /// RocksDB once went round without end where a record's type had become one that only its log has.
 #[test]
 fn a_record_of_a_foreign_type_in_the_manifest_is_named() {
