@@ -50,3 +50,26 @@ fn builds_returns_refreshes_and_failures_are_counted() {
     assert_eq!(gauges["View.Builds.SpilledBytes"], 0.0, "it fits into memory");
     assert!(gauges.contains_key("View.Scripts.Milliseconds"));
 }
+
+#[test]
+fn it_is_counted_how_far_views_were_behind() {
+    let server = Server::with(DatabaseOptions::default());
+    let statistics = Registry::new();
+    server.databases.register_statistics(&statistics);
+    let counted = || ["View.Updates", "View.Updates.Changes"].map(|name| statistics.snapshot().gauges[name]);
+    let database = server.databases.create("counted").unwrap();
+    let column = json!({"title": "N", "formula": "n", "sort": "asc"});
+    let views: Value = ["v", "w"]
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({"selection": "n < 5", "columns": [column]})))
+        .collect();
+    put(&database, &json!({"_id": "_design/d", "language": "formula", "views": views})).unwrap();
+    put(&database, &json!({"_id": "0", "n": 0})).unwrap();
+    let read = |view: &str| all_rows(database.view("d", view, RowQuery::default()).unwrap()).len();
+    assert_eq!((read("v"), counted()), (1, [0.0, 0.0]), "what is new was not behind");
+    for n in 1..=3 {
+        put(&database, &json!({"_id": n.to_string(), "n": n})).unwrap();
+    }
+    assert_eq!((read("v"), counted()), (4, [1.0, 3.0]));
+    assert_eq!((read("w"), counted()), (4, [1.0, 3.0]), "it was brought up to date together with the other");
+}

@@ -6,7 +6,7 @@ mod fake;
 use std::process::{Command, Output};
 
 use fake::{FakeServer, Faults};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn lab(folder: &std::path::Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"));
@@ -43,6 +43,11 @@ async fn data_goes_to_standard_output_and_talk_to_standard_error() {
     assert_eq!(report["run"]["server_pid"], std::process::id());
     assert!(report["summary"]["resident_bytes"].as_u64().unwrap() > 1_000_000);
     assert!(report["summary"]["log_syncs_per_s"].is_number());
+    // As the server counts them: three of four blocks found, two changes each time.
+    assert_eq!(
+        (&report["summary"]["pool_hits_percent"], &report["summary"]["view_lag_changes"]),
+        (&json!(75.0), &json!(2.0))
+    );
     let command = report["run"]["command"].as_str().unwrap();
     assert!(command.contains("--password ***") && !command.contains("secret"), "{command}");
     let talk = String::from_utf8_lossy(&output.stderr);

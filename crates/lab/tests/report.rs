@@ -56,9 +56,9 @@ fn the_page_needs_nothing_else() {
     for operation in &report.operations {
         assert!(page.contains(&operation.transaction) && page.contains(&operation.command));
     }
-    // One chart each for throughput, response, CPU, memory, disk and log syncs; no colour left that stands
+    // One chart each for throughput, response, CPU, memory, disk, log syncs, pool and view lag; no colour left that stands
     // for a role.
-    assert_eq!(page.matches("<svg").count(), 6);
+    assert_eq!(page.matches("<svg").count(), 8);
     assert!(!page.contains("#FE0"), "a role's colour was not replaced");
     for tag in ["div", "table", "tr", "td", "figure", "svg", "dl", "main"] {
         let (opened, closed) =
@@ -77,6 +77,8 @@ fn a_server_elsewhere_has_no_process() {
         second.server_resident_bytes = None;
         second.server_written_bytes_per_s = None;
         second.log_syncs_per_s = None;
+        second.pool_hits_percent = None;
+        second.view_lag_changes = None;
     }
     report.summary.cpu_percent = None;
     report.summary.memory_per_user_bytes = None;

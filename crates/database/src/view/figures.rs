@@ -18,6 +18,9 @@ pub(crate) struct ViewCounts {
     refresh_us: AtomicU64,
     script_us: AtomicU64,
     script_failures: AtomicU64,
+    updates: AtomicU64,
+    changes: AtomicU64,
+    update_us: AtomicU64,
 }
 
 impl ViewCounts {
@@ -44,6 +47,13 @@ impl ViewCounts {
         add(&self.script_us, micros(took));
     }
 
+    /// Indexes that are updated together were so many changes behind, and somebody waited so long for them.
+    pub(super) fn updated(&self, changes: u64, took: Duration) {
+        add(&self.updates, 1);
+        add(&self.changes, changes);
+        add(&self.update_us, micros(took));
+    }
+
     /// A function failed on a document, or as a whole.
     pub(super) fn script_failed(&self) {
         add(&self.script_failures, 1);
@@ -54,7 +64,8 @@ impl Databases {
     /// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
     /// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
     /// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
-    /// threads, and `View.Scripts.Failures`.
+    /// threads, and `View.Scripts.Failures`; `View.Updates` (of indexes that are there, those updated together counted once),
+    /// by how many `.Changes` they were behind, and in how many `.Milliseconds`.
     pub(crate) fn register_view_statistics(&self, statistics: &Registry) {
         let count = |name: &str, read: fn(&ViewCounts) -> u64| {
             self.figure(statistics, name, move |common| {
@@ -69,6 +80,9 @@ impl Databases {
         count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
         count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
         count("View.Scripts.Failures", |counts| value(&counts.script_failures));
+        count("View.Updates", |counts| value(&counts.updates));
+        count("View.Updates.Changes", |counts| value(&counts.changes));
+        count("View.Updates.Milliseconds", |counts| value(&counts.update_us) / 1000);
     }
 }
 

@@ -88,6 +88,8 @@ impl Database {
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
+        let reached = views.iter().map(|view| view.index.reached()).filter(|reached| *reached > 0);
+        let behind = reached.map(|reached| wanted.saturating_sub(reached)).max().unwrap_or(0);
         // A folder's collection is alone in its group.
         let result = match views.as_slice() {
             [view] if view.folder.is_some() => self.follow_folder(view),
@@ -97,6 +99,9 @@ impl Database {
         drop(updating);
         if result.is_ok() {
             note_current();
+            if behind > 0 {
+                self.common.wide.view_counts.updated(behind, begun.elapsed());
+            }
         }
         result
     }

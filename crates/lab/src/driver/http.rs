@@ -31,15 +31,15 @@ use serde_json::{Value, json};
 
 use super::collections::{INBOX_VIEW, collection_path, view_page};
 use super::connection::{Address, Connection};
+use super::counts::CountsReader;
 use super::documents::{
     MessageDocument, inbox_columns, mail_design, message_in, person as person_document, person_id,
 };
 use super::failure::{Failure, FailureKind};
 use super::ledger::Found;
-use super::statistics::LogSyncs;
 use super::{
-    Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerDescription,
-    Session, check, delivered,
+    Change, DatabaseState, Driver, Fetched, Filling, From, Page, Person, Prepared, ServerCounts,
+    ServerDescription, Session, check, delivered,
 };
 use crate::content::{Form, Message, Writer};
 use crate::script::Needs;
@@ -111,7 +111,7 @@ pub struct HttpOptions {
 pub struct HttpDriver {
     address: Arc<Address>,
     pub(super) options: Arc<HttpOptions>,
-    syncs: Arc<LogSyncs>,
+    counts: Arc<CountsReader>,
     /// Whether the inbox is a folder; not known before the first database was asked.
     pub(super) inbox_is_folder: Arc<OnceLock<bool>>,
     now_s: i64,
@@ -185,7 +185,7 @@ impl HttpDriver {
         Ok(Self {
             address,
             options: Arc::new(options),
-            syncs: Arc::new(LogSyncs::default()),
+            counts: Arc::default(),
             inbox_is_folder: Arc::default(),
             now_s,
             remembers: false,
@@ -407,8 +407,8 @@ impl Driver for HttpDriver {
         delivered::read(&mut self.administrator(), &database, &person.name, since, visit).await
     }
 
-    async fn log_syncs(&self) -> Option<u64> {
-        self.syncs.read(|| self.administrator()).await
+    async fn counts(&self) -> Option<ServerCounts> {
+        self.counts.read(|| self.administrator()).await
     }
 }
 

@@ -13,6 +13,7 @@ mod check;
 mod client;
 mod collections;
 mod connection;
+mod counts;
 mod delivered;
 mod documents;
 mod endpoint;
@@ -29,7 +30,6 @@ mod pop3;
 mod postgres;
 mod session;
 mod smtp;
-mod statistics;
 mod surroundings;
 mod targets;
 mod tls;
@@ -44,6 +44,7 @@ use crate::script::{MessageSize, Needs};
 pub use caldav::CalendarSession;
 pub(crate) use client::{Client, path_part};
 pub(crate) use collections::sorted_column;
+pub use counts::ServerCounts;
 pub use failure::{Failure, FailureKind};
 pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
@@ -246,8 +247,8 @@ pub trait Driver: Send + Sync + 'static {
         person: &Person,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// How many times the server has synced its log, if it tells.
-    fn log_syncs(&self) -> impl Future<Output = Option<u64>> + Send;
+    /// What the server counts of itself, if it tells anything.
+    fn counts(&self) -> impl Future<Output = Option<ServerCounts>> + Send;
 
     /// Whether there is a server for this.
     fn has(&self, ability: Ability) -> bool {

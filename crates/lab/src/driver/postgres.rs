@@ -24,7 +24,7 @@ use super::failure::{Failure, FailureKind};
 use super::mail::in_time;
 use super::{
     Change, DatabaseState, Driver, EntryPlace, Fetched, Filling, From, Groupware, Page, Person, Prepared,
-    ServerDescription, Session, check, database_named,
+    ServerCounts, ServerDescription, Session, check, database_named,
 };
 use crate::content::{Message, Writer, digest};
 use crate::script::Needs;
@@ -279,7 +279,7 @@ impl Driver for PostgresDriver {
         Ok(())
     }
 
-    async fn log_syncs(&self) -> Option<u64> {
+    async fn counts(&self) -> Option<ServerCounts> {
         None
     }
 }

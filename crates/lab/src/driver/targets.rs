@@ -18,7 +18,7 @@ use super::postgres::PostgresDriver;
 use super::session::{DocumentsSession, Protocols, TargetsSession};
 use super::smtp::{Dialect, SmtpSender};
 use super::tls::Tls;
-use super::{Ability, Driver, Filling, Person, Prepared, ServerDescription, nothing_to_read};
+use super::{Ability, Driver, Filling, Person, Prepared, ServerCounts, ServerDescription, nothing_to_read};
 use crate::content::{Form, Writer};
 use crate::monitor::process_listening;
 use crate::script::Needs;
@@ -448,9 +448,9 @@ impl Driver for Targets {
         }
     }
 
-    async fn log_syncs(&self) -> Option<u64> {
+    async fn counts(&self) -> Option<ServerCounts> {
         match &self.documents {
-            Documents::Http(driver) => driver.log_syncs().await,
+            Documents::Http(driver) => driver.counts().await,
             Documents::Postgres(_) | Documents::None => None,
         }
     }

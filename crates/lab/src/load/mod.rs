@@ -1,6 +1,7 @@
 //! `lab load`: a workload run against a server.
 
 mod context;
+mod counts;
 mod crew;
 mod critical;
 mod deliveries;
@@ -12,7 +13,6 @@ mod plan;
 mod prepare;
 mod resources;
 mod run;
-mod syncs;
 mod user;
 
 use std::sync::Arc;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use super::context::Stop;
+use super::counts::CountsMeter;
 use super::crew::Share;
 use super::hands::{DriverData, Hands};
 use super::plan::{Plan, StopConditions};
-use super::syncs::SyncMeter;
-use crate::driver::{Driver, Person};
+use crate::driver::{Driver, Person, ServerCounts};
 use crate::measure::{KeptSecond, Recorder, Times};
 use crate::monitor::{ProcessMeter, Usage};
 use crate::progress::{Live, Progress};
@@ -49,7 +49,8 @@ pub struct Tick {
     pub kept: KeptSecond,
     pub server: Option<Usage>,
     pub driver: Option<Usage>,
-    pub log_syncs: Option<u64>,
+    /// What the server has counted.
+    pub counts: Option<ServerCounts>,
 }
 
 /// Why a run ended before its time.
@@ -106,13 +107,13 @@ pub(super) async fn run<D: Driver>(
 ) -> RunData {
     let mut server = ProcessMeter::of(server_pids);
     let idle = server.as_mut().and_then(ProcessMeter::read).map(|usage| usage.resident_bytes);
-    let syncs = SyncMeter::start(Arc::clone(driver)).await;
+    let counts = CountsMeter::start(Arc::clone(driver)).await;
     let begin = Instant::now() + hands.lead();
     hands.begin(driver, people, Share::WHOLE, begin, plan.ramp_up_times().0);
     let run = Run {
         plan,
         server,
-        syncs,
+        counts,
         hands,
         begin,
         phase: Phase::RampUp,
@@ -140,7 +141,7 @@ pub(super) async fn run<D: Driver>(
 struct Run<'a> {
     plan: &'a Plan,
     server: Option<ProcessMeter>,
-    syncs: SyncMeter,
+    counts: CountsMeter,
     hands: Hands,
     begin: Instant,
     phase: Phase,
@@ -271,7 +272,7 @@ impl Run<'_> {
             kept: second.kept,
             server: self.server.as_mut().and_then(ProcessMeter::read),
             driver: second.usage,
-            log_syncs: self.syncs.since_last(),
+            counts: self.counts.since_last(),
         };
         self.last_tick = now;
         progress.live(&self.live(&tick, now));

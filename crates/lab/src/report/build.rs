@@ -131,7 +131,10 @@ fn processes(summary: &mut Summary, run: &RunData, cpus: usize) {
     let percent = |seconds: f64, of_s: f64| 100.0 * seconds / of_s / cpus as f64;
     let transactions = run.recorder.answered_in_hold();
     let per_transaction = |value: u64| (transactions > 0).then(|| float(value) / float(transactions));
-    if let Some(syncs) = held(run).map(|tick| tick.log_syncs).sum::<Option<u64>>() {
+    let counts = held(run).map(|tick| tick.counts).reduce(|all, more| Some(all?.plus(&more?))).flatten();
+    summary.pool_hits_percent = counts.and_then(|counts| counts.pool_hits_percent());
+    summary.view_lag_changes = counts.and_then(|counts| counts.view_lag_changes());
+    if let Some(syncs) = counts.and_then(|counts| counts.log_syncs) {
         summary.log_syncs_per_s = (summary.hold_s > 0.0).then(|| float(syncs) / summary.hold_s);
         summary.log_syncs_per_transaction = per_transaction(syncs);
     }
@@ -303,7 +306,9 @@ fn second(tick: &Tick, cpus: usize, drivers_cpus: f64) -> SecondRow {
         server_written_bytes_per_s: tick
             .server
             .and_then(|usage| Some(float(usage.written_bytes?) / length_s)),
-        log_syncs_per_s: tick.log_syncs.map(|syncs| float(syncs) / length_s),
+        log_syncs_per_s: tick.counts.and_then(|counts| Some(float(counts.log_syncs?) / length_s)),
+        pool_hits_percent: tick.counts.and_then(|counts| counts.pool_hits_percent()),
+        view_lag_changes: tick.counts.and_then(|counts| counts.view_lag_changes()),
         driver_cpu_percent: tick
             .driver
             .map(|usage| 100.0 * (usage.user_s + usage.system_s) / length_s / drivers_cpus),

@@ -18,6 +18,8 @@ const HEADS: &[&str] = &[
     "server_resident_bytes",
     "server_written_bytes_per_s",
     "log_syncs_per_s",
+    "pool_hits_percent",
+    "view_lag_changes",
     "driver_cpu_percent",
     "driver_lag_max_ms",
 ];
@@ -55,6 +57,8 @@ fn line(second: &SecondRow) -> String {
         second.server_resident_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
         optional(second.server_written_bytes_per_s),
         optional(second.log_syncs_per_s),
+        optional(second.pool_hits_percent),
+        optional(second.view_lag_changes),
         optional(second.driver_cpu_percent),
         number(second.driver_lag_max_ms),
     ]

@@ -268,6 +268,8 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
     let memory = vec![line(seconds, "resident", 0, true, resident)];
     let disk = vec![line(seconds, "written", 0, true, |second| second.server_written_bytes_per_s)];
     let syncs = vec![line(seconds, "syncs", 0, true, |second| second.log_syncs_per_s)];
+    let pool = vec![line(seconds, "found there", 0, true, |second| second.pool_hits_percent)];
+    let lag = vec![line(seconds, "changes", 0, true, |second| second.view_lag_changes)];
     let mut panels = vec![
         panel("Throughput", "transactions per second", Unit::Plain, throughput),
         panel("Response time", "from when due", Unit::Milliseconds, response),
@@ -275,6 +277,8 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
         panel("Memory", "of the server\u{2019}s process", Unit::Bytes, memory),
         panel("Disk", "written per second", Unit::Bytes, disk),
         panel("Log syncs", "per second", Unit::Plain, syncs),
+        panel("Buffer pool", "blocks found there when needed", Unit::Percent, pool),
+        panel("View lag", "changes a view was behind when it was brought up to date", Unit::Plain, lag),
     ];
     for panel in &mut panels {
         panel.series.retain(|series| series.values.iter().any(Option::is_some));

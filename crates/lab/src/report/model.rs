@@ -151,6 +151,8 @@ pub struct Summary {
     pub disk_bytes_per_s: Option<f64>,
     pub log_syncs_per_s: Option<f64>,
     pub log_syncs_per_transaction: Option<f64>,
+    pub pool_hits_percent: Option<f64>,
+    pub view_lag_changes: Option<f64>,
     pub failed: u64,
     pub failed_percent: f64,
     pub time_outs: u64,
@@ -268,6 +270,10 @@ pub struct SecondRow {
     pub server_resident_bytes: Option<u64>,
     pub server_written_bytes_per_s: Option<f64>,
     pub log_syncs_per_s: Option<f64>,
+    /// Blocks that were in the buffer pool when they were needed.
+    pub pool_hits_percent: Option<f64>,
+    /// How many changes a view was behind, on average, when it was brought up to date.
+    pub view_lag_changes: Option<f64>,
     pub driver_cpu_percent: Option<f64>,
     pub driver_lag_max_ms: f64,
 }

@@ -208,7 +208,13 @@ async fn answer(
         .collect();
     if path == "/metrics" {
         let syncs = shared.syncs.load(Ordering::Relaxed);
-        let text = format!("# TYPE x counter\nscrinium_log_syncs_total {syncs}\n");
+        let text = format!(
+            "# TYPE x counter\nscrinium_log_syncs_total {syncs}\nscrinium_database_buffer_pool_hits {}\n\
+             scrinium_database_buffer_pool_misses {syncs}\nscrinium_view_updates {syncs}\n\
+             scrinium_view_updates_changes {}\n",
+            3 * syncs,
+            2 * syncs
+        );
         return (200, "text/plain", text.into_bytes());
     }
     if matches!(asked.method, Method::PUT | Method::POST | Method::DELETE) {
