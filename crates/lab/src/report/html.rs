@@ -278,7 +278,7 @@ fn panels(seconds: &[SecondRow]) -> Vec<Panel> {
         panel("Disk", "written per second", Unit::Bytes, disk),
         panel("Log syncs", "per second", Unit::Plain, syncs),
         panel("Buffer pool", "blocks found there when needed", Unit::Percent, pool),
-        panel("View lag", "changes a view was behind when it was brought up to date", Unit::Plain, lag),
+        panel("View lag", "changes behind, when brought up to date", Unit::Plain, lag),
     ];
     for panel in &mut panels {
         panel.series.retain(|series| series.values.iter().any(Option::is_some));
