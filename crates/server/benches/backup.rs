@@ -2,8 +2,9 @@
 //!
 //! The device is measured in the same rounds by `dd` past the page cache: reading, writing, and copying one large file
 //! on it, which is what a backup on the same device does. Eight clients read pages and update documents over HTTP, at a
-//! part of the rate that they reach without think times. Asked for: 70 % of the sequential speed, p99 at most twice as
-//! high, and an incremental backup in proportion to what changed.
+//! part of the rate that they reach without think times; `dd` copies beside them too, since what they do is taken from the
+//! device as well. Asked for: 70 % of the sequential speed, p99 at most twice as high, and an incremental backup in
+//! proportion to what changed.
 //! `cargo bench -p scrinium-server --bench backup`; `SCRINIUM_GIGABYTES=10` for another size, `SCRINIUM_RATE=100MB` for
 //! backups that are held back.
 
@@ -130,6 +131,8 @@ struct Found {
     device_reads: Vec<f64>,
     device_writes: Vec<f64>,
     device_copies: Vec<f64>,
+    /// While the clients work.
+    copies_beside: Vec<f64>,
     before: Vec<f64>,
     during: Vec<f64>,
     incremental_seconds: Vec<f64>,
@@ -167,6 +170,8 @@ fn measure(
     found.device_writes.push(dd(Path::new("/dev/zero"), &one, device_bytes));
     found.device_reads.push(dd(&one, Path::new("/dev/null"), device_bytes));
     found.device_copies.push(dd(&one, &two, device_bytes));
+    let (_, beside) = place.load(think, round << 2 | 2, || dd(&one, &two, device_bytes));
+    found.copies_beside.push(beside);
     drop(scratch);
     // What dd wrote is being given back by the file system for a while.
     sleep(SETTLE);
@@ -209,6 +214,8 @@ fn tell(found: &Found) {
     line("a full backup on the same device, speed", &found.full, "MB/s", copy);
     let copy = Against::Measured("dd copying a file there (asked for: 0.7)", &found.device_copies);
     line("the same beside 8 users, speed", &found.beside, "MB/s", copy);
+    let beside = Against::Measured("dd copying a file beside them", &found.copies_beside);
+    line("the same beside 8 users, speed", &found.beside, "MB/s", beside);
     let write = Against::Measured("dd writing there", &found.device_writes);
     line("a full backup on the same device, speed", &found.full, "MB/s", write);
     let read = Against::Measured("dd reading there", &found.device_reads);
