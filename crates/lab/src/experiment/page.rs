@@ -1,6 +1,7 @@
 //! `experiment.html`: hypothesis, tables and charts, the source's beside ours, and how to repeat it; one page that needs
 //! nothing else.
 
+use super::SearchPoint;
 use super::definition::{Published, Unit};
 use super::findings::{number, shown};
 use super::model::{CellPart, ExperimentReport, FigurePart, Spread};
@@ -240,35 +241,45 @@ fn bars(figure: &FigurePart) -> String {
     format!("<figure class=\"wide\">{keys}<div class=\"bars\">{rows}</div></figure>\n")
 }
 
+pub(super) const SEARCH_TITLE: &str = "Response against users";
+
+/// What the lines of a search are.
+pub(super) fn search_series() -> [String; 2] {
+    ["average", "99 %"].map(str::to_owned)
+}
+
+/// The lines of a search as an `<svg>` element.
+pub(super) fn search_lines(search: &[SearchPoint]) -> Result<String, LabError> {
+    let line = |value: fn(&SearchPoint) -> f64| -> Vec<CurvePoint> {
+        let point = |point: &SearchPoint| CurvePoint {
+            x: point.users,
+            low: value(point),
+            mean: value(point),
+            high: value(point),
+        };
+        let mut points: Vec<CurvePoint> = search.iter().map(point).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        points
+    };
+    let curves = Curves {
+        lines: vec![line(|point| point.average_ms), line(|point| point.p99_ms)],
+        show_x: &thousands,
+        show_y: &crate::report::milliseconds,
+        marks: Marks::All,
+        logarithmic: true,
+    };
+    curves.svg()
+}
+
 /// Curves of searches for the largest number of users.
 fn searches(report: &ExperimentReport) -> Result<String, LabError> {
     let mut text = String::new();
     for found in report.cells.iter().filter(|cell| cell.search.len() > 1) {
-        let line = |value: fn(&super::SearchPoint) -> f64| -> Vec<CurvePoint> {
-            let point = |point: &super::SearchPoint| CurvePoint {
-                x: point.users,
-                low: value(point),
-                mean: value(point),
-                high: value(point),
-            };
-            let mut points: Vec<CurvePoint> = found.search.iter().map(point).collect();
-            points.sort_by(|one, other| one.x.total_cmp(&other.x));
-            points
-        };
-        let series = ["average", "99 %"].map(str::to_owned);
-        let lines = vec![line(|point| point.average_ms), line(|point| point.p99_ms)];
         text.push_str(&format!(
-            "<h2>Response against users<small>{}</small></h2>\n",
+            "<h2>{SEARCH_TITLE}<small>{}</small></h2>\n",
             escape(&found.labels.join(", "))
         ));
-        let curves = Curves {
-            lines,
-            show_x: &thousands,
-            show_y: &crate::report::milliseconds,
-            marks: Marks::All,
-            logarithmic: true,
-        };
-        text.push_str(&lines_figure("Response", &series, &curves.svg()?));
+        text.push_str(&lines_figure("Response", &search_series(), &search_lines(&found.search)?));
         let rows: Vec<Vec<String>> = found
             .search
             .iter()
