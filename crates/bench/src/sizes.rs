@@ -50,9 +50,10 @@ pub fn alternate<T: std::fmt::Display>(
                     took.as_secs_f64() * 1e6
                 })
                 .collect();
-            eprintln!("{case}: {:.1} us at {}", median(&times), places[place]);
+            let us = median(&times);
+            eprintln!("{case}: {us:.1} us at {}", places[place]);
             if seed > 0 {
-                values.push(median(&times));
+                values.push(us);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::{LogStyle, Purpose, Reservation, StoreError};
 const EVERY: Duration = Duration::from_secs(1);
 
 /// With a budget below this, memory that is free is given back to the system at every other look: beside a small budget it
-/// is much, and it takes 1 to 8 ms to look through.
+/// is much, and little to look through.
 const GIVES_BACK_BELOW_BYTES: u64 = 256 << 20;
 const LOOKS_TO_GIVE_BACK: u64 = 2;
 

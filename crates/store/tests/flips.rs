@@ -65,6 +65,12 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The manifest that RocksDB reads.
+fn manifest_of(dir: &Path) -> PathBuf {
+    let current = std::fs::read_to_string(dir.join("tree/CURRENT")).unwrap();
+    dir.join("tree").join(current.trim_end())
+}
+
 /// Files of one kind have one name but for digits.
 fn kind(path: &Path) -> String {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -144,8 +150,7 @@ fn a_flipped_bit_is_named_or_does_no_harm() {
 fn a_last_record_of_the_manifest_that_says_it_is_longer_is_named() {
     let folder = quick_folder();
     fill(folder.path());
-    let current = std::fs::read_to_string(folder.path().join("tree/CURRENT")).unwrap();
-    let manifest = folder.path().join("tree").join(current.trim_end());
+    let manifest = manifest_of(folder.path());
     let whole = std::fs::read(&manifest).unwrap();
     let mut headers = vec![0];
     while let Some(next) = headers
@@ -180,8 +185,7 @@ fn a_last_record_of_the_manifest_that_says_it_is_longer_is_named() {
 fn a_record_of_a_foreign_type_in_the_manifest_is_named() {
     let folder = quick_folder();
     fill(folder.path());
-    let current = std::fs::read_to_string(folder.path().join("tree/CURRENT")).unwrap();
-    let manifest = folder.path().join("tree").join(current.trim_end());
+    let manifest = manifest_of(folder.path());
     let mut content = std::fs::read(&manifest).unwrap();
     let second = 7 + usize::from(u16::from_le_bytes([content[4], content[5]]));
     assert_eq!(content[second + 6], 1);

@@ -38,6 +38,11 @@ const BYTES_AT_ONCE: usize = 4 << 20;
 /// A new index of a database with more changes than this is built in bulk.
 pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 
+/// So many threads work on a build.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl Database {
     /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
     /// themselves, so that nobody waits for them who reads another.

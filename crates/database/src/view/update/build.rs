@@ -29,6 +29,7 @@ use crate::view::entries::Entry;
 use crate::view::info::Known;
 use crate::view::lists::list_key;
 use crate::view::registry::{forget_leftovers, note_leftovers};
+use crate::view::update::cores;
 use run::Run;
 use segment::{Evaluation, Segment};
 use shown::Shown;
@@ -212,11 +213,6 @@ struct Made<'a> {
     lists: Vec<SortedFiles>,
 }
 
-/// So many parts are written at once.
-fn writers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Writes sorted files of the lists and the indexes, several at once.
 fn write<'a>(
     workplace: &Workplace,
@@ -244,7 +240,7 @@ fn write<'a>(
         }
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..writers()).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|_| Err(panicked("writing the index of a view")))
         })

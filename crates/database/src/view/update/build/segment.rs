@@ -19,6 +19,7 @@ use crate::view::courtesy;
 use crate::view::entries::encode_list;
 use crate::view::evaluate::Evaluator;
 use crate::view::lists::put_list;
+use crate::view::update::cores;
 use crate::wire::put_bytes;
 
 /// Documents handed from the reader to an evaluator at once, and their bytes.
@@ -76,7 +77,7 @@ pub(super) struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// Evaluates the documents behind `after`, as many as the limit allows.
     pub(super) fn segment(&self, after: Option<&str>) -> Result<Segment> {
-        let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
+        let evaluators = cores();
         let (sender, receiver) = mpsc::sync_channel::<Load>(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
         let held_bytes = &AtomicUsize::new(0);
@@ -109,7 +110,7 @@ impl Evaluation<'_> {
     /// Each evaluator holds a piece for each view, however little is in it.
     fn piece_bytes(&self) -> usize {
         const PIECE_BYTES_MIN: usize = 8 << 10;
-        let evaluators = std::thread::available_parallelism().map_or(1, usize::from);
+        let evaluators = cores();
         let pieces = evaluators.saturating_mul(self.views.len()).saturating_mul(4).max(1);
         (self.limit_bytes / pieces).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
     }

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::claim::{Claim, is_of, remove_left};
 use super::run::{Merge, READ_BYTES, Run, Spill, file_error, read_bytes, spill, spilled};
 use super::segment::Segment;
-use super::writers;
 use crate::Databases;
 use crate::content::hex;
 use crate::database::Database;
 use crate::error::Result;
 use crate::view::View;
 use crate::view::registry::awaits_build;
+use crate::view::update::cores;
 
 const MANIFEST: &str = "manifest.json";
 const VERSION: u32 = 3;
@@ -85,7 +85,7 @@ impl Workplace {
             reached,
             ..Manifest::default()
         };
-        let files_max = (limit_bytes / FILES_PART / (READ_BYTES * writers())).clamp(FILES_MIN, FILES_MAX);
+        let files_max = (limit_bytes / FILES_PART / (READ_BYTES * cores())).clamp(FILES_MIN, FILES_MAX);
         let mut this = Self { path, history, claim: None, manifest, resumed: false, files_max };
         if this.path.exists()
             && let Err(error) = this.take_over(reached)

@@ -17,6 +17,7 @@ use crate::view::document::Document;
 use crate::view::evaluate::{exploded, mark_uncategorized, values};
 use crate::view::hierarchy::record::{Placed, Record};
 use crate::view::hierarchy::{Hierarchy, columns_of, main_entry, tail_of};
+use crate::view::update::cores;
 
 /// So many documents are worth a thread.
 const DOCUMENTS_A_THREAD: usize = 50;
@@ -56,8 +57,7 @@ pub(super) struct Judge<'a> {
 impl Judge<'_> {
     /// As [`judge`](Self::judge) for some documents, on all cores where these are many.
     pub(super) fn judge_many(&self, ids: &[&str]) -> Result<Vec<Option<Judged>>> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let some = ids.len().div_ceil(cores).max(DOCUMENTS_A_THREAD);
+        let some = ids.len().div_ceil(cores()).max(DOCUMENTS_A_THREAD);
         let judge_some = |ids: &[&str]| ids.iter().map(|id| self.judge(id)).collect::<Result<Vec<_>>>();
         if ids.len() <= some {
             return judge_some(ids);
