@@ -8,6 +8,7 @@ use rocksdb::{Cache, LruCacheOptions, WriteBufferManager};
 
 use crate::memory;
 use crate::purpose::{Purpose, Reserved};
+use crate::returning;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -60,6 +61,7 @@ impl Budget {
             false,
             cache.clone(),
         );
+        returning::budget_changed(0, bytes);
         Self {
             cache,
             memtables,
@@ -75,7 +77,7 @@ impl Budget {
     pub(crate) fn set(&self, bytes: u64) {
         let bytes = bytes.max(MIN_BYTES);
         self.memtables.set_buffer_size(to_usize(memtable_share(bytes)));
-        self.bytes.store(bytes, Ordering::Relaxed);
+        returning::budget_changed(self.bytes.swap(bytes, Ordering::Relaxed), bytes);
         self.fit(&mut self.taken_bytes.lock());
     }
 
@@ -160,6 +162,12 @@ impl Budget {
     /// How much of a sorted file is held in memory while it is made: its dictionary is learned from it.
     pub(crate) fn piece_bytes(&self) -> u64 {
         (self.bytes() / PIECE_PART).min(MAX_PIECE_BYTES)
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        returning::budget_changed(self.bytes(), 0);
     }
 }
 

@@ -11,19 +11,14 @@ use scrinium_log::{Committer, LogError, Sequence};
 
 use crate::archiving::Archiving;
 use crate::health::Health;
-use crate::memory;
 use crate::progress::Progress;
 use crate::redo::Redo;
+use crate::returning;
 use crate::tree::Tree;
 use crate::{LogStyle, Purpose, Reservation, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(1);
-
-/// With a budget below this, memory that is free is given back to the system at every other look: beside a small budget it
-/// is much, and little to look through.
-const GIVES_BACK_BELOW_BYTES: u64 = 256 << 20;
-const LOOKS_TO_GIVE_BACK: u64 = 2;
 
 /// What the store's threads share.
 pub(crate) struct Core {
@@ -193,14 +188,9 @@ impl Drop for Keeper {
 }
 
 fn run(core: &Core) {
-    for look in 1_u64.. {
-        if !core.bell.wait() {
-            return;
-        }
+    while core.bell.wait() {
         core.look();
-        if look.is_multiple_of(LOOKS_TO_GIVE_BACK) && core.tree.budget.bytes() < GIVES_BACK_BELOW_BYTES {
-            memory::give_back();
-        }
+        returning::give_back_if_due();
     }
 }
 

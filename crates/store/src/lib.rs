@@ -35,6 +35,7 @@ mod progress;
 mod purpose;
 mod raw;
 mod redo;
+mod returning;
 mod rewrite;
 mod roll_forward;
 mod salvage;
