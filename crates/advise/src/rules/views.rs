@@ -72,6 +72,18 @@ pub(super) const RULES: &[Rule] = &[
         check: views_by_time,
     },
     Rule {
+        name: "views-behind",
+        subject: Subject::Views,
+        title: "Bring views up to date before they are read",
+        speaks_if: "indexes were a hundred changes or more behind when they were brought up to date, on average, and readers \
+                    waited for it for 5 % of the time of requests or more",
+        looks_at: &["View.Updates", "View.Updates.Changes", "View.Updates.Milliseconds"],
+        keys: &[],
+        support: &[Support::Benchmark("against-postgres"), Support::Page("docs/http.md")],
+        until: "they are less than a hundred changes behind, or take less than 5 % of the time of requests",
+        check: views_behind,
+    },
+    Rule {
         name: "scripts-slow",
         subject: Subject::Views,
         title: "Write views as formulas",
@@ -210,6 +222,29 @@ fn views_by_time(seen: &Observation) -> Judgement {
     .set("view.time_variant_refresh", words::time((every_s * 4.0).clamp(900.0, DAY_S)))
     .by_hand("Better: take @Now and @Today out of selections and columns; a reader can give a range of dates instead.")
     .wins(Gain::Response, part * 0.5, part);
+    Ok(Verdict::Change(Box::new(advice)))
+}
+
+fn views_behind(seen: &Observation) -> Judgement {
+    let (updates, milliseconds) = (seen.grew("View.Updates")?, seen.grew("View.Updates.Milliseconds")?);
+    let behind = seen.grew("View.Updates.Changes")? / updates.max(1.0);
+    let part = seen.part_of_requests(milliseconds);
+    if behind < 100.0 || part < 0.05 {
+        return Ok(Verdict::Fine);
+    }
+    let advice = Advice::new(
+        part * 0.5,
+        "Much is written into these databases and their views are read seldom, so that each reader waits until the view has \
+         taken what came since the one before.",
+    )
+    .saw("View.Updates", updates, Unit::Count)
+    .saw_of("View.Updates.Changes", "of an update", behind, Unit::Count)
+    .saw_of("View.Updates.Milliseconds", "an update", milliseconds / updates.max(1.0), Unit::Milliseconds)
+    .saw_of("View.Updates.Milliseconds", "part of the time of requests", part * 100.0, Unit::Percent)
+    .by_hand("Give the design documents of such views \"options\": {\"update\": \"automatic\"}: they then follow in the background.")
+    .by_hand("Or give them {\"every_seconds\": N}, where readers may see what is N seconds old.")
+    // What is done in the background is done all the same, and takes the processors from others.
+    .wins(Gain::Response, part * 0.3, part * 0.9);
     Ok(Verdict::Change(Box::new(advice)))
 }
 

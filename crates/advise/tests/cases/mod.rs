@@ -135,6 +135,9 @@ const GROWN: &[(&str, f64)] = &[
     ("View.Refreshes.Milliseconds", 0.0),
     ("View.Scripts.Failures", 0.0),
     ("View.Scripts.Milliseconds", 0.0),
+    ("View.Updates", 2000.0),
+    ("View.Updates.Changes", 10_000.0),
+    ("View.Updates.Milliseconds", 1000.0),
 ];
 
 /// A statistic has this value at both moments.
@@ -369,6 +372,19 @@ pub const CASES: &[Case] = &[
         is_silent: |seen| {
             grew(seen, "View.Refreshes", 2.0);
             grew(seen, "View.Refreshes.Milliseconds", 1400.0);
+        },
+    },
+    Case {
+        rule: "views-behind",
+        speaks: |seen| {
+            grew(seen, "View.Updates", 100.0);
+            grew(seen, "View.Updates.Changes", 10_000.0);
+            grew(seen, "View.Updates.Milliseconds", 3000.0);
+        },
+        is_silent: |seen| {
+            grew(seen, "View.Updates", 100.0);
+            grew(seen, "View.Updates.Changes", 9900.0);
+            grew(seen, "View.Updates.Milliseconds", 3000.0);
         },
     },
     Case {
