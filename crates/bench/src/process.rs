@@ -157,6 +157,18 @@ fn kilobytes(process: u32, name: &str) -> f64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
+/// Processor time that a process has used, in clock ticks of a hundredth of a second (proc(5)).
+///
+/// # Panics
+/// If there is no such process.
+#[must_use]
+pub fn used_ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // The program's name, in parentheses, may hold spaces; user and system time are the 12th and 13th word behind it.
+    let (_, words) = stat.rsplit_once(')').unwrap();
+    words.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
 /// How much all cores have worked, and could have, until a moment; in ticks (proc(5)).
 #[derive(Clone, Copy, Debug)]
 pub struct Processors {

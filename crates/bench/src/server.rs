@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::client::{Connection, crowd, work};
 use crate::discussion::{date, document, id, letters};
-use crate::process::{Process, command};
+use crate::process::{Process, command, used_ticks};
 use crate::{folder, scatter};
 
 const PASSWORD: &str = "a password of the benchmark";
@@ -33,6 +33,12 @@ const REQUEST_BYTES: usize = 2 << 20;
 /// A compaction that was asked for begins within this time, or found nothing to do.
 const BEGUN_WITHIN: Duration = Duration::from_secs(5);
 const COMPACTED_WITHIN: Duration = Duration::from_secs(3600);
+const SETTLED_WITHIN: Duration = Duration::from_secs(3600);
+
+/// A server is at rest if it used no more than so many hundredths of a second in each of so many looks.
+const LOOK: Duration = Duration::from_millis(500);
+const QUIET_TICKS: u64 = 2;
+const QUIET_LOOKS: u32 = 4;
 
 /// A server that ends, and whose folder goes, when this is dropped.
 #[derive(Debug)]
@@ -108,6 +114,22 @@ impl Server {
         while is_running() {
             assert!(asked.elapsed() < COMPACTED_WITHIN, "the compaction of {path} does not end");
             std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until it has nothing left to do: no compaction is due, and for two seconds its process hardly works.
+    ///
+    /// # Panics
+    /// If it takes more than an hour.
+    pub fn settle(&self) {
+        let (mut connection, began, mut quiet) = (self.connect(), Instant::now(), 0);
+        while quiet < QUIET_LOOKS {
+            assert!(began.elapsed() < SETTLED_WITHIN, "the server has not come to rest");
+            let before = used_ticks(self.process_id());
+            std::thread::sleep(LOOK);
+            let works = used_ticks(self.process_id()) - before > QUIET_TICKS;
+            let is_due = Self::statistic(&mut connection, "Database.Compact.BytesPending") > 0.0;
+            quiet = if works || is_due { 0 } else { quiet + 1 };
         }
     }
 

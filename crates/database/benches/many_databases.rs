@@ -1,13 +1,14 @@
-//! A server with 100,000 databases beside one with 100: making one, and reading a document of any.
-//!
-//! Each database holds one document. `cargo bench -p scrinium-database --bench many_databases`.
+//! A server with 100,000 databases of one document each: making one, and reading a document of any, beside reading one of
+//! 100,000 documents of a single database, and one of 100 databases, which the processor's caches hold.
+//! `cargo bench -p scrinium-database --bench many_databases`.
 
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a benchmark stops at the first error")]
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use tempfile::TempDir;
@@ -17,6 +18,9 @@ const MANY: u64 = 100_000;
 const ROUNDS: u64 = 7;
 const READS: u64 = 5000;
 
+const MEMO: &str = "memo";
+const AT_ONCE: usize = 1000;
+
 struct Server {
     databases: Databases,
     _folder: TempDir,
@@ -24,6 +28,18 @@ struct Server {
 
 fn name(number: u64) -> String {
     format!("mail/user{number:06}")
+}
+
+fn id(number: u64) -> String {
+    format!("memo{number:06}")
+}
+
+fn write(database: &Arc<Database>, ids: impl IntoIterator<Item = String>) {
+    let edit = |id: String| {
+        let json = format!("{{\"_id\":\"{id}\",\"Form\":\"Memo\"}}").into();
+        Edit { json, ..Edit::default() }
+    };
+    database.update(ids.into_iter().map(edit).collect(), EditMode::Interactive).unwrap().wait().unwrap();
 }
 
 impl Server {
@@ -40,18 +56,26 @@ impl Server {
             let began = Instant::now();
             let database = self.databases.create(&name(number)).unwrap();
             times.push(began.elapsed().as_secs_f64() * 1e6);
-            let edit = Edit { json: "{\"_id\":\"memo\",\"Form\":\"Memo\"}".into(), ..Edit::default() };
-            database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap();
+            write(&database, [MEMO.to_owned()]);
         }
         median(&times)
     }
 
-    /// Microseconds to read a document of a database that is picked at random: the median.
-    fn read(&self, databases: u64, seed: u64) -> f64 {
+    /// Makes one database with so many documents.
+    fn fill(&self, documents: u64) {
+        let database = self.databases.create(&name(0)).unwrap();
+        for from in (0..documents).step_by(AT_ONCE) {
+            write(&database, (from..documents.min(from + AT_ONCE as u64)).map(id));
+        }
+    }
+
+    /// Microseconds to read a document of a database, both picked by a random number: the median.
+    fn read(&self, seed: u64, pick: impl Fn(u64) -> (String, String)) -> f64 {
         let read = |number: u64| {
+            let (name, id) = pick(scatter(seed ^ number));
             let began = Instant::now();
-            let database = self.databases.get(&name(scatter(seed ^ number) % databases)).unwrap();
-            database.read("memo", &ReadOptions::default()).unwrap();
+            let database = self.databases.get(&name).unwrap();
+            database.read(&id, &ReadOptions::default()).unwrap();
             began.elapsed().as_secs_f64() * 1e6
         };
         median(&(0..READS).map(read).collect::<Vec<_>>())
@@ -80,21 +104,33 @@ fn main() {
         unit: "us",
         against: Against::Measured("the first 30,000", &first),
     });
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for seed in 0..=ROUNDS {
-        let (at_few, at_many) = (few.read(FEW, seed << 32), many.read(MANY, seed << 32));
-        eprintln!("reading a document: {at_few:.1} us of {FEW} databases, {at_many:.1} us of {MANY}");
-        // The first round warms both up and is not counted.
-        if seed > 0 {
-            theirs.push(at_few);
-            ours.push(at_many);
+    let one = Server::new();
+    one.fill(MANY);
+    let (mut of_many, mut of_few, mut of_one) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let seed = round << 32;
+        let at_few = few.read(seed, |random| (name(random % FEW), MEMO.to_owned()));
+        let at_many = many.read(seed, |random| (name(random % MANY), MEMO.to_owned()));
+        let at_one = one.read(seed, |random| (name(0), id(random % MANY)));
+        eprintln!(
+            "reading a document: {at_few:.1} us of {FEW} databases, {at_many:.1} us of {MANY}, {at_one:.1} us of one with {MANY}"
+        );
+        // The first round warms all up and is not counted.
+        if round > 0 {
+            of_few.push(at_few);
+            of_many.push(at_many);
+            of_one.push(at_one);
         }
     }
-    report(&Line {
-        name: "many-databases",
-        case: "a document of any of 100,000 databases",
-        values: &ours,
-        unit: "us",
-        against: Against::Measured("of any of 100", &theirs),
-    });
+    for (against, theirs) in
+        [("of any of 100,000 documents of one", &of_one), ("of any of 100 databases", &of_few)]
+    {
+        report(&Line {
+            name: "many-databases",
+            case: "a document of any of 100,000 databases",
+            values: &of_many,
+            unit: "us",
+            against: Against::Measured(against, theirs),
+        });
+    }
 }

@@ -1,9 +1,9 @@
 //! What compacting a database of a gigabyte takes, and what others notice of it.
 //!
 //! A database is filled until its files have about a gigabyte, then a third of its documents is updated and a third
-//! deleted, at random; a round of updates and deletions comes before each measurement. Eight clients of another database
-//! read and update documents over HTTP at half the rate that they reach without think times, for a while before, and
-//! while the database is compacted (`load compact`). Sizes of all files of the store are added up meanwhile, and a hot
+//! deleted, at random; a round of updates and deletions, and rest, come before each measurement. Eight clients of another
+//! database read and update documents over HTTP at half the rate that they reach without think times, for a while before,
+//! and while the database is compacted (`load compact`). Sizes of all files of the store are added up meanwhile, and a hot
 //! file beside the store tells whether the system's file cache was washed.
 //! `cargo bench -p scrinium-server --bench compact`; `SCRINIUM_DOCUMENTS=100000` for another size, `SCRINIUM_PACE=0.3`.
 
@@ -35,7 +35,6 @@ const OTHERS: u64 = 50_000;
 const CLIENTS: u64 = 8;
 const ROUNDS: u64 = 3;
 const BEFORE: Duration = Duration::from_secs(8);
-const SETTLE: Duration = Duration::from_secs(6);
 const FLAT_OUT: Duration = Duration::from_secs(4);
 const PACE: f64 = 0.5;
 const AT_ONCE: u64 = 2000;
@@ -166,7 +165,7 @@ struct Round {
 
 fn round(server: &Server, big: &Store, others: &Discussion, think: Duration, number: u64) -> Round {
     big.churn(server, number);
-    sleep(SETTLE);
+    server.settle();
     let hot = server.folder().join("hot");
     std::fs::write(&hot, vec![number as u8; HOT_FILE_BYTES]).unwrap();
     std::fs::File::open(&hot).unwrap().sync_all().unwrap();
@@ -214,7 +213,7 @@ fn main() {
     let began = Instant::now();
     let big = Store::fill(&server, "/big", setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
     eprintln!("filled in {:.0?}", began.elapsed());
-    sleep(SETTLE);
+    server.settle();
     let flat_out = load(&server, &others, Duration::ZERO, 0, || sleep(FLAT_OUT));
     let operations = flat_out.operations() as f64;
     let rate = setting("SCRINIUM_PACE", PACE) * operations / FLAT_OUT.as_secs_f64();

@@ -25,7 +25,6 @@ const CLIENTS: u64 = 8;
 const ROUNDS: u64 = 5;
 const BEFORE: Duration = Duration::from_secs(8);
 /// After each round, so that what is cleared away does not disturb the next one.
-const SETTLE: Duration = Duration::from_secs(5);
 const FLAT_OUT: Duration = Duration::from_secs(5);
 /// Of the rate without think times; `SCRINIUM_PACE` for another.
 const PACE: f64 = 0.5;
@@ -60,7 +59,7 @@ fn main() {
     discussion.build(&mut connection, &design());
     let place = Place { server, discussion };
     let think = place.think();
-    sleep(SETTLE);
+    place.server.settle();
     let (mut before, mut during) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let processors = Processors::now();
@@ -77,7 +76,7 @@ fn main() {
         );
         during.push(times);
         place.discussion.remove(&mut connection, &design, &revision);
-        sleep(SETTLE);
+        place.server.settle();
     }
     let lines: [(&str, Kind); 2] =
         [("a page of a view that is there", |times| &times.reads), ("an update", |times| &times.updates)];

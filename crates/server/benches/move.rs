@@ -29,7 +29,7 @@ const OTHER_CLIENTS: u64 = 2;
 const OTHER_THINK: Duration = Duration::from_millis(20);
 const ROUNDS: u64 = 3;
 const BEFORE: Duration = Duration::from_secs(8);
-const SETTLE: Duration = Duration::from_secs(5);
+const ENDED_WITHIN: Duration = Duration::from_secs(5);
 const FLAT_OUT: Duration = Duration::from_secs(4);
 const PACE: f64 = 0.5;
 const MEGABYTE: f64 = 1_048_576.0;
@@ -77,7 +77,7 @@ impl Place {
             "round {number}: {megabytes:.0} MB moved to {target} in {took:.1?} beside {} operations, writers held for {held_ms} ms",
             during.0.operations()
         );
-        sleep(SETTLE);
+        self.server.settle();
         Round { before, during, seconds: took.as_secs_f64(), megabytes, held_ms }
     }
 }
@@ -107,7 +107,7 @@ fn held_ms(connection: &mut Connection) -> f64 {
         if let Some(task) = ended.as_array().unwrap().iter().find(is_move).filter(|_| !is_running) {
             return task["details"]["held_ms"].as_f64().unwrap();
         }
-        assert!(asked.elapsed() < SETTLE, "the move does not end: {told}");
+        assert!(asked.elapsed() < ENDED_WITHIN, "the move does not end: {told}");
         sleep(Duration::from_millis(20));
     }
 }
@@ -166,7 +166,7 @@ fn main() {
     let began = Instant::now();
     moved.grow(&server, setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
     eprintln!("filled in {:.0?}", began.elapsed());
-    sleep(SETTLE);
+    server.settle();
     let mut place = Place { server, moved, others, think: Duration::ZERO };
     let operations = place.load(0, || sleep(FLAT_OUT)).0.operations() as f64;
     let rate = setting("SCRINIUM_PACE", PACE) * operations / FLAT_OUT.as_secs_f64();
