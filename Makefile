@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup ready build demo test lint deny bench torture lab-quick lab-full
+.PHONY: help setup ready build demo test lint deny bench torture lab-quick lab-full lab-plan
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,6 +37,9 @@ lab-quick: build ## Every experiment of the laboratory in its quick form, and on
 
 lab-full: build ## One experiment in its full form by NAME=users, or all in a night; reports go to docs/results too
 	@scripts/lab full $(NAME)
+
+lab-plan: build ## The planner's forecast held against a measurement on this machine; goes to docs/results too
+	@scripts/lab plan
 
 torture: ready ## Crash, property and fuzz tests for long: all, or those of CRATES="store log"
 	@scripts/torture $(CRATES)

@@ -15,7 +15,7 @@ use crate::check::{Check, Forecast, cell};
 use crate::error::PlanError;
 use crate::fit::Model;
 use crate::organisation::{EXAMPLE, Organisation};
-use crate::report::{Plan, Scenario, calibration_text, check_text, markdown, plan_text};
+use crate::report::{Plan, Scenario, calibration_text, check_markdown, check_text, markdown, plan_text};
 use crate::what_if::changed;
 
 /// Runs a command of the planner.
@@ -136,16 +136,21 @@ async fn check(
     let check =
         found.ok_or_else(|| PlanError::NothingMeasured { why: "no run was seen".to_owned(), folder })?;
     let json = serde_json::to_string_pretty(&check)? + "\n";
-    let path = measuring.folder.join("check.json");
-    std::fs::write(&path, &json).map_err(|source| PlanError::File {
-        what: "write",
-        path: path.display().to_string(),
-        source,
-    })?;
+    let path = measuring.folder.join("check.md");
+    write(&path, &check_markdown(&check, &calibration, &model))?;
+    write(&measuring.folder.join("check.json"), &json)?;
     print(&if arguments.measuring.json { json } else { check_text(&check) });
     eprintln!("The report is {}", path.display());
     let off = arguments.max_error.is_some_and(|most| check.response_error_percent() > most);
     Ok(if off || !check.invalid.is_empty() { Outcome::Missed } else { Outcome::Done })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), PlanError> {
+    std::fs::write(path, text).map_err(|source| PlanError::File {
+        what: "write",
+        path: path.display().to_string(),
+        source,
+    })
 }
 
 fn measuring(arguments: &MeasuringArguments, what: &str, quick: bool) -> Result<Measuring, PlanError> {

@@ -2,6 +2,7 @@
 
 use super::least_squares::{Observation, non_negative_by_part, worst_error};
 use super::{Seen, rates};
+use crate::calibration::Kind;
 use crate::class::{Class, PerClass};
 use crate::queueing::GroupCommit;
 use crate::range::{Case, Range};
@@ -43,42 +44,23 @@ const LEAST_COMMITS_PER_S: f64 = 0.5;
 impl Costs {
     /// By least squares over runs of different mixes: what they used is the sum of what their requests cost.
     pub(super) fn of(seen: &[Seen<'_>], commit: GroupCommit) -> Option<Self> {
-        let mut busy: Vec<Observation> = seen
-            .iter()
-            .map(|seen| {
-                let mut parts = rates(seen.run);
-                parts.extend([1.0, seen.run.syncs_per_s.unwrap_or(0.0)]);
-                Observation::relative(parts, seen.run.server_cpus())
-            })
-            .collect();
-        let cpu = non_negative_by_part(&mut busy, Class::ALL.len() + 2, LEAST_CPUS);
-        if cpu.iter().all(|cost| *cost <= 0.0) {
+        let cpu = Fitted::of(seen, Class::ALL.len() + 2, LEAST_CPUS, |seen| {
+            let mut parts = rates(seen.run);
+            parts.extend([1.0, seen.run.syncs_per_s.unwrap_or(0.0)]);
+            Some(Observation::relative(parts, seen.run.server_cpus()))
+        });
+        if cpu.costs.iter().all(|cost| *cost <= 0.0) {
             return None;
         }
-        let mixed = |observations: &[Observation], found: &[f64]| {
-            let of_ladder: Vec<Observation> = observations
-                .iter()
-                .zip(seen)
-                .filter(|(_, seen)| seen.point.kind == crate::calibration::Kind::Ladder)
-                .map(|(observation, _)| observation.clone())
-                .collect();
-            worst_error(&of_ladder, found)
-        };
-        let cpu_error = mixed(&busy, &cpu).max(LEAST_ERROR);
-        let mut bytes: Vec<Observation> = seen
-            .iter()
-            .filter(|seen| seen.run.written_bytes_per_s > 0.0)
-            .map(|seen| Observation::relative(writing(seen), seen.run.written_bytes_per_s))
-            .collect();
-        let written = non_negative_by_part(&mut bytes, Class::ALL.len(), LEAST_BYTES_PER_S);
-        let mut heard: Vec<Observation> = seen
-            .iter()
-            .filter_map(|seen| {
-                let commits_per_s = commit.commits_per_s(seen.run.syncs_per_s?)?;
-                (commits_per_s > 0.0).then(|| Observation::relative(writing(seen), commits_per_s))
-            })
-            .collect();
-        let commits = non_negative_by_part(&mut heard, Class::ALL.len(), LEAST_COMMITS_PER_S);
+        let cpu_error = cpu.error.max(LEAST_ERROR);
+        let written = Fitted::of(seen, Class::ALL.len(), LEAST_BYTES_PER_S, |seen| {
+            let per_s = seen.run.written_bytes_per_s;
+            (per_s > 0.0).then(|| Observation::relative(writing(seen), per_s))
+        });
+        let commits = Fitted::of(seen, Class::ALL.len(), LEAST_COMMITS_PER_S, |seen| {
+            let per_s = commit.commits_per_s(seen.run.syncs_per_s?)?;
+            (per_s > 0.0).then(|| Observation::relative(writing(seen), per_s))
+        });
         let each = |found: &[f64], error: f64| {
             let mut values = found.iter().copied();
             PerClass::of(|_| Range::within(values.next().unwrap_or(0.0), error))
@@ -89,23 +71,30 @@ impl Costs {
             .map(|seen| seen.run.system_cpus / seen.run.server_cpus())
             .collect();
         Some(Self {
-            cpu_s: each(&cpu, cpu_error),
-            sync_cpu_s: Range::within(cpu.last().copied().unwrap_or(0.0), cpu_error),
+            cpu_s: each(&cpu.costs, cpu_error),
+            sync_cpu_s: Range::within(cpu.costs.last().copied().unwrap_or(0.0), cpu_error),
             log: commit,
-            rest_cpus: Range::within(cpu.get(Class::ALL.len()).copied().unwrap_or(0.0), cpu_error),
+            rest_cpus: Range::within(cpu.costs.get(Class::ALL.len()).copied().unwrap_or(0.0), cpu_error),
             system_part: Range::over(&system).unwrap_or_default(),
-            written_bytes: each(&written, worst_error(&bytes, &written).clamp(LEAST_BYTES_ERROR, 1.0)),
-            commits: each(&commits, worst_error(&heard, &commits).clamp(LEAST_ERROR, 1.0)),
+            written_bytes: each(&written.costs, written.error.clamp(LEAST_BYTES_ERROR, 1.0)),
+            commits: each(&commits.costs, commits.error.clamp(LEAST_ERROR, 1.0)),
             cpu_error,
             source: source(seen),
         })
     }
 
-    /// Processors kept busy by so many requests a second of each class.
+    /// Processors kept busy by so many requests a second of each class. How far the model was off has the syncs in it, so
+    /// that their number is the expected one in every case.
     #[must_use]
     pub fn cpus(&self, per_s: &PerClass<f64>, case: Case) -> f64 {
-        let syncs_per_s = self.log.syncs_per_s(self.commits_per_s(per_s, case));
+        let syncs_per_s = self.log.syncs_per_s(self.commits_per_s(per_s, Case::Expected));
         self.rest_cpus.at(case) + sum(per_s, &self.cpu_s, case) + self.sync_cpu_s.at(case) * syncs_per_s
+    }
+
+    /// CPU seconds of a request that shares its syncs with nobody.
+    #[must_use]
+    pub fn alone_cpu_s(&self, class: Class) -> f64 {
+        self.cpu_s.get(class).value + self.commits.get(class).value * self.sync_cpu_s.value
     }
 
     /// Bytes written a second.
@@ -118,6 +107,31 @@ impl Costs {
     #[must_use]
     pub fn commits_per_s(&self, per_s: &PerClass<f64>, case: Case) -> f64 {
         sum(per_s, &self.commits, case)
+    }
+}
+
+/// Costs that were found, and the most that they are off at one of the mixed loads, which are what plans are made for.
+struct Fitted {
+    costs: Vec<f64>,
+    error: f64,
+}
+
+impl Fitted {
+    fn of(
+        seen: &[Seen<'_>],
+        unknowns: usize,
+        least: f64,
+        observe: impl Fn(&Seen<'_>) -> Option<Observation>,
+    ) -> Self {
+        let (kinds, mut observations): (Vec<Kind>, Vec<Observation>) =
+            seen.iter().filter_map(|seen| Some((seen.point.kind, observe(seen)?))).unzip();
+        let costs = non_negative_by_part(&mut observations, unknowns, least);
+        let mixed: Vec<Observation> = kinds
+            .iter()
+            .zip(observations)
+            .filter_map(|(kind, observation)| (*kind == Kind::Ladder).then_some(observation))
+            .collect();
+        Self { error: worst_error(&mixed, &costs), costs }
     }
 }
 

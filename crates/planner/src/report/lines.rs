@@ -4,6 +4,7 @@ use scrinium_lab::report::{bytes, milliseconds, thousands};
 
 use super::Plan;
 use crate::answer::{Figure, Unit};
+use crate::check::{Check, Comparison};
 use crate::range::Range;
 
 const DASH: &str = "\u{2013}";
@@ -35,6 +36,35 @@ fn rate(number: f64) -> String {
 pub(super) fn spread(range: &Range, unit: Unit) -> String {
     let (low, high) = (value(range.low, unit), value(range.high, unit));
     if low == high { String::new() } else { format!("{low} {DASH} {high}") }
+}
+
+/// Heads of a check's table.
+pub(super) const COMPARED: [&str; 6] = ["", "Forecast", "Low", "High", "Measured", "Error"];
+
+/// One of its rows.
+pub(super) fn compared(row: &Comparison) -> [String; 6] {
+    let number =
+        |value: f64| if value.is_finite() { format!("{value:.2}") } else { "without end".to_owned() };
+    let error = row.error_percent;
+    [
+        row.what.to_owned(),
+        number(row.forecast.value),
+        number(row.forecast.low),
+        number(row.forecast.high),
+        number(row.measured.value),
+        if error.is_finite() { format!("{error:+.1} %") } else { DASH.to_owned() },
+    ]
+}
+
+/// What was forecast from what.
+pub(super) fn extrapolated(check: &Check) -> String {
+    format!(
+        "{} users at a speed-up of {}, {:.1} times the {} of the calibration",
+        thousands(f64::from(check.users)),
+        check.speedup,
+        f64::from(check.users) / check.calibrated_users.max(1.0),
+        thousands(check.calibrated_users),
+    )
 }
 
 /// The figures of a plan: title, value, range, and a value for each what-if.

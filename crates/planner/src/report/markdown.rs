@@ -2,8 +2,13 @@
 
 use std::fmt::Write;
 
-use super::Plan;
-use super::lines::{rows, sentences};
+use scrinium_lab::report::bytes;
+
+use super::lines::{COMPARED, compared, extrapolated, rows, sentences};
+use super::{Plan, calibration_text};
+use crate::calibration::Calibration;
+use crate::check::Check;
+use crate::fit::Model;
 
 /// The whole plan.
 #[must_use]
@@ -50,6 +55,38 @@ pub fn markdown(plan: &Plan) -> String {
     for note in &answer.notes {
         let _ = writeln!(text, "\nNote: {}.", cell(note));
     }
+    text
+}
+
+/// A forecast held against a measurement, with the calibration that it rests on.
+#[must_use]
+pub fn check_markdown(check: &Check, calibration: &Calibration, model: &Model) -> String {
+    let machine = &calibration.machine;
+    let mut text = format!(
+        "# Forecast and measurement\n\n{}. Scrinium {}; {} CPUs ({}), {} of memory, Linux {}; server and driver on one \
+         machine.\n\n",
+        extrapolated(check),
+        calibration.scrinium_version,
+        machine.cpus,
+        cell(&machine.cpu_model),
+        bytes(machine.memory_bytes as f64),
+        machine.kernel,
+    );
+    line(&mut text, &COMPARED.map(str::to_owned));
+    line(&mut text, &COMPARED.map(|_| "---".to_owned()));
+    for row in &check.comparisons {
+        line(&mut text, &compared(row).map(|value| cell(&value)));
+    }
+    text.push('\n');
+    for reason in &check.invalid {
+        let _ = writeln!(text, "**Not valid**: {}.\n", cell(reason));
+    }
+    let _ = writeln!(
+        text,
+        "`scrinium plan calibrate` and `scrinium plan check` repeat it. The calibration of {}:\n\n```\n{}```",
+        calibration.made,
+        calibration_text(calibration, model)
+    );
     text
 }
 

@@ -15,7 +15,7 @@ use crate::error::PlanError;
 use crate::fit::Model;
 
 pub use html::page;
-pub use markdown::markdown;
+pub use markdown::{check_markdown, markdown};
 pub use text::{calibration as calibration_text, check as check_text, plan as plan_text};
 
 /// A plan with what would be otherwise.

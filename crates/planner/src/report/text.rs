@@ -6,7 +6,7 @@ use scrinium_lab::report::parts::Table;
 use scrinium_lab::report::{bytes, milliseconds, thousands};
 
 use super::Plan;
-use super::lines::{capital, rows, sentences};
+use super::lines::{COMPARED, capital, compared, extrapolated, rows, sentences};
 use crate::calibration::Calibration;
 use crate::check::Check;
 use crate::class::Class;
@@ -70,7 +70,7 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
     for class in Class::ALL {
         table.row([
             capital(class.name()),
-            milliseconds(model.costs.cpu_s.get(class).value * 1000.0),
+            milliseconds(model.costs.alone_cpu_s(class) * 1000.0),
             milliseconds(*model.response.alone_ms.get(class)),
             format!("{:.2}", model.costs.commits.get(class).value),
             bytes(model.costs.written_bytes.get(class).value),
@@ -79,7 +79,7 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
     table.write(&mut text);
     let _ = writeln!(
         text,
-        "A sync of the log, for all who share it: {}; at rest {:.3} processors",
+        "CPU of a request with syncs of its own, {} each, which those who wait together share; at rest {:.3} processors",
         milliseconds(model.costs.sync_cpu_s.value * 1000.0),
         model.costs.rest_cpus.value
     );
@@ -141,30 +141,9 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
 /// What a check found.
 #[must_use]
 pub fn check(check: &Check) -> String {
-    let mut text = format!(
-        "{} users at a speed-up of {}, {:.1} times the {} of the calibration\n\n",
-        thousands(f64::from(check.users)),
-        check.speedup,
-        f64::from(check.users) / check.calibrated_users.max(1.0),
-        thousands(check.calibrated_users),
-    );
-    let mut table = Table::new(&["", "Forecast", "Low", "High", "Measured", "Error"]);
-    for row in &check.comparisons {
-        let number =
-            |value: f64| if value.is_finite() { format!("{value:.2}") } else { "without end".to_owned() };
-        table.row([
-            row.what.to_owned(),
-            number(row.forecast.value),
-            number(row.forecast.low),
-            number(row.forecast.high),
-            number(row.measured.value),
-            if row.error_percent.is_finite() {
-                format!("{:+.1} %", row.error_percent)
-            } else {
-                "\u{2013}".to_owned()
-            },
-        ]);
-    }
+    let mut text = format!("{}\n\n", extrapolated(check));
+    let mut table = Table::new(&COMPARED);
+    check.comparisons.iter().for_each(|row| table.row(compared(row)));
     table.write(&mut text);
     text.push('\n');
     for reason in &check.invalid {
