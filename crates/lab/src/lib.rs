@@ -26,6 +26,7 @@ pub mod load;
 pub mod measure;
 pub mod monitor;
 pub mod probe;
+mod program;
 mod progress;
 pub mod remote;
 pub mod report;

@@ -131,14 +131,6 @@ async fn run_once(
     Ok((report, stopped))
 }
 
-/// The laboratory as a program: this one, and the words that lead to its commands.
-pub(crate) fn laboratory() -> Result<(PathBuf, Vec<&'static str>), LabError> {
-    let program = std::env::current_exe()
-        .map_err(|error| LabError::Usage(format!("this program cannot be found: {error}")))?;
-    let own = program.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with("scrinium-lab"));
-    Ok((program, if own { Vec::new() } else { vec!["lab"] }))
-}
-
 /// As whom a probe works beside the users.
 fn account<'a>(arguments: &'a LoadArguments, plan: &Plan) -> Account<'a> {
     let first = plan.people().into_iter().next();

@@ -196,11 +196,9 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     );
     let index = lab(folder.path(), &["experiments", "--index", "."]);
     assert!(index.status.success());
-    assert!(
-        std::fs::read_to_string(folder.path().join("index.html"))
-            .unwrap()
-            .contains("href=\"out/experiment.html\"")
-    );
+    let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(written("index.html").contains("href=\"out/experiment.html\""));
+    assert!(written("index.md").contains("(out/experiment.md)"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::text;
 use crate::arguments::variable;
 use crate::error::{LabError, Outcome};
 use crate::files::try_folder;
+use crate::program;
 use crate::progress::Progress;
 use crate::report::time;
 
@@ -244,20 +245,11 @@ fn server_command(arguments: &ExperimentArguments) -> Result<ServerCommand, LabE
     let words = match &arguments.server_command {
         Some(command) => command.split_whitespace().map(str::to_owned).collect(),
         None => {
-            let missing = || {
+            let program = program::server().ok_or_else(|| {
                 LabError::Usage(
                     "this program has no server: say what starts one by --server-command".to_owned(),
                 )
-            };
-            let here = std::env::current_exe().map_err(|_| missing())?;
-            let program = if here.file_stem().is_some_and(|stem| stem == "scrinium") {
-                here
-            } else {
-                here.with_file_name("scrinium")
-            };
-            if !program.exists() {
-                return Err(missing());
-            }
+            })?;
             let mut words = vec![program.display().to_string()];
             words.extend(["serve", "--data-dir", "{data}"].map(str::to_owned));
             words

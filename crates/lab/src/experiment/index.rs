@@ -11,7 +11,8 @@ use crate::report::time;
 /// So many findings of each experiment are shown.
 const SHOWN: usize = 3;
 
-/// Writes `index.html` into a folder, for all experiments whose reports lie in folders of it.
+/// Writes `index.html` into a folder, for all experiments whose reports lie in folders of it, and `index.md`, which is the
+/// same where pages are not shown, as beside source code. Gives the page's path.
 pub(super) fn write(folder: &Path) -> Result<PathBuf, LabError> {
     let failed = |what, path: &Path| {
         let path = path.display().to_string();
@@ -34,37 +35,62 @@ pub(super) fn write(folder: &Path) -> Result<PathBuf, LabError> {
             "no folder of {shown} holds an experiment.json; run lab experiment NAME --report {shown}/NAME first"
         )));
     }
-    let path = folder.join("index.html");
-    std::fs::write(&path, page(&reports)).map_err(failed("write", &path))?;
-    Ok(path)
+    for (name, text) in [("index.md", markdown(&reports)), ("index.html", page(&reports))] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(failed("write", &path))?;
+    }
+    Ok(folder.join("index.html"))
+}
+
+fn markdown(reports: &[(String, ExperimentReport)]) -> String {
+    let mut text = format!("# Experiments\n\n{}\n", introduction(reports));
+    for (folder, report) in reports {
+        text.push_str(&format!("\n## [{}]({folder}/experiment.md)\n\n", report.title));
+        text.push_str(&format!("{}. The page: `{folder}/experiment.html`.\n\n", summary(report).join(", ")));
+        for finding in report.findings.iter().take(SHOWN) {
+            text.push_str(&format!("- {finding}\n"));
+        }
+    }
+    text
+}
+
+fn introduction(reports: &[(String, ExperimentReport)]) -> String {
+    let seconds: f64 = reports.iter().map(|(_, report)| report.seconds).sum();
+    let whole = reports.iter().filter(|(_, report)| report.is_whole()).count();
+    let set_up = reports.first().map(|(_, report)| super::text::set_up(report)).unwrap_or_default();
+    format!(
+        "{set_up}. All together took {}; in {whole} of {} every run is valid.",
+        time(seconds),
+        reports.len()
+    )
+}
+
+/// Form, size, time, and whether every run counts.
+fn summary(report: &ExperimentReport) -> [String; 4] {
+    let cells = match report.cells.len() {
+        1 => "1 cell".to_owned(),
+        more => format!("{more} cells"),
+    };
+    let verdict = if report.is_whole() { "valid" } else { "not every cell is valid" };
+    [format!("{} form", report.form.name()), cells, time(report.seconds), verdict.to_owned()]
 }
 
 fn page(reports: &[(String, ExperimentReport)]) -> String {
     let mut page = begin("Experiments");
-    let seconds: f64 = reports.iter().map(|(_, report)| report.seconds).sum();
-    let whole = reports.iter().filter(|(_, report)| report.is_whole()).count();
-    let set_up = reports.first().map(|(_, report)| super::text::set_up(report)).unwrap_or_default();
     page.push_str(&format!(
-        "<header>\n<p class=\"kicker\">Scrinium laboratory</p>\n<h1>{} experiments</h1>\n<p class=\"about\">{}. All together took {}; in {whole} of them every run is valid.</p>\n</header>\n<div class=\"cards\">\n",
+        "<header>\n<p class=\"kicker\">Scrinium laboratory</p>\n<h1>{} experiments</h1>\n<p class=\"about\">{}</p>\n</header>\n<div class=\"cards\">\n",
         reports.len(),
-        escape(&set_up),
-        time(seconds)
+        escape(&introduction(reports))
     ));
     for (folder, report) in reports {
         let findings: String =
             report.findings.iter().take(SHOWN).map(|finding| format!("<p>{}</p>", escape(finding))).collect();
-        let (class, verdict) =
-            if report.is_whole() { ("good", "valid") } else { ("bad", "not every cell is valid") };
+        let class = if report.is_whole() { "good" } else { "bad" };
+        let [form, cells, took, verdict] = summary(report);
         page.push_str(&format!(
-            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{} form \u{b7} {} \u{b7} {} \u{b7} <span class=\"{class}\">{verdict}</span></p>{findings}</div>\n",
+            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{form} \u{b7} {cells} \u{b7} {took} \u{b7} <span class=\"{class}\">{verdict}</span></p>{findings}</div>\n",
             escape(folder),
             escape(&report.title),
-            report.form.name(),
-            match report.cells.len() {
-                1 => "1 cell".to_owned(),
-                more => format!("{more} cells"),
-            },
-            time(report.seconds),
         ));
     }
     page.push_str("</div>\n</main>\n</body>\n</html>\n");

@@ -13,7 +13,7 @@ use super::definition::{Load, ProbeStep, Scalar};
 use super::error::ExperimentError;
 use super::server::{ServerCommand, end_of};
 use super::usage::Measured;
-use crate::run::laboratory;
+use crate::program::laboratory;
 
 /// Everything that a load needs of its cell.
 pub(super) struct Place<'a> {

@@ -12,10 +12,12 @@ mod hands;
 mod plan;
 mod prepare;
 mod resources;
+mod rest;
 mod run;
 mod user;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::driver::{Deliveries, Driver, ServerDescription};
 use crate::error::LabError;
@@ -89,11 +91,16 @@ async fn load_by<D: Driver>(
         .await
         .map_err(|failure| LabError::NoServer { target: plan.target.clone(), failure })?;
     let people = plan.people();
+    let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
+    let filling = Instant::now();
     let preparation = if plan.prepare {
         prepare::prepare(&driver, plan, &people, progress).await?
     } else {
         Preparation::default()
     };
+    if preparation.documents_added > 0 {
+        rest::rest(&pids, filling.elapsed(), progress).await;
+    }
     let ledger = driver.ledger();
     let marks =
         match &ledger {
@@ -108,7 +115,6 @@ async fn load_by<D: Driver>(
     };
     let drivers = hands.count();
     let began = jiff::Timestamp::now();
-    let pids = plan.server_pid.map_or_else(|| driver.processes(), |pid| vec![pid]);
     let run = run::run(&driver, plan, &people, &pids, hands, progress).await;
     let deliveries = match (&ledger, &marks) {
         (Some(_), _) if run.drivers.len() < drivers => {

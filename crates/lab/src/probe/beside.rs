@@ -101,7 +101,7 @@ impl ProbeBeside {
             arguments.probe_database.clone().unwrap_or_else(|| account.first_mail_database.clone());
         let view = arguments.probe_view.clone().unwrap_or_else(|| "mail/inbox".to_owned());
         let interval = format!("{}s", arguments.probe_interval.as_secs_f64());
-        let (program, first) = crate::run::laboratory()?;
+        let (program, first) = crate::program::laboratory()?;
         let mut command = Command::new(program);
         command
             .args(first)

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::error::LabError;
+use crate::program::laboratory;
 
 /// What a driver says on standard output when it listens, before its address.
 pub(super) const LISTENS_AT: &str = "listening at ";
@@ -27,11 +28,10 @@ impl LocalDriver {
     /// Starts this program once more, as a driver.
     pub(super) fn start(token: &str) -> Result<Self, LabError> {
         let failed = |why: String| LabError::Driver { name: "on this machine".to_owned(), why };
-        let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-        let alone = program.file_stem().is_some_and(|name| name == "scrinium-lab");
+        let (program, words) = laboratory()?;
         let mut command = Command::new(&program);
         command
-            .args((!alone).then_some("lab"))
+            .args(words)
             .args(["drive", "--listen", "127.0.0.1:0", "--local"])
             .env(TOKEN_VARIABLE, token)
             .stdin(Stdio::piped())
