@@ -184,8 +184,9 @@ fn ratio_of_texts(from: &str, to: &str) -> Option<f64> {
     (from > 0.0).then_some(to / from)
 }
 
+/// What one value is of another; values below 0 have no ratio that says anything.
 fn ratio_text(from: f64, to: f64) -> String {
-    if from > 0.0 { format!(", {}", factor(to / from)) } else { String::new() }
+    if from > 0.0 && to >= 0.0 { format!(", {}", factor(to / from)) } else { String::new() }
 }
 
 /// How one value became another.
