@@ -92,6 +92,12 @@ rows = "users"
 published.title = "Theirs"
 published.columns = ["Users", "s"]
 published.rows = [["100", ".04"], ["350", "14.49"]]
+
+[[objective]]
+title = "Everything is filled"
+column = "Documents"
+of = { users = "last" }
+at_least = 40
 "#;
 
 fn run(folder: &Path, more: &[&str]) -> Output {
@@ -183,6 +189,19 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     assert!(cells.join("plain-4-2.json").exists());
     let other = run(folder.path(), &["--report", "out", "--resume", "--set", "documents=41"]);
     assert_eq!(other.status.code(), Some(2), "{}", String::from_utf8_lossy(&other.stderr));
+
+    // What is said of the results may change, and they are judged anew.
+    let stricter = SMALL.replace("It runs.", "It runs well.").replace("at_least = 40", "at_least = 41");
+    std::fs::write(folder.path().join("small.toml"), stricter).unwrap();
+    let judged = run(folder.path(), &["--report", "out", "--resume"]);
+    if report.is_whole() {
+        assert_eq!(report.objectives[0].held, Some(true));
+        assert_eq!(
+            report_of(&judged).objectives[0].sentence(),
+            "Everything is filled: missed. Documents: 40 (plain, 4), asked: at least 41."
+        );
+        assert_eq!(judged.status.code(), Some(99));
+    }
 
     // Two experiments are compared cell by cell; a page links all that lie in a folder.
     let compared = lab(folder.path(), &["compare", "out", "out", "--json"]);
@@ -289,6 +308,10 @@ fn mistakes_are_told_with_their_lines() {
         ("a published row that is short", SMALL.replace("[\"350\", \"14.49\"]", "[\"350\"]")),
         ("levels and values", SMALL.replace("title = \"Kind\"", "title = \"Kind\"\nquick = [1]")),
         ("a factor without a quick form", SMALL.replace("quick = [2, 4]\n", "")),
+        ("an objective of no column", SMALL.replace("column = \"Documents\"", "column = \"Papers\"")),
+        ("an objective of no factor", SMALL.replace("of = { users", "of = { people")),
+        ("an objective of no level", SMALL.replace("= \"last\" }", "= 3 }")),
+        ("an objective without a limit", SMALL.replace("at_least = 40\n", "")),
         ("a unit that there is not", SMALL.replace("unit = \"milliseconds\"", "unit = \"ms\"")),
     ];
     let mut told = String::new();

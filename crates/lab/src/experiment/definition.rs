@@ -40,6 +40,9 @@ pub struct Definition {
     /// Tables of the source that belong to no figure.
     #[serde(default)]
     pub published: Vec<Published>,
+    /// What it is asked to show.
+    #[serde(default, rename = "objective")]
+    pub objectives: Vec<Objective>,
 }
 
 /// A value that depends on the form.
@@ -338,6 +341,29 @@ pub struct Figure {
     /// The source's table for it.
     #[serde(default)]
     pub published: Option<Published>,
+}
+
+/// A limit for a column, or for how a column changes from one level to another.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Objective {
+    pub title: String,
+    /// Of a column.
+    pub column: String,
+    /// Levels of factors, by their labels, or `first` or `last`; of the others all levels are looked at.
+    #[serde(default)]
+    pub of: BTreeMap<String, Scalar>,
+    /// The limit is for the ratio to the cell with these levels in place of its own.
+    #[serde(default)]
+    pub against: Option<BTreeMap<String, Scalar>>,
+    #[serde(default)]
+    pub at_most: Option<f64>,
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// Not asked of the quick form.
+    #[serde(default)]
+    pub only_full: bool,
 }
 
 /// A table of the source. The first cell of a row says what the row is.

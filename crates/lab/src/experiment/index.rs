@@ -47,8 +47,8 @@ fn markdown(reports: &[(String, ExperimentReport)]) -> String {
     for (folder, report) in reports {
         text.push_str(&format!("\n## [{}]({folder}/experiment.md)\n\n", report.title));
         text.push_str(&format!("{}. The page: `{folder}/experiment.html`.\n\n", summary(report).join(", ")));
-        for finding in report.findings.iter().take(SHOWN) {
-            text.push_str(&format!("- {finding}\n"));
+        for line in lines(report) {
+            text.push_str(&format!("- {line}\n"));
         }
     }
     text
@@ -63,6 +63,11 @@ fn introduction(reports: &[(String, ExperimentReport)]) -> String {
         time(seconds),
         reports.len()
     )
+}
+
+/// What was asked, and the first findings.
+fn lines(report: &ExperimentReport) -> Vec<String> {
+    super::text::objectives(report).into_iter().chain(report.findings.iter().take(SHOWN).cloned()).collect()
 }
 
 /// Form, size, time, and whether every run counts.
@@ -83,8 +88,7 @@ fn page(reports: &[(String, ExperimentReport)]) -> String {
         escape(&introduction(reports))
     ));
     for (folder, report) in reports {
-        let findings: String =
-            report.findings.iter().take(SHOWN).map(|finding| format!("<p>{}</p>", escape(finding))).collect();
+        let findings: String = lines(report).iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
         let class = if report.is_whole() { "good" } else { "bad" };
         let [form, cells, took, verdict] = summary(report);
         page.push_str(&format!(

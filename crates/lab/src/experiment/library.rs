@@ -43,7 +43,6 @@ pub struct Experiment {
     /// A path, or `carried:buffer-pool.toml`.
     pub origin: String,
     pub definition: Definition,
-    pub text: String,
 }
 
 impl Experiment {
@@ -72,8 +71,7 @@ impl Experiment {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return Err(wrong(lines.join("\n")));
         }
-        let text = text.to_owned();
-        Ok(Self { name: name.to_owned(), origin: origin.to_owned(), definition, text })
+        Ok(Self { name: name.to_owned(), origin: origin.to_owned(), definition })
     }
 
     /// Every experiment that can be named, in the order of their names.
@@ -163,6 +161,11 @@ fn problems(definition: &Definition, text: &str) -> Vec<Problem> {
             if !has_factor(name) {
                 tell(&format!("\"{name}\""), format!("a figure names {name}, and no factor is called so"));
             }
+        }
+    }
+    for objective in &definition.objectives {
+        if let Err(what) = objective.check(definition) {
+            tell(&objective.title, what);
         }
     }
     let tables = definition.figures.iter().filter_map(|figure| figure.published.as_ref());

@@ -6,7 +6,7 @@
 //! - `stage` carries a cell through its steps: [`server`](self) is a black box that a command line starts, spoken to by
 //!   its ports; `ground` limits what it may use, `usage` looks at its process;
 //! - `kept` keeps results on disk for `--resume`;
-//! - [`model`] is the report as data, `findings`, `page` and `text` are made from it.
+//! - [`model`] is the report as data, `objective` and `findings` say what it shows, `page` and `text` are made from it.
 
 pub(crate) mod cells;
 mod command;
@@ -21,6 +21,7 @@ mod kept;
 pub mod library;
 mod load_step;
 pub mod model;
+mod objective;
 pub(crate) mod page;
 mod picture;
 mod run;
@@ -34,3 +35,4 @@ pub use command::{ExperimentArguments, ExperimentsArguments, measure};
 pub(crate) use command::{experiment, experiments};
 pub use error::ExperimentError;
 pub use load_step::SearchPoint;
+pub use objective::ObjectivePart;

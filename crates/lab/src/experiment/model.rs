@@ -9,6 +9,7 @@ use super::definition::{Column, Figure, Published, Unit};
 use super::kept::CellRun;
 use super::library::Experiment;
 use super::load_step::SearchPoint;
+use super::objective::{Measured, ObjectivePart};
 use crate::monitor::Machine;
 
 /// The form of `experiment.json`. A reader that finds another number behind the slash must not guess.
@@ -41,6 +42,9 @@ pub struct ExperimentReport {
     pub cells: Vec<CellPart>,
     pub figures: Vec<FigurePart>,
     pub published: Vec<Published>,
+    /// What it was asked to show, and whether it does.
+    #[serde(default)]
+    pub objectives: Vec<ObjectivePart>,
     pub findings: Vec<String>,
     /// What a reader should know all the same, each once.
     pub notes: Vec<String>,
@@ -163,6 +167,8 @@ impl ExperimentReport {
             .collect();
         let figures = definition.figures.iter().map(|figure| figure_part(figure, &factors, &columns, &cells));
         let figures = figures.collect();
+        let measured = Measured { form: making.form, factors: &factors, columns: &columns, cells: &cells };
+        let objectives = measured.judge(&definition.objectives);
         let server = runs.iter().find_map(|run| run.server.clone()).unwrap_or_default();
         let mut notes: Vec<String> = Vec::new();
         for note in runs.iter().flat_map(|run| &run.notes) {
@@ -193,6 +199,7 @@ impl ExperimentReport {
             cells,
             figures,
             published: definition.published.clone(),
+            objectives,
             findings: Vec::new(),
             notes,
             command: making.command.to_owned(),
@@ -200,6 +207,12 @@ impl ExperimentReport {
         let shown: Vec<bool> = definition.columns.iter().map(|column| !column.only_shown).collect();
         report.findings = super::findings::of(&report, &shown);
         report
+    }
+
+    /// Whether no objective was missed.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.objectives.iter().all(|objective| objective.held != Some(false))
     }
 
     /// Whether every cell was measured, and is valid.

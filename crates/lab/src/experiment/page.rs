@@ -24,6 +24,7 @@ pub(super) const COLOURS_OF_SERIES: usize = 4;
 pub(super) fn page(report: &ExperimentReport) -> Result<String, LabError> {
     let mut page = begin(&report.title);
     page.push_str(&header(report));
+    page.push_str(&objectives(report));
     page.push_str(&list("What it showed", &report.findings));
     for figure in &report.figures {
         page.push_str(&figure_section(figure)?);
@@ -83,6 +84,34 @@ fn list(head: &str, lines: &[String]) -> String {
     }
     let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
     format!("<h2>{head}</h2>\n<ul class=\"findings\">\n{items}</ul>\n")
+}
+
+/// A table of what was asked, measured and held.
+fn objectives(report: &ExperimentReport) -> String {
+    if report.objectives.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = report
+        .objectives
+        .iter()
+        .map(|objective| {
+            let (class, verdict) = match objective.held {
+                Some(true) => ("good", "held"),
+                Some(false) => ("bad", "missed"),
+                None => ("", "not measured"),
+            };
+            let measured = objective.measured.as_ref().map(|measured| {
+                format!("{}<small>{}</small>", escape(measured), escape(&objective.cell.join(", ")))
+            });
+            vec![
+                format!("{}<small>{}</small>", escape(&objective.title), escape(&objective.column)),
+                escape(&objective.asked),
+                measured.unwrap_or_else(|| "\u{2013}".to_owned()),
+                format!("<span class=\"{class}\">{verdict}</span>"),
+            ]
+        })
+        .collect();
+    format!("<h2>What was asked</h2>\n{}", table(&["Objective", "Asked", "Measured", ""], &rows))
 }
 
 /// A value, and what its runs differed by in small letters.

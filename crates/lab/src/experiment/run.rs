@@ -60,7 +60,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         time(left_s),
         order.folder.display()
     ));
-    let (began, began_at) = (jiff::Timestamp::now(), Instant::now());
+    let began = jiff::Timestamp::now();
     let mut pace = Pace::default();
     let mut runs: Vec<CellRun> = Vec::new();
     let all = u64::from(repeats) * cells.len() as u64;
@@ -113,7 +113,8 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         server_command: &server_command,
         command: order.command,
         began,
-        seconds: began_at.elapsed().as_secs_f64(),
+        // Of those that were kept from before, too.
+        seconds: runs.iter().map(|run| run.seconds).sum(),
     };
     Ok(ExperimentReport::of(&making, &runs))
 }
@@ -137,25 +138,16 @@ fn name(cell: &Cell, repeat: u32) -> String {
     format!("{} #{repeat}", cell.labels.join(", "))
 }
 
-/// What tells an experiment from another one whose results lie in the same folder.
+/// What tells results from those of something else in the same folder: all that is measured, and not what is said of it.
 fn print_of(order: &Order<'_>) -> String {
-    let factors: Vec<String> = order
-        .plan
-        .factors
-        .iter()
-        .map(|(factor, levels)| {
-            let labels: Vec<&str> = levels.iter().map(|level| level.label.as_str()).collect();
-            format!("{}={}", factor.name, labels.join(","))
-        })
-        .collect();
     format!(
-        "{} {} {:?} {} {}\n{}",
+        "{} {} {:?} {}\n{:?}\n{:?}\n",
         order.experiment.name,
         order.form.name(),
         order.plan.parameters,
-        factors.join(" "),
         order.server.words.join(" "),
-        order.experiment.text
+        order.plan.factors,
+        order.experiment.definition.steps,
     )
 }
 

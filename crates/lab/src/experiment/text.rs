@@ -6,6 +6,7 @@ use std::path::Path;
 use super::definition::Published;
 use super::findings::shown;
 use super::model::{CellPart, ExperimentReport, Spread};
+use super::objective::ObjectivePart;
 use super::{page, picture};
 use crate::error::LabError;
 use crate::files::write_all;
@@ -89,10 +90,15 @@ pub(super) fn terminal(report: &ExperimentReport) -> String {
     for line in stars(report) {
         text.push_str(&format!("{line}\n"));
     }
-    for finding in &report.findings {
-        text.push_str(&format!("\u{b7} {finding}\n"));
+    for line in objectives(report).iter().chain(&report.findings) {
+        text.push_str(&format!("\u{b7} {line}\n"));
     }
     text
+}
+
+/// A sentence for each objective.
+pub(super) fn objectives(report: &ExperimentReport) -> Vec<String> {
+    report.objectives.iter().map(ObjectivePart::sentence).collect()
 }
 
 /// As Markdown.
@@ -116,6 +122,7 @@ pub(super) fn markdown(report: &ExperimentReport) -> String {
     for line in stars(report) {
         text.push_str(&format!("\n\\{line}\n"));
     }
+    section(&mut text, "What was asked", &objectives(report));
     section(&mut text, "What it showed", &report.findings);
     let figures = report.figures.iter().filter_map(|figure| figure.published.as_ref());
     let published: Vec<&Published> = figures.chain(&report.published).collect();
