@@ -9,7 +9,7 @@ use crate::report::{bytes, milliseconds, thousands, time};
 pub(crate) fn shown(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Count => thousands(value),
-        Unit::Percent if value.abs() < 1.0 => format!("{value:.2} %"),
+        Unit::Percent if (0.005..1.0).contains(&value.abs()) => format!("{value:.2} %"),
         Unit::Percent => format!("{value:.1} %"),
         Unit::Milliseconds => milliseconds(value),
         Unit::Seconds => time(value),

@@ -53,6 +53,9 @@ pub struct Curves<'a> {
     pub logarithmic: bool,
 }
 
+/// Half as wide as a letter of a label, in the chart's units, and a little more.
+const HALF_LETTER: u32 = 5;
+
 /// Where the highest value is so many times the lowest, small ones could not be seen on a plain axis.
 const WIDE: f64 = 30.0;
 
@@ -115,9 +118,11 @@ impl Curves<'_> {
         let ys: Vec<f64> = all().flat_map(|point| [point.low, point.high]).collect();
         let x = Axis::of(&xs, self.logarithmic, false);
         let y = Axis::of(&ys, self.logarithmic, true);
+        // Half of the last label stands beyond the end of its axis.
+        let last_label = (self.show_x)(x.value(x.high)).chars().count();
         let mut chart = ChartBuilder::on(area)
             .margin_top(10)
-            .margin_right(24)
+            .margin_right(HALF_LETTER * u32::try_from(last_label).unwrap_or(0).clamp(5, 20))
             .x_label_area_size(30)
             .y_label_area_size(74)
             .build_cartesian_2d(x.low..x.high, y.low..y.high)
