@@ -26,19 +26,25 @@ pub struct ObjectivePart {
 }
 
 impl ObjectivePart {
-    /// In a sentence.
+    /// Whether it holds, in a word or two.
     #[must_use]
-    pub fn sentence(&self) -> String {
-        let verdict = match self.held {
+    pub fn verdict(&self) -> &'static str {
+        match self.held {
             Some(true) => "held",
             Some(false) => "missed",
             None => "not measured",
-        };
+        }
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
         let measured =
             self.measured.as_ref().map(|measured| format!("{measured} ({}), ", self.cell.join(", ")));
         format!(
-            "{}: {verdict}. {}: {}asked: {}.",
+            "{}: {}. {}: {}asked: {}.",
             self.title,
+            self.verdict(),
             self.column,
             measured.unwrap_or_default(),
             self.asked

@@ -95,10 +95,10 @@ fn objectives(report: &ExperimentReport) -> String {
         .objectives
         .iter()
         .map(|objective| {
-            let (class, verdict) = match objective.held {
-                Some(true) => ("good", "held"),
-                Some(false) => ("bad", "missed"),
-                None => ("", "not measured"),
+            let class = match objective.held {
+                Some(true) => "good",
+                Some(false) => "bad",
+                None => "",
             };
             let measured = objective.measured.as_ref().map(|measured| {
                 format!("{}<small>{}</small>", escape(measured), escape(&objective.cell.join(", ")))
@@ -107,7 +107,7 @@ fn objectives(report: &ExperimentReport) -> String {
                 format!("{}<small>{}</small>", escape(&objective.title), escape(&objective.column)),
                 escape(&objective.asked),
                 measured.unwrap_or_else(|| "\u{2013}".to_owned()),
-                format!("<span class=\"{class}\">{verdict}</span>"),
+                format!("<span class=\"{class}\">{}</span>", objective.verdict()),
             ]
         })
         .collect();
