@@ -47,7 +47,9 @@ impl Plan {
     #[must_use]
     pub fn keep(&self, journal: &Path, folder: &Path, broken: &Broken) -> String {
         let kept = folder.join(format!("{}.journal", self.seed));
-        let place = match std::fs::copy(journal, &kept) {
+        // Copied onto itself it would be empty.
+        let copied = if journal == kept { Ok(0) } else { std::fs::copy(journal, &kept) };
+        let place = match copied {
             Ok(_) => kept.display().to_string(),
             Err(error) => format!("(it could not be kept in {}: {error})", kept.display()),
         };

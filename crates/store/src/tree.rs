@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rocksdb::{
     ColumnFamily, ColumnFamilyDescriptor, DB, ErrorKind, FlushOptions, Options, ReadOptions, ReadTier,
     WriteBatch, WriteOptions, properties,
@@ -26,8 +27,15 @@ pub(crate) const OWN_FAMILY: &str = rocksdb::DEFAULT_COLUMN_FAMILY_NAME;
 const WAIT_WHILE_STOPPED: Duration = Duration::from_secs(5);
 const LOOK_WHILE_STOPPED: Duration = Duration::from_millis(20);
 
+/// How often a flush looks whether its memtables are in files, and after how many looks it asks RocksDB again.
+const LOOK_WHILE_FLUSHING: Duration = Duration::from_micros(500);
+const LOOKS_BEFORE_ANOTHER_FLUSH: u32 = 200;
+
 /// Holds the number of the last log record applied, eight bytes, big-endian.
 pub(crate) const POSITION_KEY: &[u8] = b"log-position";
+
+/// Holds the number of the last flush that was asked for, as the position.
+const FLUSH_KEY: &[u8] = b"flush";
 
 self_cell!(
     struct OpenedCell {
@@ -106,6 +114,12 @@ impl Direct {
     }
 }
 
+/// The last flush that was asked for, and the sequence number of RocksDB with which nothing was written after it.
+struct LastFlush {
+    number: Option<u64>,
+    sequence: u64,
+}
+
 /// RocksDB, opened. It is closed when the last snapshot, cursor or value read from it is gone, and only
 /// then is the folder's lock given back.
 pub(crate) struct Tree {
@@ -122,6 +136,7 @@ pub(crate) struct Tree {
     pub(crate) budget: Arc<Budget>,
     pub(crate) accounts: Accounts,
     pub(crate) watched: Arc<Watched>,
+    last_flush: Mutex<LastFlush>,
     pub(crate) folder: Folder,
     /// Files that are missing or cannot be read, as found when it was opened.
     pub(crate) damaged: Vec<DamagedFile>,
@@ -160,6 +175,8 @@ impl Tree {
         let db = opened.map_err(|error| StoreError::tree("open", &folder.dir, &error))?;
         let damaged = if is_damaged { damage::damaged_files(&db, &folder)? } else { Vec::new() };
         damage::report(&folder.dir, &damaged);
+        // What is opened has nothing in memory.
+        let last_flush = LastFlush { number: None, sequence: db.latest_sequence_number() };
         let opened = OpenedCell::try_new(db, |db| Families::of(db, &folder))?;
         let mut writes = WriteOptions::default();
         writes.disable_wal(true);
@@ -178,6 +195,7 @@ impl Tree {
             budget,
             accounts: Accounts::default(),
             watched: Arc::default(),
+            last_flush: Mutex::new(last_flush),
             folder,
             damaged,
         };
@@ -248,9 +266,7 @@ impl Tree {
 
     /// The last log record whose effect is in synced files, by whatever flush.
     pub(crate) fn flushed_position(&self) -> Result<Sequence, StoreError> {
-        let mut reads = read_options();
-        reads.set_read_tier(ReadTier::Persisted);
-        self.position_by(&reads)
+        self.position_by(&persisted_reads())
     }
 
     fn position_by(&self, reads: &ReadOptions) -> Result<Sequence, StoreError> {
@@ -267,9 +283,13 @@ impl Tree {
 
     /// A number that the store keeps for itself, beside the position.
     pub(crate) fn note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        self.note_by(&self.reads, key)
+    }
+
+    fn note_by(&self, reads: &ReadOptions, key: &[u8]) -> Result<Option<u64>, StoreError> {
         let own = self.opened.borrow_dependent().own;
         let found =
-            self.db().get_pinned_cf_opt(own, key, &self.reads).map_err(|error| self.error("read", &error))?;
+            self.db().get_pinned_cf_opt(own, key, reads).map_err(|error| self.error("read", &error))?;
         Ok(found.and_then(|value| value.as_ref().try_into().ok().map(u64::from_be_bytes)))
     }
 
@@ -298,12 +318,49 @@ impl Tree {
 
     /// Writes the memtables of all families to synced files, up to the same batch.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
+        let Some(number) = self.number_of_flush()? else { return Ok(()) };
+        loop {
+            self.begin_flush()?;
+            for _ in 0..LOOKS_BEFORE_ANOTHER_FLUSH {
+                if self.persisted_note(FLUSH_KEY)? >= Some(number) {
+                    return Ok(());
+                }
+                std::thread::sleep(LOOK_WHILE_FLUSHING);
+            }
+        }
+    }
+
+    /// What is in memory now is on its way, and mostly in files when this returns. Not where another flush is under way
+    /// that has begun before: RocksDB 11.8 waits for the memtables of one family by the number of another's
+    /// (`DBImpl::AtomicFlushMemTables`), so that it may be content with the flush before. Hence [`flush`](Self::flush) looks
+    /// for itself; and comes back here, which tells an error that keeps memtables from being flushed.
+    fn begin_flush(&self) -> Result<(), StoreError> {
         let own = self.opened.borrow_dependent().own;
         let handles: Vec<_> =
             std::iter::once(own).chain(Family::ALL.into_iter().map(|family| self.family(family))).collect();
         let mut options = FlushOptions::default();
         options.set_wait(true);
         self.db().flush_cfs_opt(&handles, &options).map_err(|error| self.error("flush", &error))
+    }
+
+    /// Writes a number behind everything that was written before: where it is in files, that is, too. `None` if that is
+    /// known, since nothing was written after the last one.
+    fn number_of_flush(&self) -> Result<Option<u64>, StoreError> {
+        let mut last = self.last_flush.lock();
+        let sequence = self.db().latest_sequence_number();
+        let persisted = self.persisted_note(FLUSH_KEY)?;
+        if sequence == last.sequence && persisted >= last.number {
+            return Ok(None);
+        }
+        let number = last.number.or(persisted).map_or(1, |number| number.saturating_add(1));
+        self.set_note(FLUSH_KEY, number)?;
+        *last = LastFlush { number: Some(number), sequence: sequence.saturating_add(1) };
+        Ok(Some(number))
+    }
+
+    /// As [`note`](Self::note), as far as it is in synced files.
+    fn persisted_note(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        self.note_by(&persisted_reads(), key)
     }
 }
 
@@ -321,6 +378,13 @@ pub(crate) fn read_options() -> ReadOptions {
     options.set_total_order_seek(true);
     // Files that a reader was the last to hold are deleted by a background thread, not by the reader.
     options.set_background_purge_on_iterator_cleanup(true);
+    options
+}
+
+/// Options of a read of what is in synced files.
+fn persisted_reads() -> ReadOptions {
+    let mut options = read_options();
+    options.set_read_tier(ReadTier::Persisted);
     options
 }
 
@@ -389,5 +453,59 @@ impl TreeWrite<'_> {
             }
             std::thread::sleep(LOOK_WHILE_STOPPED);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use scrinium_statistics::Registry;
+
+    use super::{Tree, persisted_reads};
+    use crate::{Batch, Family, Store, StoreOptions};
+
+    const OTHERS: [Family; 4] = [Family::Point, Family::Scan, Family::Churn, Family::Blob];
+
+    fn write(tree: &Tree, families: &[Family], value: &[u8]) {
+        let mut batch = Batch::new();
+        families.iter().for_each(|family| batch.put(*family, b"key", value));
+        let mut write = tree.start_write();
+        write.add(batch.as_bytes()).unwrap();
+        write.finish().unwrap();
+    }
+
+    #[test]
+    fn a_flush_beside_another_does_not_return_before_its_own_memtables_are_in_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(StoreOptions::new(folder.path()), &Registry::new()).unwrap();
+        let tree = store.tree();
+        let family = Family::DerivedChurn;
+        // The numbers of its memtables run ahead of the others'.
+        for _ in 0..100 {
+            write(tree, &[family], b"before");
+            tree.flush().unwrap();
+        }
+        let persisted = persisted_reads();
+        let over = AtomicBool::new(false);
+        let too_early = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    write(tree, &OTHERS, &[7; 1 << 20]);
+                    tree.flush().unwrap();
+                }
+            });
+            let is_in_files = |round: &u64| {
+                write(tree, &[family], &round.to_be_bytes());
+                tree.flush().unwrap();
+                let found = tree.db().get_cf_opt(tree.family(family), b"key", &persisted).unwrap();
+                found.as_deref() == Some(round.to_be_bytes().as_slice())
+            };
+            let too_early = (0..100_u64).filter(|round| !is_in_files(round)).count();
+            over.store(true, Ordering::Relaxed);
+            too_early
+        });
+        assert_eq!(too_early, 0, "of 100 flushes so many returned before");
     }
 }

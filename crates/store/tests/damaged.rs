@@ -185,3 +185,35 @@ fn nobody_opens_the_old_files_while_new_ones_take_their_place() {
     Store::open(options(&dir), &Registry::new()).unwrap().close().unwrap();
     assert!(!rewritten.exists());
 }
+
+/// The file's length reached the device before its last sectors did, which are zeros. Anything else behind a record that
+/// is not whole is damage.
+#[test]
+fn a_last_record_of_the_manifest_that_a_power_loss_has_torn_is_cut_off() {
+    let place = tempfile::tempdir().unwrap();
+    let (whole, dir) = (place.path().join("whole"), place.path().join("torn"));
+    let contents = fill(&whole, &mut StdRng::seed_from_u64(7));
+    let name = fs::read_to_string(whole.join("tree/CURRENT")).unwrap();
+    let sound = fs::read(whole.join("tree").join(name.trim_end())).unwrap();
+    for (length, last, is_torn) in [(1000_u16, 0, true), (1000, 1, false), (1, 1, false)] {
+        let _ = fs::remove_dir_all(&dir);
+        copy_folder(&whole, &dir).unwrap();
+        let mut manifest = [&sound, [1, 2, 3, 4].as_slice(), &length.to_le_bytes(), &[1]].concat();
+        let begin = manifest.len();
+        manifest.resize(begin + usize::from(length), 0);
+        let written = begin.next_multiple_of(512).min(manifest.len());
+        manifest[begin..written].fill(9);
+        *manifest.last_mut().unwrap() |= last;
+        fs::write(dir.join("tree").join(name.trim_end()), &manifest).unwrap();
+        match Store::open(options(&dir), &Registry::new()) {
+            Ok(store) => {
+                assert!(is_torn, "a record of {length} bytes that ends with {last} was taken for torn");
+                assert_eq!(check(&store, &contents, "a torn manifest"), (contents.len(), 0));
+                assert_eq!(store.damaged_files(), []);
+                store.close().unwrap();
+                Store::open(options(&dir), &Registry::new()).unwrap().close().unwrap();
+            }
+            Err(error) => assert!(!is_torn && matches!(error, StoreError::Corrupt { .. }), "{error}"),
+        }
+    }
+}
