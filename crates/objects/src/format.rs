@@ -12,6 +12,8 @@
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use bytes::Bytes;
 
+use crate::compression::{compress, decompress};
+
 /// Bytes of the content in one piece.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
@@ -24,7 +26,6 @@ const ENTRY_BYTES: u64 = 36;
 
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
-const ZSTD_LEVEL: i32 = 3;
 
 /// What is known of the pieces of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,10 +47,7 @@ pub(crate) const fn table_bytes(length: u64) -> u64 {
 
 /// The bytes of a piece of an object; compressed if that saves a tenth.
 pub(crate) fn encode(piece: &[u8], compressible: bool) -> Vec<u8> {
-    if compressible
-        && let Ok(compressed) = zstd::bulk::compress(piece, ZSTD_LEVEL)
-        && compressed.len() < piece.len() - piece.len() / 10
-    {
+    if compressible && let Some(compressed) = compress(piece) {
         return [&[ZSTD], compressed.as_slice()].concat();
     }
     [&[PLAIN], piece].concat()
@@ -147,7 +145,7 @@ impl Table {
         let expected = usize::try_from(expected).ok()?;
         let piece = match *stored.first()? {
             PLAIN => stored.slice(1..),
-            ZSTD => Bytes::from(zstd::bulk::decompress(stored.get(1..)?, expected).ok()?),
+            ZSTD => Bytes::from(decompress(stored.get(1..)?, expected)?),
             _ => return None,
         };
         let value = self.values.get(usize::try_from(number).ok()?)?;

@@ -10,6 +10,7 @@
 mod address;
 mod bucket;
 mod cache;
+mod compression;
 mod error;
 mod figures;
 mod folder;
@@ -25,6 +26,7 @@ mod survey;
 
 pub use address::{check_address, open_bucket};
 pub use bucket::{Bucket, BucketError, BucketWriter};
+pub use compression::{compress, decompress};
 pub use error::ObjectError;
 pub use format::{MAX_BYTES, PIECE_BYTES};
 pub use name::ObjectName;

@@ -1,6 +1,7 @@
 //! How a content is stored: what is known of it, and its bytes or where its pieces are.
 
 use bytes::Bytes;
+use scrinium_objects::{compress, decompress};
 
 use crate::wire::{Input, put_bytes, put_number};
 
@@ -12,9 +13,6 @@ const OBJECT: u8 = 2;
 
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
-
-/// Zstandard's own default: some 300 MB/s on one core, and more is won by storing a content once.
-const ZSTD_LEVEL: i32 = 3;
 
 /// Less than this cannot win back the header of a compressed frame.
 const COMPRESS_FROM_BYTES: usize = 128;
@@ -128,8 +126,7 @@ impl Data {
     pub(crate) fn new(bytes: &[u8], compressible: bool) -> Self {
         if compressible
             && bytes.len() >= COMPRESS_FROM_BYTES
-            && let Ok(compressed) = zstd::bulk::compress(bytes, ZSTD_LEVEL)
-            && compressed.len() < bytes.len() - bytes.len() / 10
+            && let Some(compressed) = compress(bytes)
         {
             return Self { encoding: ZSTD, bytes: compressed.into() };
         }
@@ -141,7 +138,7 @@ impl Data {
         let max_bytes = usize::try_from(max_bytes).ok()?;
         match self.encoding {
             PLAIN if self.bytes.len() <= max_bytes => Some(self.bytes.clone()),
-            ZSTD => zstd::bulk::decompress(&self.bytes, max_bytes).ok().map(Bytes::from),
+            ZSTD => decompress(&self.bytes, max_bytes).map(Bytes::from),
             _ => None,
         }
     }
