@@ -148,10 +148,7 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::NotFound`] if it was dropped meanwhile, and what the store reports.
     pub fn info(&self) -> Result<DatabaseInfo> {
-        self.check_there()?;
-        let visible = self.visible_change_number();
-        let mut header = read_header(self.store(), self.number)?;
-        header.change_number = header.change_number.min(self.given_up_to(visible));
+        let header = self.header()?;
         let sizes = self.sizes_of(&header)?;
         Ok(DatabaseInfo {
             uuid: hex(&header.uuid),
@@ -165,6 +162,15 @@ impl Database {
             revision_limit: header.revision_limit,
             name: header.name,
         })
+    }
+
+    /// What is counted of the database, up to a change that is visible.
+    pub(crate) fn header(&self) -> Result<Header> {
+        self.check_there()?;
+        let visible = self.visible_change_number();
+        let mut header = read_header(self.store(), self.number)?;
+        header.change_number = header.change_number.min(self.given_up_to(visible));
+        Ok(header)
     }
 
     /// A change number as it goes over the wire: opaque to clients, and known again here.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
-use quick_cache::sync::Cache;
+use parking_lot::{Mutex, RwLock};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
 use serde_json::{Map, Value};
@@ -19,12 +18,10 @@ use crate::database::Database;
 use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
+use crate::opened::Opened;
 use crate::view::{Announced, Engines, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
-
-/// Databases kept ready though nobody uses them; some KB each.
-const IDLE_DATABASES: usize = 4096;
 
 /// What holds for all databases of a server.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +33,8 @@ pub struct DatabaseOptions {
     /// A view that depends on the time (`@Now`, `@Today`) is evaluated anew, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
     pub time_variant_seconds: i64,
+    /// Databases that are kept ready though nobody uses them, some KB each; looked at when the databases are opened.
+    pub idle_databases: usize,
     /// Which collation orders the keys of indexes; looked at when the databases are opened.
     #[doc(hidden)]
     pub collation: Collation,
@@ -47,6 +46,7 @@ impl Default for DatabaseOptions {
             document_max_bytes: 8 << 20,
             attachment_max_bytes: 1 << 30,
             time_variant_seconds: 15 * 60,
+            idle_databases: 4096,
             collation: Collation::default(),
         }
     }
@@ -120,7 +120,7 @@ pub trait Guard: Send + Sync + 'static {
     fn check(&self, database: &str, document: Map<String, Value>) -> Result<Map<String, Value>>;
 }
 
-/// Which databases of a server are open.
+/// What all parts of a server share of its databases.
 pub(crate) struct Shared {
     /// Of the first store. Apart from the rest, so that a database that is kept ready does not keep its keeper.
     common: Arc<Common>,
@@ -131,9 +131,7 @@ pub(crate) struct Shared {
     /// Databases that are being moved.
     pub(crate) moving: Mutex<HashSet<String>>,
     server_uuid: String,
-    /// Everything in use, so that two parts of the server never hold two of one database.
-    open: Mutex<HashMap<String, Weak<Database>>>,
-    idle: Cache<String, Arc<Database>>,
+    opened: Opened,
     /// Held while a database is made, dropped or moved.
     pub(crate) catalog: Mutex<()>,
     /// Numbers of databases that are brought in: on disk they look like ones that were dropped.
@@ -207,8 +205,7 @@ impl Databases {
             left: Mutex::default(),
             moving: Mutex::default(),
             server_uuid: server_uuid(store)?,
-            open: Mutex::default(),
-            idle: Cache::new(IDLE_DATABASES),
+            opened: Opened::new(options.idle_databases),
             catalog: Mutex::default(),
             adopting: Arc::default(),
         };
@@ -244,19 +241,8 @@ impl Databases {
         self.get_any(name)
     }
 
-    /// Has whoever opens a database from now on get this one.
-    pub(crate) fn replace_opened(&self, name: &str, database: &Arc<Database>) {
-        let mut open = self.shared.open.lock();
-        open.insert(name.to_owned(), Arc::downgrade(database));
-        self.shared.idle.insert(name.to_owned(), Arc::clone(database));
-    }
-
-    pub(crate) fn opened(&self) -> MutexGuard<'_, HashMap<String, Weak<Database>>> {
-        self.shared.open.lock()
-    }
-
-    pub(crate) fn idle(&self) -> &Cache<String, Arc<Database>> {
-        &self.shared.idle
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.shared.opened
     }
 
     pub(crate) fn announced(&self) -> &Announced {
@@ -393,25 +379,7 @@ impl Databases {
     }
 
     fn get_any(&self, name: &str) -> Result<Arc<Database>> {
-        if let Some(database) = self.shared.idle.get(name) {
-            return Ok(database);
-        }
-        let mut open = self.shared.open.lock();
-        let database = match open.get(name).and_then(Weak::upgrade) {
-            Some(database) => database,
-            None => {
-                let database = Arc::new(self.load(name)?);
-                if open.len() > IDLE_DATABASES {
-                    open.retain(|_, database| database.strong_count() > 0);
-                }
-                open.insert(name.to_owned(), Arc::downgrade(&database));
-                database
-            }
-        };
-        // Under the lock, so that a database that is dropped meanwhile does not come back.
-        self.shared.idle.insert(name.to_owned(), Arc::clone(&database));
-        drop(open);
-        Ok(database)
+        self.shared.opened.get(name, || self.load(name))
     }
 
     fn load(&self, name: &str) -> Result<Database> {
@@ -443,9 +411,7 @@ impl Databases {
         keys::APART.iter().for_each(|key| batch.delete(Family::Meta, &key(database.number())));
         batch.put(Family::Meta, &keys::dropped(database.number()), &[]);
         database.drop_with(batch)?;
-        let mut open = self.shared.open.lock();
-        self.shared.idle.remove(name);
-        open.remove(name);
+        self.shared.opened.remove(name);
         Ok(())
     }
 

@@ -31,6 +31,7 @@ mod leaf;
 mod local;
 mod memory;
 mod names;
+mod opened;
 mod properties;
 mod query;
 mod read;

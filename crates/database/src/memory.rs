@@ -1,6 +1,6 @@
 //! What each database uses of the server: reads, writes, disk, and memory for the trees of its indexes.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use scrinium_store::{Family, Purpose, Usage};
 
@@ -67,7 +67,7 @@ impl Databases {
         let header = header.ok_or_else(DatabaseError::no_database)?;
         let header =
             Header::decode(&header).ok_or_else(|| DatabaseError::damaged("header", &database.name))?;
-        let open = self.opened().get(&database.name).and_then(Weak::upgrade);
+        let open = self.opened().find(&database.name);
         Ok(DatabaseSpace {
             document_count: header.document_count,
             file_bytes: size_in(store, database.number, keys::FAMILIES),
@@ -87,6 +87,7 @@ impl Databases {
     /// many there were.
     pub fn release_view_trees(&self) -> usize {
         let mut idle: Vec<(i64, String, Arc<Common>)> = self
+            .opened()
             .idle()
             .iter()
             .filter(|(_, database)| database.view_tree_bytes() > 0)
@@ -105,8 +106,9 @@ impl Databases {
                 continue;
             }
             // Whoever has it open goes on with it, and with its trees.
-            released +=
-                usize::from(self.idle().remove(&name).is_some_and(|(_, database)| is_last(&database)));
+            released += usize::from(
+                self.opened().idle().remove(&name).is_some_and(|(_, database)| is_last(&database)),
+            );
         }
         released
     }

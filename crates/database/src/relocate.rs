@@ -439,7 +439,7 @@ impl Move<'_> {
         databases.enter(&mut batch, name, self.new, self.to);
         databases.commit_place(batch, self.database)?;
         self.database.left.store(true, Ordering::Release);
-        databases.replace_opened(name, &there);
+        databases.opened().replace(name, &there);
         databases.leave_to_readers(self.database);
         *moved = Some(there);
         drop((writer, moved, catalog));

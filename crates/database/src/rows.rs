@@ -253,19 +253,18 @@ impl Database {
     }
 
     fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery) -> Result<Rows> {
-        self.check_there()?;
-        let info = self.info()?;
+        let header = self.header()?;
         // A range of ids is not counted, so the rows before a start key are not known.
         let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
-        let update_sequence = query.update_sequence.then_some(info.update_sequence);
+        let update_sequence = query.update_sequence.then(|| self.sequence_text(header.change_number));
         let (source, total_rows) = match query.keys.take() {
             Some(keys) => {
                 let rows = ListedRows::new(self, kind, &query, keys);
-                (Source::Listed(Box::new(rows)), Some(info.document_count))
+                (Source::Listed(Box::new(rows)), Some(header.document_count))
             }
             None => {
                 let rows = RangeRows::new(self, kind, &query);
-                let total_rows = if kind == Kind::All { Some(info.document_count) } else { None };
+                let total_rows = if kind == Kind::All { Some(header.document_count) } else { None };
                 (Source::Range(Box::new(rows)), total_rows)
             }
         };
