@@ -60,7 +60,7 @@ These statistics are there for it:
 | `View.ReadAgain` | indexes that were read after they had been discarded |
 | `View.Refreshes`, `.Milliseconds` | views with `@Now` or `@Today` evaluated anew |
 | `View.Scripts.Milliseconds`, `.Failures` | map functions in JavaScript, on all threads together |
-| `View.Updates`, `.Changes`, `.Milliseconds` | how often indexes were brought up to date, how many changes they were behind, and how long that took |
+| `View.Updates`, `.Changes`, `.Milliseconds` | how often readers waited until indexes had been brought up to date, how many changes these were behind, and how long the readers waited |
 
 ## The order
 

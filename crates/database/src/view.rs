@@ -53,6 +53,7 @@ use lists::Homes;
 use policy::{Policies, UpdatePolicy};
 use registry::ViewIndex;
 use resort::Resorted;
+use update::Waiting;
 
 pub(crate) use figures::ViewCounts;
 pub(crate) use follow::Announced;
@@ -269,7 +270,7 @@ impl Database {
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn update_view_group(self: &Arc<Self>, design: &str) -> Result<()> {
         let group = self.view_group(design)?;
-        self.update_chosen(&group, |view| {
+        self.update_chosen(&group, Waiting::Nobody, |view| {
             view.index.wanted.swap(false, Ordering::AcqRel) || group.follows_reads(view)
         })?;
         self.settle(design, &group)
@@ -293,7 +294,7 @@ impl Database {
             if rebuild {
                 self.rebuild_views(views)?;
             }
-            self.update_chosen(&group, |view| is_wanted(&view))?;
+            self.update_chosen(&group, Waiting::Nobody, |view| is_wanted(&view))?;
             self.settle(&design, &group)?;
         }
         Ok(found + self.update_all_folders(name, rebuild)?)

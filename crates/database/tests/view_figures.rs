@@ -72,4 +72,9 @@ fn it_is_counted_how_far_views_were_behind() {
     }
     assert_eq!((read("v"), counted()), (4, [1.0, 3.0]));
     assert_eq!((read("w"), counted()), (4, [1.0, 3.0]), "it was brought up to date together with the other");
+    put(&database, &json!({"_id": "4", "n": 4})).unwrap();
+    database.update_view_group("d").unwrap();
+    assert_eq!((read("v"), counted()), (5, [1.0, 3.0]), "no reader waited");
+    let background = ["View.Updates.Background", "View.Updates.Background.Changes"];
+    assert_eq!(background.map(|name| statistics.snapshot().gauges[name]), [1.0, 1.0]);
 }

@@ -3,7 +3,7 @@
 use scrinium_index::Index;
 
 use super::registry::{index_id, stored_indexes};
-use super::update::unfinished_build;
+use super::update::{Waiting, unfinished_build};
 use crate::database::Database;
 use crate::error::Result;
 
@@ -33,7 +33,9 @@ impl Database {
     pub fn update_built_views(self: &std::sync::Arc<Self>) -> Result<()> {
         for design in self.design_names()? {
             let group = self.view_group(&design)?;
-            self.update_chosen(&group, |view| view.is_built() && !view.index.usage.is_discarded())?;
+            self.update_chosen(&group, Waiting::Nobody, |view| {
+                view.is_built() && !view.index.usage.is_discarded()
+            })?;
         }
         Ok(())
     }

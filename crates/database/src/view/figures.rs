@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use scrinium_statistics::Registry;
 
+use super::update::Waiting;
 use crate::databases::Databases;
 
 /// Since the start.
@@ -18,9 +19,16 @@ pub(crate) struct ViewCounts {
     refresh_us: AtomicU64,
     script_us: AtomicU64,
     script_failures: AtomicU64,
+    for_readers: UpdateCounts,
+    for_nobody: UpdateCounts,
+}
+
+/// Of indexes that were there.
+#[derive(Default)]
+struct UpdateCounts {
     updates: AtomicU64,
     changes: AtomicU64,
-    update_us: AtomicU64,
+    took_us: AtomicU64,
 }
 
 impl ViewCounts {
@@ -47,11 +55,18 @@ impl ViewCounts {
         add(&self.script_us, micros(took));
     }
 
-    /// Indexes that are updated together were so many changes behind, and somebody waited so long for them.
-    pub(super) fn updated(&self, changes: u64, took: Duration) {
-        add(&self.updates, 1);
-        add(&self.changes, changes);
-        add(&self.update_us, micros(took));
+    /// Indexes that are updated together were so many changes behind, and that took so long. None were behind, and a
+    /// reader waited all the same, where another had begun to update them.
+    pub(super) fn updated(&self, waiting: Waiting, changes: u64, took: Duration) {
+        let counts = match waiting {
+            Waiting::Reader => &self.for_readers,
+            Waiting::Nobody => &self.for_nobody,
+        };
+        if changes > 0 {
+            add(&counts.updates, 1);
+            add(&counts.changes, changes);
+        }
+        add(&counts.took_us, micros(took));
     }
 
     /// A function failed on a document, or as a whole.
@@ -64,8 +79,9 @@ impl Databases {
     /// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
     /// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
     /// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
-    /// threads, and `View.Scripts.Failures`; `View.Updates` (of indexes that are there, those updated together counted once),
-    /// by how many `.Changes` they were behind, and in how many `.Milliseconds`.
+    /// threads, and `View.Scripts.Failures`; `View.Updates` (that a reader waited for, of
+    /// indexes that are there; those updated together are counted once), by how many `.Changes` they were behind, and how
+    /// many `.Milliseconds` readers waited; `View.Updates.Background`, with the same, of updates that nobody waited for.
     pub(crate) fn register_view_statistics(&self, statistics: &Registry) {
         let count = |name: &str, read: fn(&ViewCounts) -> u64| {
             self.figure(statistics, name, move |common| {
@@ -80,9 +96,12 @@ impl Databases {
         count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
         count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
         count("View.Scripts.Failures", |counts| value(&counts.script_failures));
-        count("View.Updates", |counts| value(&counts.updates));
-        count("View.Updates.Changes", |counts| value(&counts.changes));
-        count("View.Updates.Milliseconds", |counts| value(&counts.update_us) / 1000);
+        count("View.Updates", |counts| value(&counts.for_readers.updates));
+        count("View.Updates.Changes", |counts| value(&counts.for_readers.changes));
+        count("View.Updates.Milliseconds", |counts| value(&counts.for_readers.took_us) / 1000);
+        count("View.Updates.Background", |counts| value(&counts.for_nobody.updates));
+        count("View.Updates.Background.Changes", |counts| value(&counts.for_nobody.changes));
+        count("View.Updates.Background.Milliseconds", |counts| value(&counts.for_nobody.took_us) / 1000);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::policy::Policies;
+use super::update::Waiting;
 use super::{Group, View, design, read, registry};
 use crate::database::Database;
 use crate::error::Result;
@@ -26,8 +27,8 @@ impl Database {
         let was_discarded = view.index.usage.is_discarded();
         let _reading = view.index.usage.begin();
         match query.freshness {
-            Freshness::Usual | Freshness::UpToDate => self.update_views(&group)?,
-            _ if was_discarded => self.update_views(&group)?,
+            Freshness::Usual | Freshness::UpToDate => self.update_views_for(&group, view)?,
+            _ if was_discarded => self.update_views_for(&group, view)?,
             Freshness::AsItStands => {}
             Freshness::UpToDateSoon => {
                 self.views.wanted_folders.lock().insert(record.name.clone());
@@ -53,7 +54,8 @@ impl Database {
     /// [`crate::DatabaseError::NotFound`], and what the store reports.
     pub fn update_folder(self: &Arc<Self>, name: &str) -> Result<()> {
         let record = record_at(&self.store().snapshot(), self.number(), name)?;
-        self.update_views(&*self.folder_group(&record)?)
+        let group = self.folder_group(&record)?;
+        self.update_chosen(&group, Waiting::Nobody, |_| true)
     }
 
     /// Brings all folders up to date, or the one of this name; `rebuild` builds them anew. Returns how many there were.
@@ -66,7 +68,7 @@ impl Database {
                 if rebuild {
                     self.rebuild_views(group.views.iter().collect())?;
                 }
-                self.update_views(&group)?;
+                self.update_chosen(&group, Waiting::Nobody, |_| true)?;
                 found += 1;
             }
         }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::policy::{Policies, UpdatePolicy};
+use super::update::Waiting;
 use super::{DESIGNS_AT_ONCE, View, Views};
 use crate::database::Database;
 use crate::databases::Databases;
@@ -87,7 +88,7 @@ impl Database {
                     None => {}
                 }
             }
-            self.update_chosen(&group, |view| chosen.contains(&view.index.id))?;
+            self.update_chosen(&group, Waiting::Nobody, |view| chosen.contains(&view.index.id))?;
             self.settle(design, &group)?;
         }
         Ok(again)

@@ -35,6 +35,13 @@ const CHANGES_AT_ONCE: usize = 500;
 /// A batch takes no more when the documents' records have so many bytes together.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
+/// Who waits for an update. What readers wait for is counted by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Reader,
+    Nobody,
+}
+
 /// A new index of a database with more changes than this is built in bulk.
 pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 
@@ -44,41 +51,39 @@ fn cores() -> usize {
 }
 
 impl Database {
-    /// Brings the views of a design document up to the last visible change. Those that are not built come last and by
-    /// themselves, so that nobody waits for them who reads another.
-    pub(crate) fn update_views(self: &Arc<Self>, group: &Group) -> Result<()> {
-        self.update_chosen(group, |view| group.follows_reads(view))
-    }
-
-    /// As [`update_views`](Self::update_views), for who reads this one of the views, whatever its policy.
+    /// Brings the views of a design document up to the last visible change for a reader of this one of them, whatever its
+    /// policy. Those that are not built come last and by themselves, so that nobody waits for them who reads another.
     pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
-        self.update_chosen(group, |view| view.index.id == read.index.id || group.follows_reads(view))
+        self.update_chosen(group, Waiting::Reader, |view| {
+            view.index.id == read.index.id || group.follows_reads(view)
+        })
     }
 
     /// As [`update_views_for`](Self::update_views_for), without others that are not built.
     pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
         let is_other = |view: &View| view.is_built() && group.follows_reads(view);
-        self.update_chosen(group, |view| view.index.id == read.index.id || is_other(view))
+        self.update_chosen(group, Waiting::Reader, |view| view.index.id == read.index.id || is_other(view))
     }
 
-    /// Brings those views up to date that `is_chosen` says, in the order of [`update_views`](Self::update_views).
+    /// Brings those views up to date that `is_chosen` says, in the order of [`update_views_for`](Self::update_views_for).
     pub(super) fn update_chosen(
         self: &Arc<Self>,
         group: &Group,
+        waiting: Waiting,
         is_chosen: impl Fn(&View) -> bool,
     ) -> Result<()> {
         let chosen = group.kept().filter(|view| is_chosen(view));
         let (built, new): (Vec<&View>, Vec<&View>) = chosen.partition(|view| view.is_built());
-        self.update_together(built)?;
-        self.update_together(new)
+        self.update_together(built, waiting)?;
+        self.update_together(new, waiting)
     }
 
-    /// Brings one view up to date, whatever its policy.
+    /// Brings one view up to date that nobody waits for, whatever its policy.
     pub(super) fn update_chosen_view(self: &Arc<Self>, view: &View) -> Result<()> {
-        self.update_together(vec![view])
+        self.update_together(vec![view], Waiting::Nobody)
     }
 
-    fn update_together(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
+    fn update_together(self: &Arc<Self>, mut views: Vec<&View>, waiting: Waiting) -> Result<()> {
         let (begun, wanted) = (Instant::now(), self.visible_change_number());
         let all = views.clone();
         let note_current = || all.iter().for_each(|view| view.index.note_current(begun));
@@ -86,6 +91,8 @@ impl Database {
             note_current();
             return Ok(());
         }
+        // A build is counted elsewhere.
+        let were_built = views.iter().all(|view| view.index.reached() > 0);
         // In the order of the indexes' numbers, so that two design documents that share some do not wait
         // for each other.
         views.sort_by_key(|view| view.index.id);
@@ -104,8 +111,8 @@ impl Database {
         drop(updating);
         if result.is_ok() {
             note_current();
-            if behind > 0 {
-                self.common.wide.view_counts.updated(behind, begun.elapsed());
+            if were_built {
+                self.common.wide.view_counts.updated(waiting, behind, begun.elapsed());
             }
         }
         result
