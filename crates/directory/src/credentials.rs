@@ -1,6 +1,7 @@
 //! Checking a name and a password, quickly when both were right a moment ago.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
@@ -13,9 +14,9 @@ use crate::{DirectoryError, LoginError, Person};
 /// How credentials are kept and how many are checked at once.
 #[derive(Debug, Clone)]
 pub struct CredentialOptions {
-    /// How many right answers are remembered.
+    /// How many right answers are remembered, each in some 250 bytes.
     pub remembered: usize,
-    /// How long one is remembered.
+    /// How long one is remembered after it was last asked for.
     pub remember_for: Duration,
     /// How many passwords are hashed at once, each with 19 MiB.
     pub hashing_at_once: usize,
@@ -29,8 +30,8 @@ impl Default for CredentialOptions {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
-            remembered: 20_000,
-            remember_for: Duration::from_mins(10),
+            remembered: 200_000,
+            remember_for: Duration::from_hours(1),
             hashing_at_once: cores,
             waiting: 1_000,
             longest_wait: Duration::from_secs(10),
@@ -42,22 +43,24 @@ impl Default for CredentialOptions {
 ///
 /// A right pair is remembered for a while under a keyed digest, so that a client that sends its password with
 /// every request pays for one hashing. A remembered answer holds only for the very hash that it was checked
-/// against: once the person's document has another, or none, the password is hashed again.
+/// against: once the person's document has another, or none, the password is hashed again. So it need not end while
+/// it is used: 20,000 people hashed anew every ten minutes would be 33 hashings a second.
 pub struct Credentials {
     lookup: Arc<dyn NameLookup>,
-    remembered: Cache<[u8; 32], Remembered>,
+    remembered: Cache<[u8; 32], Arc<Remembered>>,
     remember_for: Duration,
     gate: HashingGate,
+    began: Instant,
     /// Random, of this process alone: a digest in a core dump tells nothing.
     key: [u8; 32],
     /// Checked when the name is unknown, so that an unknown name takes as long as a wrong password.
     nobody: PasswordHashText,
 }
 
-#[derive(Clone)]
 struct Remembered {
     hash: PasswordHashText,
-    until: Instant,
+    /// When it was last asked for, in milliseconds since the process began to remember.
+    used_ms: AtomicU64,
 }
 
 impl Credentials {
@@ -71,6 +74,7 @@ impl Credentials {
             remembered: Cache::new(options.remembered.max(1)),
             remember_for: options.remember_for,
             gate: HashingGate::new(options.hashing_at_once, options.waiting, options.longest_wait),
+            began: Instant::now(),
             key: rand::random(),
             nobody: hash_password("nobody has this password")?,
         })
@@ -105,8 +109,8 @@ impl Credentials {
         let matches = self.gate.run(|| verify_password(password, hash.as_ref().unwrap_or(&self.nobody)))?;
         match (person, hash) {
             (Some(person), Some(hash)) if matches => {
-                let until = Instant::now() + self.remember_for;
-                self.remembered.insert(digest, Remembered { hash, until });
+                let used_ms = AtomicU64::new(self.now_ms());
+                self.remembered.insert(digest, Arc::new(Remembered { hash, used_ms }));
                 Ok(person)
             }
             _ => Err(LoginError::Refused),
@@ -115,11 +119,19 @@ impl Credentials {
 
     fn remembers(&self, digest: &[u8; 32], hash: &PasswordHashText) -> bool {
         let Some(remembered) = self.remembered.get(digest) else { return false };
-        let holds = remembered.hash == *hash && Instant::now() < remembered.until;
-        if !holds {
+        let now_ms = self.now_ms();
+        let unused_ms = now_ms.saturating_sub(remembered.used_ms.load(Ordering::Relaxed));
+        let holds = remembered.hash == *hash && Duration::from_millis(unused_ms) < self.remember_for;
+        if holds {
+            remembered.used_ms.fetch_max(now_ms, Ordering::Relaxed);
+        } else {
             self.remembered.remove(digest);
         }
         holds
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn digest(&self, id: &str, password: &str) -> [u8; 32] {

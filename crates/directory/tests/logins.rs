@@ -60,6 +60,30 @@ fn a_remembered_answer_ends() {
     assert!(credentials.recall("ada", "one").is_none());
 }
 
+/// Who comes back before that time is over is not hashed again, however long that goes on.
+#[test]
+fn an_answer_that_is_used_stays_remembered() {
+    let index = Arc::new(NameIndex::new());
+    index.apply("person:ada", Some(&person("ada", Some("one"))));
+    let remember_for = Duration::from_secs(1);
+    let options = CredentialOptions { remember_for, ..CredentialOptions::default() };
+    let credentials = Credentials::new(index, &options).unwrap();
+    credentials.check("ada", "one").unwrap();
+    let mut used = std::time::Instant::now();
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(200));
+        let found = credentials.recall("ada", "one").is_some();
+        // A machine that was held up for so long tells nothing.
+        assert!(found || used.elapsed() >= remember_for);
+        if !found {
+            credentials.check("ada", "one").unwrap();
+        }
+        used = std::time::Instant::now();
+    }
+    std::thread::sleep(remember_for);
+    assert!(credentials.recall("ada", "one").is_none());
+}
+
 #[test]
 fn a_flood_of_logins_hashes_a_bounded_number_at_once() {
     let gate = HashingGate::new(2, 3, Duration::from_secs(20));
