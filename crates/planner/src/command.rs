@@ -125,11 +125,8 @@ async fn check(
         arguments.duration.map_or(if arguments.quick { 10.0 } else { 60.0 }, |time| time.as_secs_f64());
     let cell = cell(&calibration, &forecast, hold_s).ok_or_else(unusable)?;
     let measuring = measuring(&arguments.measuring, "check", arguments.quick)?;
-    std::fs::create_dir_all(&measuring.folder).map_err(|source| PlanError::File {
-        what: "make the folder",
-        path: measuring.folder.display().to_string(),
-        source,
-    })?;
+    std::fs::create_dir_all(&measuring.folder)
+        .map_err(PlanError::file("make the folder", &measuring.folder))?;
     let folder = measuring.folder.display().to_string();
     let (points, _) = measure_cells(&[cell], arguments.repeats, &measuring).await?;
     let found = points.first().and_then(|point| Check::of(&calibration, &forecast, point, folder.clone()));
@@ -146,11 +143,7 @@ async fn check(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), PlanError> {
-    std::fs::write(path, text).map_err(|source| PlanError::File {
-        what: "write",
-        path: path.display().to_string(),
-        source,
-    })
+    std::fs::write(path, text).map_err(PlanError::file("write", path))
 }
 
 fn measuring(arguments: &MeasuringArguments, what: &str, quick: bool) -> Result<Measuring, PlanError> {
@@ -158,13 +151,7 @@ fn measuring(arguments: &MeasuringArguments, what: &str, quick: bool) -> Result<
         PathBuf::from("reports").join(format!("{what}-{}", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")))
     });
     // Servers and drivers run in folders of their own.
-    let absolute = |path: &Path| {
-        std::path::absolute(path).map_err(|source| PlanError::File {
-            what: "use the folder",
-            path: path.display().to_string(),
-            source,
-        })
-    };
+    let absolute = |path: &Path| std::path::absolute(path).map_err(PlanError::file("use the folder", path));
     Ok(Measuring {
         folder: absolute(&folder)?,
         data: arguments.data.as_deref().map(absolute).transpose()?,

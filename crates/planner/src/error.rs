@@ -1,5 +1,7 @@
 //! Why a plan cannot be made.
 
+use std::path::Path;
+
 use scrinium_lab::{LabError, Outcome};
 use thiserror::Error;
 
@@ -36,6 +38,15 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// What makes an error of the system's into one that says what could not be done to which file.
+    pub(crate) fn file(
+        what: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(std::io::Error) -> Self + Clone + use<> {
+        let path = path.display().to_string();
+        move |source| Self::File { what, path, source }
+    }
+
     /// How the program ends because of this.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

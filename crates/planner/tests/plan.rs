@@ -8,13 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 use scrinium_lab::Outcome;
 use scrinium_planner::PlanError;
 use scrinium_planner::answer::{Answer, answer};
-use scrinium_planner::calibration::Calibration;
+use scrinium_planner::calibration::{Calibration, Kind, Point};
+use scrinium_planner::check::{Check, Forecast};
 use scrinium_planner::fit::Model;
 use scrinium_planner::organisation::{EXAMPLE, Organisation};
-use scrinium_planner::report::{Plan, Scenario, calibration_text, markdown, page, plan_text};
+use scrinium_planner::report::{
+    Plan, Scenario, calibration_text, check_markdown, check_text, markdown, page, plan_text,
+};
 use scrinium_planner::what_if::changed;
 
 fn golden(name: &str) -> PathBuf {
@@ -68,6 +73,22 @@ fn the_example_is_planned_as_before() {
     let outside =
         page.matches("src=").count() + page.matches("href=").count() + page.matches("@import").count();
     assert!(outside == 0 && page.ends_with("</html>\n"), "the page needs something else");
+}
+
+/// Four times the load, which was measured on the same machine; and a run that does not count says why.
+#[test]
+fn a_forecast_is_held_against_a_measurement_as_before() {
+    let (calibration, model) = fixed();
+    let forecast = Forecast::of(&calibration, &model, 4).unwrap();
+    let largest = calibration.of(Kind::Ladder).max_by_key(|point| point.users).unwrap();
+    let (users, mut rng) = (forecast.users, SmallRng::seed_from_u64(4));
+    let mut run = common::run(Kind::Ladder, &largest.workload, f64::from(users), 20.0, &mut rng, 0.01);
+    run.invalid = vec!["the driver used 90 % of the CPUs".to_owned()];
+    let point = Point { users, runs: vec![run], ..largest.clone() };
+    let check = Check::of(&calibration, &forecast, &point, "/srv/check".to_owned()).unwrap();
+    compare("check.md", &check_markdown(&check, &calibration, &model));
+    compare("check.txt", &check_text(&check));
+    compare("check.json", &(serde_json::to_string_pretty(&check).unwrap() + "\n"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Measures: starts servers, lets the laboratory's users work, and gathers what its reports say.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use scrinium_lab::Progress;
@@ -36,14 +36,10 @@ const QUICK_DEVICE_PROBE: Duration = Duration::from_secs(2);
 /// # Errors
 /// [`PlanError`]: a server cannot be started, a folder not be written, nothing was measured.
 pub async fn measure(size: &Size, measuring: &Measuring) -> Result<Calibration, PlanError> {
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        move |source| PlanError::File { what: "measure the device of", path, source }
-    };
     let data = measuring.data.clone().unwrap_or_else(|| measuring.folder.clone());
-    std::fs::create_dir_all(&data).map_err(failed(&data))?;
+    std::fs::create_dir_all(&data).map_err(PlanError::file("make the folder", &data))?;
     let probe = if measuring.quick { QUICK_DEVICE_PROBE } else { DEVICE_PROBE };
-    let device = device::measure(&data, probe).map_err(failed(&data))?;
+    let device = device::measure(&data, probe).map_err(PlanError::file("measure the device of", &data))?;
     let cells = size.cells();
     let (points, notes) = measure_cells(&cells, size.repeats, measuring).await?;
     Ok(Calibration {
@@ -71,8 +67,9 @@ pub async fn measure_cells(
 ) -> Result<(Vec<Point>, Vec<String>), PlanError> {
     let shown = measuring.folder.display().to_string();
     let file = measuring.folder.join("calibration.toml");
-    let failed = |source| PlanError::File { what: "write", path: shown.clone(), source };
-    let text = definition::experiment(cells, repeats, &measuring.folder.join("scripts")).map_err(failed)?;
+    let failed = PlanError::file("write", &file);
+    let text = definition::experiment(cells, repeats, &measuring.folder.join("scripts"));
+    let text = text.map_err(failed.clone())?;
     std::fs::write(&file, text).map_err(failed)?;
     let arguments = ExperimentArguments {
         name: file.display().to_string(),

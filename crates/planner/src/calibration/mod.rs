@@ -145,7 +145,7 @@ impl Calibration {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => PlanError::NoCalibration { path: shown.clone() },
-            _ => PlanError::File { what: "read", path: shown.clone(), source },
+            _ => PlanError::file("read", path)(source),
         })?;
         let wrong = |why: String| PlanError::WrongCalibration { path: shown.clone(), why };
         let value: serde_json::Value =
@@ -167,13 +167,14 @@ impl Calibration {
     /// # Errors
     /// [`PlanError::File`].
     pub fn write(&self, path: &Path) -> Result<(), PlanError> {
-        let failed = |source| PlanError::File { what: "write", path: path.display().to_string(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            std::fs::create_dir_all(folder).map_err(PlanError::file("make the folder", folder))?;
         }
         let part = path.with_extension("part");
-        let text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))? + "\n";
-        std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).map_err(failed)
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(&part, text)
+            .and_then(|()| std::fs::rename(&part, path))
+            .map_err(PlanError::file("write", path))
     }
 
     /// Numbers that a model can be made of.

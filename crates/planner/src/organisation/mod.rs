@@ -187,11 +187,7 @@ impl Organisation {
     /// [`PlanError::File`], or what is wrong with it, with its line.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| PlanError::File {
-            what: "read",
-            path: origin.clone(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path).map_err(PlanError::file("read", path))?;
         Self::parse(&origin, &text)
     }
 

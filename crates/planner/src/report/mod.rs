@@ -42,11 +42,7 @@ impl Plan {
     /// # Errors
     /// A file cannot be written, or a chart not be drawn.
     pub fn write(&self, calibration: &Calibration, model: &Model, folder: &Path) -> Result<(), PlanError> {
-        let failed = |what, path: &Path| {
-            let path = path.display().to_string();
-            move |source| PlanError::File { what, path, source }
-        };
-        std::fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
+        std::fs::create_dir_all(folder).map_err(PlanError::file("make the folder", folder))?;
         let files = [
             ("plan.json", serde_json::to_string_pretty(self)? + "\n"),
             ("plan.md", markdown(self)),
@@ -54,7 +50,7 @@ impl Plan {
         ];
         for (name, text) in files {
             let path = folder.join(name);
-            std::fs::write(&path, text).map_err(failed("write", &path))?;
+            std::fs::write(&path, text).map_err(PlanError::file("write", &path))?;
         }
         Ok(())
     }
