@@ -142,6 +142,10 @@ pub struct LoadArguments {
     /// Spread the users' ends over this time
     #[arg(long, default_value = "3s", value_parser = duration)]
     pub ramp_down: Duration,
+    /// Users close an HTTP connection that was idle for so long, as browsers do. Without it they keep theirs
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[serde(default)]
+    pub keep_alive: Option<Duration>,
     /// A user's next action is due whatever the server does; latency counts from then (the default)
     #[arg(long, conflicts_with = "closed_model")]
     pub open_model: bool,

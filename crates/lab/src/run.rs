@@ -196,6 +196,7 @@ pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
         ramp_up: arguments.ramp_up,
         ramp_down: arguments.ramp_down,
         speedup: arguments.speedup,
+        keep_alive: arguments.keep_alive,
         model,
         seed: arguments.seed,
         time_out: arguments.time_out,

@@ -3,7 +3,6 @@
 
 mod fake;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{FakeServer, Faults};
@@ -243,24 +242,16 @@ async fn wrong_deliveries_of_memos_are_told() {
             ..HttpOptions::new(String::new())
         };
         let plan = Plan {
-            workload: "test".to_owned(),
-            origin: "test".to_owned(),
-            script: Arc::new(script),
-            variables,
-            users: 4,
-            user_prefix: "user".to_owned(),
             target: server.url(),
             duration: Duration::from_secs(50),
             ramp_up: Some(Duration::from_millis(1)),
             ramp_down: Duration::from_millis(100),
-            speedup: 1.0,
             model: Model::Closed,
             seed: 7,
             time_out: Duration::from_secs(60),
-            prepare: true,
-            server_pid: None,
             stop: StopConditions { time_outs: 1000, errors_percent: 100.0, average_ms: None },
             objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 100.0 },
+            ..Plan::new("test", script, variables, 4)
         };
         let driver = Targets::new(&TargetOptions {
             targets: vec![server.url()],

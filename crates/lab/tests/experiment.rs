@@ -218,6 +218,18 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     let written = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(written("index.html").contains("href=\"out/experiment.html\""));
     assert!(written("index.md").contains("(out/experiment.md)"));
+
+    // What was measured on other hardware says so itself.
+    let cpu = &report.machine.cpu_model;
+    assert_eq!(written("index.md").matches(cpu).count(), 1, "{}", written("index.md"));
+    let elsewhere = written("out/experiment.json").replace(cpu.as_str(), "Another Processor");
+    std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
+    std::fs::write(folder.path().join("elsewhere/experiment.json"), elsewhere).unwrap();
+    assert!(lab(folder.path(), &["experiments", "--index", "."]).status.success());
+    let several = written("index.md");
+    let lines_with = |text: &str| several.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((lines_with(cpu), lines_with("Another Processor")), (1, 1), "{several}");
+    assert!(written("index.html").contains("more than one machine"));
 }
 
 #[test]

@@ -6,7 +6,6 @@
 mod fake;
 
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{Delivery, FakeServer, Faults, Served};
@@ -15,7 +14,6 @@ use scrinium_lab::driver::{HttpDriver, HttpOptions};
 use scrinium_lab::load::{Measured, Objectives, Plan, StopConditions, load};
 use scrinium_lab::measure::{Operation, OperationTimes, Times};
 use scrinium_lab::report::Report;
-use scrinium_lab::schedule::Model;
 use scrinium_lab::script::{Script, Variables};
 use serde_json::Value;
 
@@ -37,24 +35,15 @@ fn plan(server: &FakeServer, users: usize, pause_ms: u64, rounds: usize) -> Plan
     );
     let (script, variables) = Script::parse(&text, &given).unwrap();
     Plan {
-        workload: "test".to_owned(),
-        origin: "test".to_owned(),
-        script: Arc::new(script),
-        variables,
-        users,
-        user_prefix: "user".to_owned(),
         target: server.url(),
         duration: Duration::from_secs(3600),
         ramp_up: Some(Duration::from_millis(500)),
         ramp_down: Duration::from_millis(100),
-        speedup: 1.0,
-        model: Model::Open,
         seed: 7,
         time_out: Duration::from_secs(120),
-        prepare: true,
-        server_pid: None,
         stop: StopConditions { time_outs: 1000, errors_percent: 100.0, average_ms: None },
         objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 100.0 },
+        ..Plan::new("test", script, variables, users)
     }
 }
 

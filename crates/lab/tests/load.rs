@@ -3,15 +3,13 @@
 
 mod fake;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{FakeServer, Faults};
 use scrinium_lab::driver::{HttpDriver, HttpOptions};
-use scrinium_lab::load::{Cut, Measured, Objectives, Plan, StopConditions, load};
+use scrinium_lab::load::{Cut, Measured, Plan, StopConditions, load};
 use scrinium_lab::measure::{Operation, OperationTimes};
 use scrinium_lab::report::Report;
-use scrinium_lab::schedule::Model;
 use scrinium_lab::script::{Script, Variables};
 use scrinium_lab::{LabError, Progress, Workload};
 
@@ -41,24 +39,13 @@ fn variables() -> Variables {
 fn plan(script: &str, users: usize) -> Plan {
     let (script, variables) = Script::parse(script, &variables()).unwrap();
     Plan {
-        workload: "test".to_owned(),
-        origin: "test".to_owned(),
-        script: Arc::new(script),
-        variables,
-        users,
-        user_prefix: "user".to_owned(),
-        target: String::new(),
         duration: Duration::from_secs(600),
         ramp_up: Some(Duration::from_millis(200)),
         ramp_down: Duration::from_millis(100),
-        speedup: 1.0,
-        model: Model::Open,
         seed: 7,
         time_out: TIME_OUT,
-        prepare: true,
-        server_pid: None,
         stop: StopConditions { time_outs: 1000, errors_percent: 100.0, average_ms: None },
-        objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 1.0 },
+        ..Plan::new("test", script, variables, users)
     }
 }
 
@@ -165,6 +152,29 @@ async fn a_run_begins_when_everyone_is_at_work() {
     assert!(times(&measured, Operation::Navigate).answered < all, "what came before does not count");
     let again = run(&server, &short).await;
     assert_eq!((again.preparation.databases_created, again.preparation.documents_added), (0, 0));
+}
+
+/// Users who think longer than they keep an idle connection come back on a new one, on time and without an error.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_come_back_after_they_closed_an_idle_connection() {
+    let server = FakeServer::start(Faults::default()).await;
+    let connections = async |plan: &Plan| {
+        let before = server.connections();
+        let measured = run(&server, plan).await;
+        assert_eq!(failures(&measured), Vec::new());
+        assert_eq!(times(&measured, Operation::Navigate).answered, 2 * 6);
+        server.connections() - before
+    };
+    let keep = plan(&reading(300, "6"), 2);
+    run(&server, &keep).await;
+    let kept = connections(&keep).await;
+    let close = Plan { keep_alive: Some(Duration::from_millis(30)), ..keep.clone() };
+    assert_eq!(connections(&close).await, kept + 2 * 5, "a new one for each but the first reading");
+    let longer = Plan { keep_alive: Some(Duration::from_secs(60)), ..keep.clone() };
+    assert_eq!(connections(&longer).await, kept);
+    let with_mail = Plan { target: "http://a, imap://a".to_owned(), ..close.clone() };
+    assert_eq!(with_mail.connected(1000), 1000, "who is logged in to mail stays connected");
+    assert_eq!((keep.connected(1000), longer.connected(1000), close.connected(1000)), (1000, 1000, 150));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,15 +4,13 @@
 
 mod fake;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{Ability, HttpDriver, HttpOptions, ViewLanguage};
-use scrinium_lab::load::{Measured, Objectives, Plan, StopConditions, load};
+use scrinium_lab::load::{Measured, Plan, StopConditions, load};
 use scrinium_lab::measure::Operation;
-use scrinium_lab::schedule::Model;
 use scrinium_lab::script::{COMMANDS, Command, Estimate, Script, Support, Variables};
 use scrinium_lab::{LabError, Progress, Workload, capture};
 
@@ -208,24 +206,14 @@ fn options(server: &FakeServer, view_language: ViewLanguage) -> HttpOptions {
 
 fn plan(script: Script, variables: Variables, users: usize) -> Plan {
     Plan {
-        workload: "test".to_owned(),
-        origin: "test".to_owned(),
-        script: Arc::new(script),
-        variables,
-        users,
-        user_prefix: "user".to_owned(),
-        target: String::new(),
         duration: Duration::from_secs(100),
         ramp_up: Some(Duration::from_millis(100)),
         ramp_down: Duration::from_millis(100),
         speedup: 20_000.0,
-        model: Model::Open,
         seed: 7,
         time_out: TIME_OUT,
-        prepare: true,
-        server_pid: None,
         stop: StopConditions { time_outs: 1000, errors_percent: 100.0, average_ms: None },
-        objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 1.0 },
+        ..Plan::new("test", script, variables, users)
     }
 }
 

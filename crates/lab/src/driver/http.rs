@@ -546,6 +546,10 @@ impl Session for HttpSession {
         self.connection.close();
     }
 
+    fn close_idle(&mut self) {
+        self.disconnect();
+    }
+
     fn message_of(&self, id: &str) -> Option<Found> {
         self.fetched.iter().find(|(known, _)| known == id).map(|(_, found)| found.clone())
     }

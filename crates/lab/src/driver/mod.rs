@@ -341,6 +341,10 @@ pub trait Session: Groupware {
     /// Drops the connections; the next request makes a new one.
     fn disconnect(&mut self);
 
+    /// Drops the connections that hold nothing but themselves, those of HTTP; where a user is logged in on one, as in mail
+    /// and in a database, it stays.
+    fn close_idle(&mut self) {}
+
     /// What the user can speak beside documents.
     fn protocols(&mut self) -> Option<&mut Protocols> {
         None

@@ -99,6 +99,15 @@ impl Session for TargetsSession {
         self.protocols.disconnect();
     }
 
+    fn close_idle(&mut self) {
+        if let DocumentsSession::Http(session) = &mut self.documents {
+            session.close_idle();
+        }
+        if let Some(calendar) = &mut self.protocols.calendar {
+            calendar.close();
+        }
+    }
+
     fn protocols(&mut self) -> Option<&mut Protocols> {
         Some(&mut self.protocols)
     }

@@ -231,6 +231,9 @@ pub struct Load {
     /// Asking for compressed answers.
     #[serde(default)]
     pub compressed: Option<Scalar>,
+    /// Users close an HTTP connection that was idle for so long; "" where they keep it.
+    #[serde(default)]
+    pub keep_alive: Option<Scalar>,
     /// In the closed model: users think after each answer.
     #[serde(default)]
     pub closed: Option<Scalar>,

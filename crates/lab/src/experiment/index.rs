@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::model::{ExperimentReport, FORMAT};
 use super::page::begin;
+use super::text::set_up;
 use crate::error::LabError;
 use crate::report::html::escape;
 use crate::report::time;
@@ -44,9 +45,13 @@ pub(super) fn write(folder: &Path) -> Result<PathBuf, LabError> {
 
 fn markdown(reports: &[(String, ExperimentReport)]) -> String {
     let mut text = format!("# Experiments\n\n{}\n", introduction(reports));
+    let several = one_set_up(reports).is_none();
     for (folder, report) in reports {
         text.push_str(&format!("\n## [{}]({folder}/experiment.md)\n\n", report.title));
         text.push_str(&format!("{}. The page: `{folder}/experiment.html`.\n\n", summary(report).join(", ")));
+        if several {
+            text.push_str(&format!("{}.\n\n", set_up(report)));
+        }
         for line in lines(report) {
             text.push_str(&format!("- {line}\n"));
         }
@@ -57,12 +62,20 @@ fn markdown(reports: &[(String, ExperimentReport)]) -> String {
 fn introduction(reports: &[(String, ExperimentReport)]) -> String {
     let seconds: f64 = reports.iter().map(|(_, report)| report.seconds).sum();
     let whole = reports.iter().filter(|(_, report)| report.is_whole()).count();
-    let set_up = reports.first().map(|(_, report)| super::text::set_up(report)).unwrap_or_default();
+    let set_up = one_set_up(reports)
+        .unwrap_or_else(|| "On more than one machine, which each experiment names".to_owned());
     format!(
         "{set_up}. All together took {}; in {whole} of {} every run is valid.",
         time(seconds),
         reports.len()
     )
+}
+
+/// Hardware and versions, if they are those of all reports.
+fn one_set_up(reports: &[(String, ExperimentReport)]) -> Option<String> {
+    let mut all = reports.iter().map(|(_, report)| set_up(report));
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 /// What was asked, and the first findings.
@@ -87,12 +100,18 @@ fn page(reports: &[(String, ExperimentReport)]) -> String {
         reports.len(),
         escape(&introduction(reports))
     ));
+    let several = one_set_up(reports).is_none();
     for (folder, report) in reports {
         let findings: String = lines(report).iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
         let class = if report.is_whole() { "good" } else { "bad" };
         let [form, cells, took, verdict] = summary(report);
+        let machine = if several {
+            format!("<p class=\"about\">{}</p>", escape(&set_up(report)))
+        } else {
+            String::new()
+        };
         page.push_str(&format!(
-            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{form} \u{b7} {cells} \u{b7} {took} \u{b7} <span class=\"{class}\">{verdict}</span></p>{findings}</div>\n",
+            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{form} \u{b7} {cells} \u{b7} {took} \u{b7} <span class=\"{class}\">{verdict}</span></p>{machine}{findings}</div>\n",
             escape(folder),
             escape(&report.title),
         ));

@@ -211,11 +211,14 @@ impl Place<'_> {
         let optional = [
             ("--ramp-up", &load.ramp_up),
             ("--speedup", &load.speedup),
+            ("--keep-alive", &load.keep_alive),
             ("--messages-per-user", &load.messages_per_user),
         ];
         for (name, value) in optional {
-            if let Some(value) = value {
-                add(name, self.text(&value.0)?);
+            let Some(value) = value else { continue };
+            let text = self.text(&value.0)?;
+            if !text.is_empty() {
+                add(name, text);
             }
         }
         if let Some(prefix) = &load.user_prefix {

@@ -23,6 +23,7 @@ pub(super) struct Context {
     pub(super) recorder: Arc<Recorder>,
     pub(super) model: Model,
     pub(super) speedup: f64,
+    pub(super) keep_alive: Option<Duration>,
     pub(super) seed: u64,
     /// Part of the ids of all documents that this run makes.
     pub(super) run: u32,

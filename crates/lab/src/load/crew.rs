@@ -99,6 +99,7 @@ impl Crew {
             recorder: Arc::new(Recorder::new()),
             model: plan.model,
             speedup: plan.speedup,
+            keep_alive: plan.keep_alive,
             seed: plan.seed,
             run: rand::random(),
             people: people.iter().map(|person| person.name.clone()).collect(),

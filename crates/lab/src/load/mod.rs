@@ -59,7 +59,8 @@ pub struct Measured {
 pub async fn load<D: Driver>(driver: D, plan: &Plan, progress: &Progress) -> Result<Measured, LabError> {
     refuse_what_cannot_run(plan)?;
     refuse_without_target(&driver, plan)?;
-    provide(plan.users * plan.abilities().len().max(1), plan.users)?;
+    let connected = plan.connected(plan.users);
+    provide(plan.connections(connected), connected)?;
     load_by(driver, plan, None, progress).await
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::driver::{Ability, Person};
 use crate::schedule::Model;
-use crate::script::{Command, Estimate, MessageSize, Script, Variables, message_size};
+use crate::script::{Command, Estimate, MessageSize, Script, Variables, connected_share, message_size};
 
 /// What has to happen for a run to be stopped before its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,11 +35,14 @@ pub struct Plan {
     pub variables: Variables,
     pub users: usize,
     pub user_prefix: String,
+    /// Addresses of the servers, with `, ` between them.
     pub target: String,
     pub duration: Duration,
     pub ramp_up: Option<Duration>,
     pub ramp_down: Duration,
     pub speedup: f64,
+    /// Users close an HTTP connection that was idle for so long.
+    pub keep_alive: Option<Duration>,
     pub model: Model,
     pub seed: u64,
     pub time_out: Duration,
@@ -56,6 +59,32 @@ const LONGEST_RAMP_UP_ROUNDS: u32 = 5;
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 
 impl Plan {
+    /// So many users who run a script, with everything else as the command line has it by default.
+    #[must_use]
+    pub fn new(workload: &str, script: Script, variables: Variables, users: usize) -> Self {
+        Self {
+            workload: workload.to_owned(),
+            origin: workload.to_owned(),
+            script: Arc::new(script),
+            variables,
+            users,
+            user_prefix: "user".to_owned(),
+            target: String::new(),
+            duration: Duration::from_secs(60),
+            ramp_up: None,
+            ramp_down: Duration::from_secs(3),
+            speedup: 1.0,
+            keep_alive: None,
+            model: Model::Open,
+            seed: 1,
+            time_out: Duration::from_secs(30),
+            prepare: true,
+            server_pid: None,
+            stop: StopConditions { time_outs: 1000, errors_percent: 50.0, average_ms: None },
+            objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 1.0 },
+        }
+    }
+
     /// The users, in the order of their numbers. Their mail databases lie in `[nb_dbdir]`.
     #[must_use]
     pub fn people(&self) -> Vec<Person> {
@@ -123,6 +152,33 @@ impl Plan {
     #[must_use]
     pub fn abilities(&self) -> Vec<&'static [Ability]> {
         self.script.abilities()
+    }
+
+    /// How many of so many users are connected at the same time, at most: with a keep-alive, half as many more as on
+    /// average, for users are not spread evenly.
+    #[must_use]
+    pub fn connected(&self, users: usize) -> usize {
+        let stay_logged_in = ["imap", "pop3", "smtp", "lmtp", "postgres"];
+        let mut targets = self.target.split(", ");
+        if targets.any(|target| stay_logged_in.iter().any(|protocol| target.starts_with(protocol))) {
+            return users;
+        }
+        let Some(keep_alive) = self.keep_alive else { return users };
+        let share = connected_share(&self.script, keep_alive.mul_f64(self.speedup)) * 1.5;
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "users are few"
+        )]
+        let connected = (users as f64 * share.min(1.0)).round() as usize;
+        connected
+    }
+
+    /// Connections of so many connected users: one to each server that the script needs.
+    #[must_use]
+    pub fn connections(&self, connected: usize) -> usize {
+        connected * self.abilities().len().clamp(1, self.target.split(", ").count())
     }
 
     /// How long a ramp-up takes if all goes well: the last user begins, and does a round.

@@ -27,9 +27,9 @@ pub struct Supplies {
     pub memory_bytes: Option<u64>,
 }
 
-/// Finds out whether `users` can be simulated in this process, of `together` on this machine, and raises the
-/// limit of open files if need be, as far as the system lets a program do that.
-pub(crate) fn provide(users: usize, together: usize) -> Result<(), LabError> {
+/// Finds out whether this process can hold so many users' `connections` at the same time, of `together` to one server on
+/// this machine, and raises the limit of open files if need be, as far as the system lets a program do that.
+pub(crate) fn provide(connections: usize, together: usize) -> Result<(), LabError> {
     let limit = getrlimit(Resource::Nofile);
     let supplies = Supplies {
         files: limit.maximum,
@@ -38,46 +38,46 @@ pub(crate) fn provide(users: usize, together: usize) -> Result<(), LabError> {
             .and_then(|text| parse_ports(&text)),
         memory_bytes: memory_allowed_bytes(),
     };
-    judge(users, together, &supplies).map_err(LabError::Usage)?;
-    let wanted = files(users);
+    judge(connections, together, &supplies).map_err(LabError::Usage)?;
+    let wanted = files(connections);
     if limit.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
     let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
     setrlimit(Resource::Nofile, raised).map_err(|error| {
         LabError::Usage(format!(
-            "{users} users need {wanted} open files, and the limit cannot be raised ({error}): ulimit -n {wanted}"
+            "{connections} connections need {wanted} open files, and the limit cannot be raised ({error}): ulimit -n {wanted}"
         ))
     })
 }
 
-fn files(users: usize) -> u64 {
-    users as u64 + OTHER_FILES
+fn files(connections: usize) -> u64 {
+    connections as u64 + OTHER_FILES
 }
 
-/// Whether the supplies are enough. Each user holds one connection: a file and a port.
+/// Whether the supplies are enough. Each connection is a file, a port, and a user's memory.
 ///
 /// # Errors
 /// What is missing, and what to do about it.
-pub fn judge(users: usize, together: usize, supplies: &Supplies) -> Result<(), String> {
-    let wanted = files(users);
+pub fn judge(connections: usize, together: usize, supplies: &Supplies) -> Result<(), String> {
+    let wanted = files(connections);
     if let Some(most) = supplies.files.filter(|most| *most < wanted) {
         return Err(format!(
-            "{users} users need {wanted} open files, and this program may have {most}; raise the limit (ulimit -n {wanted}) or simulate fewer"
+            "{connections} connections need {wanted} open files, and this program may have {most}; raise the limit (ulimit -n {wanted}), simulate fewer users, or let them close idle connections (--keep-alive)"
         ));
     }
     if let Some((first, last)) = supplies.ports {
         let ports = (last + 1).saturating_sub(first);
         if (together as u64).saturating_add(OTHER_PORTS) > ports {
             return Err(format!(
-                "{together} users need as many ports of this machine, and it has {ports} for connections ({first} to {last}); widen them (sysctl -w net.ipv4.ip_local_port_range='1024 65535'), or let another machine drive a part (--driver)"
+                "{together} connections need as many ports of this machine, and it has {ports} for them ({first} to {last}); widen them (sysctl -w net.ipv4.ip_local_port_range='1024 65535'), let users close idle connections (--keep-alive), or let another machine drive a part (--driver)"
             ));
         }
     }
-    let bytes = (users as u64).saturating_mul(USER_BYTES).saturating_add(DRIVER_BYTES);
+    let bytes = (connections as u64).saturating_mul(USER_BYTES).saturating_add(DRIVER_BYTES);
     if let Some(free) = supplies.memory_bytes.filter(|free| *free < bytes) {
         return Err(format!(
-            "{users} users need up to {} MB of memory, and this process can have {} MB; free some, simulate fewer, or let another machine drive a part (--driver)",
+            "{connections} connected users need up to {} MB of memory, and this process can have {} MB; free some, simulate fewer, or let another machine drive a part (--driver)",
             bytes >> 20,
             free >> 20
         ));

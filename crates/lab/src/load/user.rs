@@ -181,9 +181,13 @@ impl<S: Session> User<S> {
     async fn sleep_until_due(&mut self) {
         let wake_at = self.schedule.wake_at(Instant::now());
         self.woken = wake_at.is_some();
-        if let Some(wake_at) = wake_at {
-            self.context.sleep_until(wake_at, self.person.number).await;
+        let Some(wake_at) = wake_at else { return };
+        let closes_at = self.context.keep_alive.and_then(|idle| Instant::now().checked_add(idle));
+        if let Some(closes_at) = closes_at.filter(|closes_at| *closes_at < wake_at) {
+            self.context.sleep_until(closes_at, self.person.number).await;
+            self.session.close_idle();
         }
+        self.context.sleep_until(wake_at, self.person.number).await;
     }
 
     async fn enter_critical(&mut self) {

@@ -156,7 +156,8 @@ impl Work {
         let mut driver = run::driver(&arguments, &plan)?;
         driver.note(noted_run);
         let driver = Arc::new(driver);
-        provide(share.count(plan.users) * plan.abilities().len().max(1), together)?;
+        let connected = plan.connected(share.count(plan.users));
+        provide(plan.connections(connected), plan.connected(together))?;
         driver
             .describe()
             .await

@@ -225,6 +225,7 @@ fn run_part(plan: &Plan, measured: &Measured, command: &str) -> RunPart {
         server_program: measured.server_program.clone(),
         users: plan.users,
         speedup: plan.speedup,
+        keep_alive_s: plan.keep_alive.map(|idle| idle.as_secs_f64()),
         model: if plan.model == Model::Open { "open" } else { "closed" }.to_owned(),
         seed: plan.seed,
         began: format!("{:.0}", measured.began),

@@ -13,7 +13,7 @@ pub(super) fn of(report: &Report) -> Vec<String> {
     if report.run.speedup > 1.0 {
         let users = thousands(summary.users as f64);
         findings.push(format!(
-            "With think times divided by {}, these {users} users ask as often as {} would at the script's own pace; they hold only {users} connections, though, so that nothing is said about the memory of that many.",
+            "With think times divided by {}, these {users} users ask as often as {} would at the script's own pace; they hold no more than {users} connections, though, so that nothing is said about the memory of that many.",
             report.run.speedup,
             thousands((summary.users as f64 * report.run.speedup).round()),
         ));

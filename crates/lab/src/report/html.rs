@@ -40,7 +40,7 @@ pub fn page(report: &Report) -> Result<String, LabError> {
 
 fn header(report: &Report) -> String {
     let run = &report.run;
-    let pace = if (run.speedup - 1.0).abs() > f64::EPSILON {
+    let mut pace = if (run.speedup - 1.0).abs() > f64::EPSILON {
         format!(
             "Speed-up {}: {} of think time took {}.",
             run.speedup,
@@ -50,6 +50,9 @@ fn header(report: &Report) -> String {
     } else {
         "At the script's own pace.".to_owned()
     };
+    if let Some(idle_s) = run.keep_alive_s {
+        pace.push_str(&format!(" Users close a connection that was idle for {}.", time(idle_s)));
+    }
     let (class, verdict) = match (report.validity.valid, report.passed()) {
         (true, true) => ("good", "Valid run, every objective reached"),
         (true, false) => ("bad", "Valid run, an objective was missed"),

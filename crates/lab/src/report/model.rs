@@ -104,6 +104,9 @@ pub struct RunPart {
     pub server_program: Option<String>,
     pub users: usize,
     pub speedup: f64,
+    /// After so many seconds users close an idle connection; `None` where they keep theirs.
+    #[serde(default)]
+    pub keep_alive_s: Option<f64>,
     /// `open` or `closed`.
     pub model: String,
     pub seed: u64,

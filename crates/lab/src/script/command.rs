@@ -19,6 +19,19 @@ impl TimeRange {
         self.low.saturating_add(self.high) / 2
     }
 
+    /// The mean of what is drawn, where everything above `limit` counts as the limit.
+    #[must_use]
+    pub fn mean_up_to(&self, limit: Duration) -> Duration {
+        if limit >= self.high {
+            return self.mean();
+        }
+        if limit <= self.low {
+            return limit;
+        }
+        let below = (limit - self.low).as_secs_f64() / (self.high - self.low).as_secs_f64();
+        (self.low + limit).mul_f64(below / 2.0) + limit.mul_f64(1.0 - below)
+    }
+
     /// The time at `fraction` (0 to 1) of the range, divided by `speedup`.
     ///
     /// Dividing the drawn time keeps the shape of the distribution under any speed-up.

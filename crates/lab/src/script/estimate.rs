@@ -82,6 +82,21 @@ impl Estimate {
     }
 }
 
+/// The share of a loop's think time in which a user is connected who closes a connection that was idle for
+/// `keep_alive`.
+pub(crate) fn connected_share(script: &Script, keep_alive: Duration) -> f64 {
+    let statements = &script.statements;
+    let body = endless_loop(statements).map_or(0..statements.len(), |(from, to)| from..to);
+    let (mut connected, mut all) = (0.0, 0.0);
+    for (statement, weight) in weighted(statements, body) {
+        if let Command::Pause(range) = &statement.command {
+            connected += range.mean_up_to(keep_alive).as_secs_f64() * weight;
+            all += range.mean().as_secs_f64() * weight;
+        }
+    }
+    if all > 0.0 { connected / all } else { 1.0 }
+}
+
 /// The statements inside the loop that is repeated for ever.
 fn endless_loop(statements: &[Statement]) -> Option<(usize, usize)> {
     statements.iter().enumerate().find_map(|(index, statement)| match statement.command {

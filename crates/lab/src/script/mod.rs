@@ -26,6 +26,7 @@ pub use command::{
     Statement, Step, Stop, TimeRange, UserText,
 };
 pub use error::{Place, Problem, ScriptError, ScriptErrors};
+pub(crate) use estimate::connected_share;
 pub use estimate::{Estimate, ExpectedCommand, ExpectedRequest};
 pub use header::{Header, Variable, Variables};
 pub use mail::MailCommand;

@@ -5,12 +5,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_lab::driver::{HttpOptions, TargetOptions, Targets};
-use scrinium_lab::load::{Objectives, Plan, StopConditions};
-use scrinium_lab::schedule::Model;
+use scrinium_lab::load::Plan;
 use scrinium_lab::script::{Script, Variables};
 
 #[path = "../fake/mod.rs"]
@@ -119,24 +117,11 @@ impl Server {
         }
         let (script, variables) = Script::parse(&kind.script(pause_ms), &given).unwrap();
         Plan {
-            workload: format!("waiting, {}", kind.name()),
-            origin: "test".to_owned(),
-            script: Arc::new(script),
-            variables,
-            users,
-            user_prefix: "user".to_owned(),
             target: self.target.clone(),
             duration: Duration::from_secs(3600),
             ramp_up: Some(ramp_up),
-            ramp_down: Duration::from_secs(3),
-            speedup: 1.0,
-            model: Model::Open,
-            seed: 1,
             time_out: Duration::from_secs(3600),
-            prepare: true,
-            server_pid: None,
-            stop: StopConditions { time_outs: 1000, errors_percent: 50.0, average_ms: None },
-            objectives: Objectives { average_ms: None, p99_ms: None, errors_percent: 1.0 },
+            ..Plan::new(&format!("waiting, {}", kind.name()), script, variables, users)
         }
     }
 }

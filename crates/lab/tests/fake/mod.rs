@@ -88,6 +88,7 @@ pub struct FakeServer {
 pub struct Shared {
     state: Mutex<State>,
     syncs: AtomicU64,
+    connections: AtomicU64,
     readings: AtomicU64,
     served: Mutex<Vec<Served>>,
     gone: watch::Sender<bool>,
@@ -115,6 +116,7 @@ impl FakeServer {
                     _ = gone.wait_for(|gone| *gone) => return,
                 };
                 stream.set_nodelay(true).unwrap();
+                served.connections.fetch_add(1, Ordering::Relaxed);
                 let shared = Arc::clone(&served);
                 tokio::spawn(wire::serve(stream, shared, faults));
             }
@@ -130,6 +132,11 @@ impl FakeServer {
     /// From now on nobody is there: connections are closed, and no new ones accepted.
     pub fn go_away(&self) {
         self.shared.gone.send_replace(true);
+    }
+
+    /// Connections that were made.
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
     }
 
     pub fn url(&self) -> String {
