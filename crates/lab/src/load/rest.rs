@@ -1,7 +1,9 @@
 //! Waiting until a server that was just filled is at rest: what it still merges and gives back would be counted as the
 //! users'.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::monitor::{ProcessMeter, Usage};
 use crate::progress::Progress;
@@ -52,7 +54,7 @@ mod tests {
         assert!(!is_quiet(&usage(0.0, 98 << 20), second, 100 << 20));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_than_filling_took() {
         let begun = Instant::now();
         rest(&[std::process::id()], Duration::from_millis(100), &Progress::silent()).await;
