@@ -57,6 +57,7 @@ pub use postgres::{PostgresDriver, PostgresSession};
 pub use session::{Protocols, TargetsSession};
 pub use smtp::SmtpSender;
 pub use surroundings::database_named;
+pub(crate) use targets::stay_logged_in;
 pub use targets::{TargetOptions, Targets};
 
 /// What a command needs a server for.

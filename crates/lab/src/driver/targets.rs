@@ -98,8 +98,7 @@ impl Targets {
             ledger: None,
         };
         for target in &options.targets {
-            let scheme = target.split("://").next().unwrap_or_default();
-            let (protocol, ability) = protocol(scheme).ok_or_else(|| {
+            let (protocol, ability) = protocol_of(target).ok_or_else(|| {
                 format!("{target} is no address of a server: it begins with http, postgres, smtp, lmtp, imap, pop3 or caldav and ://; an s (imaps://) or +starttls behind the name of a protocol of mail encrypts it")
             })?;
             let twice = match ability {
@@ -313,8 +312,14 @@ impl Targets {
     }
 }
 
-/// The protocol of a scheme, and what it is for.
-fn protocol(scheme: &str) -> Option<(&'static str, Ability)> {
+/// Whether users stay logged in on a connection to this address, so that it is not closed where it is idle.
+pub(crate) fn stay_logged_in(target: &str) -> bool {
+    protocol_of(target).is_some_and(|(protocol, _)| !matches!(protocol, "http" | "caldav"))
+}
+
+/// The protocol of an address's scheme, and what it is for.
+fn protocol_of(target: &str) -> Option<(&'static str, Ability)> {
+    let scheme = target.split("://").next().unwrap_or_default();
     let known = [
         ("http", Ability::Documents),
         ("smtp", Ability::SendMail),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver::{Ability, Person};
+use crate::driver::{Ability, Person, stay_logged_in};
 use crate::schedule::Model;
 use crate::script::{Command, Estimate, MessageSize, Script, Variables, connected_share, message_size};
 
@@ -158,9 +158,7 @@ impl Plan {
     /// average, for users are not spread evenly.
     #[must_use]
     pub fn connected(&self, users: usize) -> usize {
-        let stay_logged_in = ["imap", "pop3", "smtp", "lmtp", "postgres"];
-        let mut targets = self.target.split(", ");
-        if targets.any(|target| stay_logged_in.iter().any(|protocol| target.starts_with(protocol))) {
+        if self.target.split(", ").any(stay_logged_in) {
             return users;
         }
         let Some(keep_alive) = self.keep_alive else { return users };
