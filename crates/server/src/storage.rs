@@ -79,11 +79,15 @@ impl Storage {
         let (databases, placed, pool) = (self.databases.clone(), Arc::clone(&self.placed), workers.clone());
         configuration.on_change("memory.budget", move |settings| {
             pool.set_threads(pool_threads(settings));
-            set_running(&databases, &placed, settings)
+            set_running(&databases, &placed, settings);
+            Ok(())
         });
         for key in ["io.read_ahead", "volume.memory_percent", "volume.read_ahead", "volume.databases"] {
             let (databases, placed) = (self.databases.clone(), Arc::clone(&self.placed));
-            configuration.on_change(key, move |settings| set_running(&databases, &placed, settings));
+            configuration.on_change(key, move |settings| {
+                set_running(&databases, &placed, settings);
+                Ok(())
+            });
         }
         for (keys, apply) in FOLLOWED {
             for key in *keys {

@@ -113,11 +113,7 @@ pub(crate) fn options_of(settings: &Settings, volume: Option<&str>) -> Result<St
 }
 
 /// Sets what changes while the server runs: memory, read-ahead, placement.
-pub(crate) fn set_running(
-    databases: &Databases,
-    placed: &Arc<Placed>,
-    settings: &Settings,
-) -> Result<(), String> {
+pub(crate) fn set_running(databases: &Databases, placed: &Arc<Placed>, settings: &Settings) {
     placed.set(settings);
     let all_bytes = budget_bytes(settings);
     for (name, store) in databases.stores() {
@@ -127,10 +123,9 @@ pub(crate) fn set_running(
         };
         store.set_read_ahead(read_ahead);
         if store.budget() != bytes {
-            store.set_budget(bytes).map_err(|error| error.to_string())?;
+            store.set_budget(bytes);
         }
     }
-    Ok(())
 }
 
 /// What the volumes leave of the memory budget.

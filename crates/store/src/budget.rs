@@ -1,4 +1,4 @@
-//! The memory budget: one block cache, to which memtables and the building of files are charged, and which is smaller by
+//! The memory budget: one block cache, to which memtables are charged, and which is smaller by
 //! what is reserved for other purposes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,10 +24,6 @@ const KEPT_EIGHTHS: u64 = 3;
 
 /// The cache's capacity is changed when what is reserved has changed by so much.
 const STEP_BYTES: u64 = MEGABYTE / 2;
-
-/// Files are built, and read one after the other, in pieces of this part of the budget, and of at most so much.
-const PIECE_PART: u64 = 16;
-const MAX_PIECE_BYTES: u64 = 64 * MEGABYTE;
 
 /// Each shard of the cache has a lock of its own, and a share of this much or more.
 const SHARD_BYTES: u64 = 4 * MEGABYTE;
@@ -157,11 +153,6 @@ impl Budget {
     /// Sets it; 0: as the budget allows.
     pub(crate) fn set_read_ahead(&self, bytes: u64) {
         self.read_ahead_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// How much of a sorted file is held in memory while it is made: its dictionary is learned from it.
-    pub(crate) fn piece_bytes(&self) -> u64 {
-        (self.bytes() / PIECE_PART).min(MAX_PIECE_BYTES)
     }
 }
 

@@ -10,6 +10,9 @@ use rocksdb::{ErrorKind, IngestExternalFileOptions, Options, SstFileWriter};
 use crate::tree::Tree;
 use crate::{Family, StoreError, tuning};
 
+/// Files are closed when so much was written into them, uncompressed, so that they can be compacted one at a time.
+const FILE_BYTES: u64 = 64 << 20;
+
 /// A folder of its own for one call, gone when this is dropped.
 struct Workplace(PathBuf);
 
@@ -51,10 +54,7 @@ impl SortedFiles {
         let mut this = Self { family, workplace, files: Vec::new(), entries: 0 };
         let mut options = tuning::family_options(Some(family), &tree.budget);
         tuning::write_in_pieces(&mut options);
-        // A file is held in memory until it is closed, since its dictionary is learned from all of it. Closed at this
-        // size, files also can be compacted one at a time.
-        let file_bytes = tree.budget.piece_bytes();
-        let mut held_bytes = 0;
+        let mut file_bytes = 0;
         let mut writer: Option<SstFileWriter<'_>> = None;
         let mut last: Option<Vec<u8>> = None;
         for (key, value) in sorted {
@@ -67,11 +67,11 @@ impl SortedFiles {
             };
             open.put(&key, &value).map_err(failed)?;
             this.entries += 1;
-            held_bytes += (key.len() + value.len()) as u64;
+            file_bytes += (key.len() + value.len()) as u64;
             last = Some(key);
-            if held_bytes >= file_bytes {
+            if file_bytes >= FILE_BYTES {
                 open.finish().map_err(failed)?;
-                held_bytes = 0;
+                file_bytes = 0;
             } else {
                 writer = Some(open);
             }

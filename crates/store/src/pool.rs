@@ -26,26 +26,20 @@ pub(crate) fn register(gauges: &Gauges<'_>) {
         if hits + misses > 0.0 { 100.0 * hits / (hits + misses) } else { 0.0 }
     });
     gauges.add("ByPurpose.Blocks", |tree| {
-        let others = tree.budget.memtable_bytes() + file_indexes(tree) + building(tree);
+        let others = tree.budget.memtable_bytes() + file_indexes(tree);
         float(tree.budget.cache_bytes().saturating_sub(others))
     });
     gauges.add("ByPurpose.FileIndexes", |tree| float(file_indexes(tree)));
     gauges.add("ByPurpose.Memtables", |tree| float(tree.budget.memtable_bytes()));
-    gauges.add("ByPurpose.FileBuilding", |tree| float(building(tree)));
     for purpose in Purpose::ALL {
         let name = format!("ByPurpose.{}", purpose.name());
         gauges.add(&name, move |tree| float(tree.budget.reserved_for(purpose)));
     }
 }
 
-/// What finds blocks in files: their indexes, filters and dictionaries.
+/// What finds blocks in files: their indexes and filters.
 fn file_indexes(tree: &Tree) -> u64 {
     charged(tree, &["IndexBlock", "FilterBlock", "FilterMetaBlock", "OtherBlock"])
-}
-
-/// Files whose dictionaries and filters are being made.
-fn building(tree: &Tree) -> u64 {
-    charged(tree, &["CompressionDictionaryBuildingBuffer", "FilterConstruction"])
 }
 
 fn charged(tree: &Tree, roles: &[&str]) -> u64 {

@@ -442,18 +442,13 @@ impl Store {
     /// Sets the memory for blocks, memtables and all that is [reserved](Self::reserve), at least 16 MB. Blocks beyond it
     /// are dropped before this returns, and their memory is the system's again; memtables and what is reserved shrink as
     /// they are given back.
-    ///
-    /// # Errors
-    /// [`StoreError::Tree`] if the tree could not note it; the memory has the new size all the same.
-    pub fn set_budget(&self, bytes: u64) -> Result<(), StoreError> {
+    pub fn set_budget(&self, bytes: u64) {
         let tree = &self.inner.core.tree;
         let is_smaller = bytes < tree.budget.bytes();
         tree.budget.set(bytes);
-        let fitted = tree.fit_to_budget();
         if is_smaller {
             memory::give_back();
         }
-        fitted
     }
 
     /// Has long scans read so much ahead from now on; 0: as the budget allows. Merging follows when the store is opened

@@ -184,7 +184,7 @@ impl Tree {
         prompt_writes.disable_wal(true);
         prompt_writes.set_no_slowdown(true);
         let short_of_space = AtomicBool::new(false);
-        let tree = Self {
+        Ok(Self {
             opened,
             options,
             direct,
@@ -198,9 +198,7 @@ impl Tree {
             last_flush: Mutex::new(last_flush),
             folder,
             damaged,
-        };
-        tree.fit_to_budget()?;
-        Ok(tree)
+        })
     }
 
     /// Whether the disk has space for all that is in memory, as far as it tells.
@@ -219,18 +217,6 @@ impl Tree {
             .ok()
             .flatten()
             .is_some_and(|stopped| stopped > 0)
-    }
-
-    /// Has compactions hold no more than the budget allows while they learn what a file's dictionary is to be. This
-    /// cannot be said before the tree is open.
-    pub(crate) fn fit_to_budget(&self) -> Result<(), StoreError> {
-        let options = tuning::dictionary_options(&self.budget);
-        for family in tuning::WITH_DICTIONARY {
-            let set =
-                self.db().set_options_cf(self.family(family), &[("bottommost_compression_opts", &options)]);
-            set.map_err(|error| self.error("set the options of", &error))?;
-        }
-        Ok(())
     }
 
     pub(crate) fn db(&self) -> &DB {

@@ -126,13 +126,13 @@ pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options
             point_table(&mut table);
             table.set_block_size(16 * KILOBYTE);
             options.set_target_file_size_base(32 * MEGABYTE);
-            compress_small_records(&mut options, budget);
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
         Some(Family::Scan) => scan_table(&mut table, &mut options),
         Some(Family::DerivedScan) => {
             // Only cursors read it, which filters are of no use to.
             table.set_block_size(16 * KILOBYTE);
-            compress_small_records(&mut options, budget);
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
         Some(Family::Churn | Family::DerivedChurn) => {
             table.set_block_size(8 * KILOBYTE);
@@ -175,39 +175,6 @@ fn scan_table(table: &mut BlockBasedOptions, options: &mut Options) {
     table.set_block_size(16 * KILOBYTE);
     table.set_bloom_filter(10.0, false);
     options.set_bottommost_compression_type(DBCompressionType::Zstd);
-}
-
-/// Families whose files have dictionaries.
-pub(crate) const WITH_DICTIONARY: [Family; 2] = [Family::DerivedPoint, Family::DerivedScan];
-
-const WINDOW_BITS: i32 = -14;
-const LEVEL: i32 = 3;
-const STRATEGY: i32 = 0;
-
-/// Views' entries and lists are short and much alike from one block to the next, so that a dictionary for each file
-/// saves more than a tenth. A larger one, or one that is learned from more, saves little and takes long to learn.
-fn compress_small_records(options: &mut Options, budget: &Budget) {
-    options.set_bottommost_compression_type(DBCompressionType::Zstd);
-    options.set_bottommost_compression_options(WINDOW_BITS, LEVEL, STRATEGY, dictionary_bytes(budget), true);
-    options.set_bottommost_zstd_max_train_bytes(dictionary_bytes(budget) * 16, true);
-}
-
-/// A dictionary is stored in its file, of which it must stay a small part.
-fn dictionary_bytes(budget: &Budget) -> i32 {
-    const MAX: u64 = 64 << 10;
-    const MIN: u64 = 4 << 10;
-    i32::try_from((budget.piece_bytes() / 256).clamp(MIN, MAX)).unwrap_or_default()
-}
-
-/// The same in words, with how much of a file is held in memory before its dictionary is made. By default that would be
-/// all of it.
-pub(crate) fn dictionary_options(budget: &Budget) -> String {
-    let (bytes, held_bytes) = (dictionary_bytes(budget), budget.piece_bytes());
-    format!(
-        "{{window_bits={WINDOW_BITS};level={LEVEL};strategy={STRATEGY};max_dict_bytes={bytes};\
-         zstd_max_train_bytes={};enabled=true;max_dict_buffer_bytes={held_bytes}}}",
-        bytes * 16
-    )
 }
 
 fn point_table(table: &mut BlockBasedOptions) {

@@ -192,7 +192,7 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     for number in 0..900_u32 {
         store.commit(put(Family::Scan, &number.to_be_bytes(), &[7; 60_000])).unwrap();
     }
-    store.set_budget(64 << 20).unwrap();
+    store.set_budget(64 << 20);
     assert_eq!(store.budget(), 64 << 20);
     store.checkpoint().unwrap();
     // Twice, so that something is found in the pool whatever was left there by writing.
@@ -209,7 +209,7 @@ fn a_store_opens_in_a_folder_with_little_memory() {
     assert!(figures.counters["Log.Checkpoints"] > 0);
     assert!(store.size_of(Family::Scan, &[0], &[0xff]) > 10_000);
     // Blocks that are too many go at once.
-    store.set_budget(16 << 20).unwrap();
+    store.set_budget(16 << 20);
     let used = statistics.snapshot().gauges["Database.BufferPool.Used"];
     assert!(used <= f64::from(20 << 20), "{used}");
 }

@@ -157,6 +157,8 @@ pub struct Step {
     pub console: Option<String>,
     /// Requests, one after the other in each of some databases, in all of these at once.
     pub request: Option<RequestStep>,
+    /// Waits until the servers neither work nor give memory back, for so many seconds at most.
+    pub rest: Option<Scalar>,
     /// SIGKILL to all servers: the machine's power goes, as far as they can tell.
     pub kill: Option<bool>,
     /// SIGTERM, and waits for their end.

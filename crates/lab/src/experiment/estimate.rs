@@ -15,6 +15,7 @@ const USERS_PER_S: f64 = 40.0;
 const BUILT_PER_S: f64 = 20_000.0;
 const LOAD_ENDS_S: f64 = 5.0;
 const CONSOLE_S: f64 = 5.0;
+const REST_S: f64 = 5.0;
 
 /// A round of the workloads, where no ramp-up is given.
 const ROUND_S: f64 = 900.0;
@@ -58,6 +59,9 @@ fn step_s(step: &Step, cell: &Cell, documents: f64) -> f64 {
     }
     if let Some(request) = &step.request {
         return 1.0 + documents * number(cell, request.databases.as_ref(), 1.0) / BUILT_PER_S;
+    }
+    if let Some(most) = &step.rest {
+        return number(cell, Some(most), 0.0).min(REST_S);
     }
     number(cell, step.pause.as_ref(), 1.0)
 }

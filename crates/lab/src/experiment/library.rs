@@ -237,6 +237,7 @@ impl Step {
             ("probe", self.probe.is_some()),
             ("console", self.console.is_some()),
             ("request", self.request.is_some()),
+            ("rest", self.rest.is_some()),
             ("kill", self.kill.is_some()),
             ("stop", self.stop.is_some()),
             ("pause", self.pause.is_some()),

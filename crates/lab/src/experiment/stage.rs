@@ -17,6 +17,7 @@ use super::load_step::{Address, Loaded, Place, SearchPoint};
 use super::server::{self, Server, ServerCommand};
 use super::usage::{Measured, StepUsage, disk_bytes};
 use crate::driver::{Client, Failure, path_part};
+use crate::monitor::{QUIET_LOOKS, rest};
 
 /// Building views of a large database is one request.
 const REQUEST_TIME_OUT: Duration = Duration::from_secs(6 * 3600);
@@ -173,10 +174,14 @@ impl<'a> Stage<'a> {
         if let Some(request) = &step.request {
             return self.request(request, name).await;
         }
+        if let Some(most) = &step.rest {
+            let pids: Vec<u32> = self.servers.iter().map(Server::pid).collect();
+            let looked = |quiet| tell(&format!("{name}: quiet {quiet} of {QUIET_LOOKS} times"));
+            rest(&pids, self.seconds(most, name)?, looked).await;
+            return Ok(Measured::new());
+        }
         if let Some(seconds) = &step.pause {
-            let seconds: f64 = self.number(seconds, name)?;
-            let pause = Duration::try_from_secs_f64(seconds).map_err(|error| wrong(error.to_string()))?;
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(self.seconds(seconds, name)?).await;
             return Ok(Measured::new());
         }
         let signal = if step.kill.is_some() { Signal::KILL } else { Signal::TERM };
@@ -210,6 +215,11 @@ impl<'a> Stage<'a> {
         let wrong = |why: String| ExperimentError::Step { step: step.to_owned(), why };
         let text = substitute(&scalar.0, &self.values).map_err(wrong)?;
         text.parse().map_err(|_| wrong(format!("{text} is no number that can be used here")))
+    }
+
+    fn seconds(&self, scalar: &Scalar, step: &str) -> Result<Duration, ExperimentError> {
+        let wrong = |why: String| ExperimentError::Step { step: step.to_owned(), why };
+        Duration::try_from_secs_f64(self.number(scalar, step)?).map_err(|error| wrong(error.to_string()))
     }
 
     fn number_or<T: std::str::FromStr>(

@@ -12,16 +12,15 @@ mod hands;
 mod plan;
 mod prepare;
 mod resources;
-mod rest;
 mod run;
 mod user;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::driver::{Deliveries, Driver, ServerDescription};
 use crate::error::LabError;
-use crate::monitor::program_name;
+use crate::monitor::{QUIET_LOOKS, program_name, rest};
 use crate::progress::Progress;
 use crate::remote::Team;
 
@@ -37,6 +36,9 @@ pub use prepare::Preparation;
 pub(crate) use resources::provide;
 pub use resources::{Supplies, judge as judge_supplies};
 pub use run::{Cut, Phase, RunData, Tick};
+
+/// A server that was filled rests no longer than filling took, and no longer than this.
+const MOST_REST: Duration = Duration::from_secs(20);
 
 /// A run, done: what was measured, and what it was measured of.
 #[allow(missing_docs, reason = "the names say it")]
@@ -100,7 +102,10 @@ async fn load_by<D: Driver>(
         Preparation::default()
     };
     if preparation.documents_added > 0 {
-        rest::rest(&pids, filling.elapsed(), progress).await;
+        progress.begin("rest", u64::from(QUIET_LOOKS));
+        let looked = |quiet| progress.at(u64::from(quiet), "until the server is at rest");
+        rest(&pids, filling.elapsed().min(MOST_REST), looked).await;
+        progress.end();
     }
     let ledger = driver.ledger();
     let marks =

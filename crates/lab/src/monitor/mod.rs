@@ -4,6 +4,7 @@ mod allowance;
 mod listener;
 mod machine;
 mod process;
+mod rest;
 mod waiting;
 
 pub use allowance::{cpus_allowed, memory_allowed_bytes, parse_allowed_cpus, parse_group};
@@ -12,4 +13,5 @@ pub use machine::Machine;
 pub use process::{
     ProcessCounts, ProcessMeter, Usage, family, parse_stat, parse_written, program_name, read_counts,
 };
+pub(crate) use rest::{QUIET_LOOKS, rest};
 pub use waiting::{WaitMeter, Waiting, parse_schedstat};

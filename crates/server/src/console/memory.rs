@@ -17,11 +17,10 @@ fn volumes(statistics: &Snapshot) -> Vec<&str> {
 }
 
 /// The last parts of names of statistics, and what they are to a person.
-const PURPOSES: [(&str, &str); 9] = [
+const PURPOSES: [(&str, &str); 8] = [
     ("Blocks", "blocks of documents and indexes"),
     ("FileIndexes", "indexes and filters of files"),
     ("Memtables", "changes not yet in files"),
-    ("FileBuilding", "files being made"),
     ("OpenFiles", "files that are open"),
     ("ViewTrees", "trees of views' indexes"),
     ("ViewBuilds", "views being built"),

@@ -5,33 +5,30 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::monitor::{ProcessMeter, Usage};
-use crate::progress::Progress;
+use super::{ProcessMeter, Usage};
 
 const LOOK: Duration = Duration::from_millis(500);
-const MOST: Duration = Duration::from_secs(20);
 
 /// So many looks in a row must be quiet: free memory goes back every two seconds.
-const QUIET_LOOKS: u32 = 6;
+pub(crate) const QUIET_LOOKS: u32 = 6;
 
 /// A look is quiet if less of one processor was used, and memory has not shrunk by a hundredth.
 const QUIET_CPU: f64 = 0.05;
 const QUIET_PART: u64 = 100;
 
-/// Waits for the server's processes on this machine, no longer than filling took, and at most twenty seconds.
-pub(super) async fn rest(pids: &[u32], filling: Duration, progress: &Progress) {
+/// Waits for the server's processes on this machine, no longer than `most`. `looked` hears how many looks in a row were
+/// quiet.
+pub(crate) async fn rest(pids: &[u32], most: Duration, looked: impl Fn(u32)) {
     let Some(mut meter) = ProcessMeter::of(pids) else { return };
-    let end = Instant::now() + filling.min(MOST);
+    let end = Instant::now() + most;
     let (mut quiet, mut seen_at, mut before_bytes) = (0, Instant::now(), 0);
-    progress.begin("rest", u64::from(QUIET_LOOKS));
     while quiet < QUIET_LOOKS && Instant::now() + LOOK <= end {
         tokio::time::sleep(LOOK).await;
         let Some(usage) = meter.read() else { break };
         quiet = if is_quiet(&usage, seen_at.elapsed(), before_bytes) { quiet + 1 } else { 0 };
         (seen_at, before_bytes) = (Instant::now(), usage.resident_bytes);
-        progress.at(u64::from(quiet), "until the server is at rest");
+        looked(quiet);
     }
-    progress.end();
 }
 
 fn is_quiet(usage: &Usage, elapsed: Duration, before_bytes: u64) -> bool {
@@ -55,10 +52,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_than_filling_took() {
+    async fn nobody_waits_longer_than_was_said() {
         let begun = Instant::now();
-        rest(&[std::process::id()], Duration::from_millis(100), &Progress::silent()).await;
-        rest(&[], MOST, &Progress::silent()).await;
+        rest(&[std::process::id()], Duration::from_millis(100), |_| ()).await;
+        rest(&[], Duration::from_secs(20), |_| ()).await;
         assert!(begun.elapsed() < LOOK);
     }
 }
