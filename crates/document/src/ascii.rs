@@ -5,6 +5,8 @@
 //! of common secondary weights, 01, and the compressed runs of tertiary weights (the compression is ICU's, from
 //! `CollationKeys::writeSortKeyUpToQuaternary`). Primary weights are asked of the collator, once.
 
+use crate::collation::END;
+
 /// What the collator says of each ASCII character; `None` for one without any weight, as most control characters are.
 pub(crate) struct AsciiWeights {
     weights: [Option<Weight>; 128],
@@ -106,27 +108,62 @@ impl AsciiWeights {
         Self { weights: *weights, characters, begins_two }
     }
 
-    /// A text that has this key, if there is one of ASCII characters that have weights.
-    pub(crate) fn read(&self, key: &[u8]) -> Option<String> {
-        let mut levels = key.splitn(3, |byte| *byte == LEVEL_END);
-        let (primary, _secondary, tertiary) = (levels.next()?, levels.next()?, levels.next()?);
-        let mut text = Vec::with_capacity(primary.len());
-        let mut rest = primary.iter();
-        while let Some(first) = rest.next() {
-            let two = self.begins_two.get(usize::from(*first)).copied()?;
-            let second = if two { *rest.next()? } else { 0 };
-            text.push(self.characters.of([*first, second]));
+    /// Appends the text of ASCII characters whose key this is, up to the zero behind it. `None` if there is none, or if it
+    /// is written in another way than here; then nothing was appended.
+    pub(crate) fn read(&self, out: &mut Vec<u8>, key: &mut (impl Iterator<Item = u8> + Clone)) -> Option<()> {
+        let start = out.len();
+        let read = self.read_levels(out, key);
+        if read.is_none() {
+            out.truncate(start);
         }
-        let capitals = capitals(tertiary)?;
-        let mut next = capitals.iter().peekable();
-        let characters =
-            text.iter().enumerate().map(
-                |(place, [small, capital])| {
-                    if next.next_if_eq(&&place).is_some() { *capital } else { *small }
-                },
-            );
-        let text: Vec<u8> = characters.collect();
-        if text.contains(&0) { None } else { String::from_utf8(text).ok() }
+        read
+    }
+
+    fn read_levels(&self, out: &mut Vec<u8>, key: &mut (impl Iterator<Item = u8> + Clone)) -> Option<()> {
+        let start = out.len();
+        loop {
+            let first = key.next()?;
+            if first == LEVEL_END {
+                break;
+            }
+            let two = self.begins_two.get(usize::from(first)).copied()?;
+            let second = if two { key.next().filter(|second| *second != END)? } else { 0 };
+            let [small, _] = self.characters.of([first, second]);
+            out.push(Some(small).filter(|small| *small != 0)?);
+        }
+        let text = out.get_mut(start..)?;
+        let mut is_same = true;
+        SECONDARY.write(text.len(), false, |byte| is_same &= key.next() == Some(byte));
+        if !is_same || key.next()? != LEVEL_END {
+            return None;
+        }
+        let mut tertiary = key.clone();
+        self.read_capitals(text, key)?;
+        self.write_tertiary(text, |byte| is_same &= tertiary.next() == Some(byte));
+        (is_same && tertiary.next() == Some(END)).then_some(())
+    }
+
+    /// Puts capital letters where the tertiary weights say so, up to the zero behind them.
+    fn read_capitals(&self, text: &mut [u8], tertiary: &mut impl Iterator<Item = u8>) -> Option<()> {
+        let mut place = 0;
+        loop {
+            let byte = tertiary.next()?;
+            if byte == END {
+                return Some(());
+            } else if byte == CAPITAL {
+                let letter = text.get_mut(place)?;
+                let weight = self.weights.get(usize::from(*letter)).copied().flatten()?;
+                let [_, capital] = self.characters.of(weight.primary);
+                *letter = Some(capital).filter(|capital| *capital != 0)?;
+                place += 1;
+            } else if byte < TERTIARY.middle {
+                place += usize::from(byte.checked_sub(TERTIARY.low)?) + 1;
+            } else if byte == TERTIARY.middle {
+                place += TERTIARY.most;
+            } else {
+                place += usize::from(TERTIARY.high.checked_sub(byte)?) + 1;
+            }
+        }
     }
 
     /// Whether [`read`](Self::read) gives this text for its key.
@@ -135,7 +172,7 @@ impl AsciiWeights {
             let weight = self.weights.get(usize::from(byte)).copied().flatten();
             weight.is_some_and(|weight| {
                 let [small, capital] = self.characters.of(weight.primary);
-                byte == if weight.capital { capital } else { small }
+                small != 0 && byte == if weight.capital { capital } else { small }
             })
         };
         text.bytes().all(tells)
@@ -147,69 +184,51 @@ impl AsciiWeights {
         key
     }
 
-    fn of(&self, text: &str) -> impl Iterator<Item = Weight> {
-        text.bytes().filter_map(|byte| self.weights.get(usize::from(byte)).copied().flatten())
+    fn of(&self, text: &[u8]) -> impl Iterator<Item = Weight> {
+        text.iter().filter_map(|byte| self.weights.get(usize::from(*byte)).copied().flatten())
     }
 
     /// Appends the key of `text`, which must be ASCII.
     pub(crate) fn write(&self, out: &mut Vec<u8>, text: &str) {
         out.reserve(text.len() * 2 + 8);
-        let (mut count, mut capitals) = (0, 0);
-        for weight in self.of(text) {
+        let mut count = 0;
+        for weight in self.of(text.as_bytes()) {
             let [first, second] = weight.primary;
             out.push(first);
             if weight.length == 2 {
                 out.push(second);
             }
             count += 1;
-            capitals += usize::from(weight.capital);
         }
         out.push(LEVEL_END);
-        SECONDARY.write(out, count, false);
+        SECONDARY.write(count, false, |byte| out.push(byte));
         out.push(LEVEL_END);
-        let mut common = count;
-        if capitals > 0 {
-            common = 0;
-            for weight in self.of(text) {
-                if weight.capital {
-                    TERTIARY.write(out, common, true);
-                    out.push(CAPITAL);
-                    common = 0;
-                } else {
-                    common += 1;
-                }
+        self.write_tertiary(text.as_bytes(), |byte| out.push(byte));
+    }
+
+    fn write_tertiary(&self, text: &[u8], mut out: impl FnMut(u8)) {
+        let mut common = 0;
+        for weight in self.of(text) {
+            if weight.capital {
+                TERTIARY.write(common, true, &mut out);
+                out(CAPITAL);
+                common = 0;
+            } else {
+                common += 1;
             }
         }
-        TERTIARY.write(out, common, false);
+        TERTIARY.write(common, false, out);
     }
-}
-
-/// Which characters are capital letters.
-fn capitals(tertiary: &[u8]) -> Option<Vec<usize>> {
-    let (mut capitals, mut place) = (Vec::new(), 0);
-    for byte in tertiary {
-        if *byte == CAPITAL {
-            capitals.push(place);
-            place += 1;
-        } else if *byte < TERTIARY.middle {
-            place += usize::from(byte.checked_sub(TERTIARY.low)?) + 1;
-        } else if *byte == TERTIARY.middle {
-            place += TERTIARY.most;
-        } else {
-            place += usize::from(TERTIARY.high.checked_sub(*byte)?) + 1;
-        }
-    }
-    Some(capitals)
 }
 
 impl Run {
-    fn write(&self, out: &mut Vec<u8>, count: usize, before_greater: bool) {
+    fn write(&self, count: usize, before_greater: bool, mut out: impl FnMut(u8)) {
         let Some(mut rest) = count.checked_sub(1) else { return };
         while rest >= self.most {
-            out.push(self.middle);
+            out(self.middle);
             rest -= self.most;
         }
         let rest = u8::try_from(rest).unwrap_or_default();
-        out.push(if before_greater { self.high - rest } else { self.low + rest });
+        out(if before_greater { self.high - rest } else { self.low + rest });
     }
 }

@@ -29,7 +29,8 @@ pub use crate::sensitivity::Sensitivity;
 /// was built under another version must be rebuilt.
 pub const COLLATION_VERSION: u32 = 1;
 
-const END: u8 = 0;
+/// Stands behind each text, and nowhere else in its key.
+pub(crate) const END: u8 = 0;
 const NULL: u8 = 2;
 const FALSE: u8 = 3;
 const TRUE: u8 = 4;
@@ -74,7 +75,12 @@ pub fn value_of_key(key: &[u8]) -> Option<Value> {
             let bits = if flipped >> 63 == 1 { flipped ^ 1 << 63 } else { !flipped };
             number(f64::from_bits(bits))
         }
-        [STRING, text @ .., END] => ASCII.as_ref()?.read(text).map(Value::String),
+        [STRING, ..] => {
+            let mut text = Vec::with_capacity(key.len());
+            let length = leading_text(&mut text, key.iter().copied())?;
+            let text = String::from_utf8(text).ok().filter(|_| length == key.len())?;
+            Some(Value::String(text))
+        }
         _ => None,
     }
 }
@@ -85,7 +91,8 @@ pub fn tells_text(text: &str) -> bool {
     ASCII.as_ref().is_some_and(|ascii| ascii.tells(text))
 }
 
-/// The text whose key `key` begins with, and how long that is, if it is one that [`write_text_key`] gives for ASCII.
+/// Appends the text whose key `key` begins with, if it is one that [`write_text_key`] gives for ASCII, and returns how
+/// long its key is.
 ///
 /// ```
 /// use scrinium_document::collation::{leading_text, write_text_key};
@@ -93,17 +100,18 @@ pub fn tells_text(text: &str) -> bool {
 /// write_text_key(&mut key, "Ada");
 /// let length = key.len();
 /// key.extend_from_slice(b"and more");
-/// assert_eq!(leading_text(&key), Some(("Ada".to_owned(), length)));
+/// let mut text = Vec::new();
+/// assert_eq!(leading_text(&mut text, key.iter().copied()), Some(length));
+/// assert_eq!(text, b"Ada");
 /// ```
-#[must_use]
-pub fn leading_text(key: &[u8]) -> Option<(String, usize)> {
-    let [STRING, rest @ ..] = key else { return None };
-    let weights = rest.split(|byte| *byte == END).next().filter(|weights| weights.len() < rest.len())?;
-    let ascii = ASCII.as_ref()?;
-    let text = ascii.read(weights)?;
-    let mut again = Vec::new();
-    ascii.write(&mut again, &text);
-    (again == weights).then(|| (text, weights.len() + 2))
+pub fn leading_text(out: &mut Vec<u8>, key: impl ExactSizeIterator<Item = u8> + Clone) -> Option<usize> {
+    let (mut rest, ascii) = (key, ASCII.as_ref()?);
+    let all = rest.len();
+    if rest.next()? != STRING {
+        return None;
+    }
+    ascii.read(out, &mut rest)?;
+    Some(all - rest.len())
 }
 
 /// A number as JSON, whole ones without a fraction; none for what is not finite.

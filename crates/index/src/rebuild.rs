@@ -253,7 +253,9 @@ impl Chunks {
                 number
             }
         };
-        self.last = Some(key.to_vec());
+        let last = self.last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
         Some(number)
     }
 }

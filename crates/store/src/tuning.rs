@@ -27,6 +27,10 @@ const DELETION_WINDOW: usize = 4096;
 const DELETIONS_IN_WINDOW: usize = 2048;
 const DELETION_RATIO: f64 = 0.5;
 
+/// A file of the last level whose merge had to keep something for a reader is merged again when that reader is done. Somebody
+/// always reads, so that nearly every file would be written twice; half an hour later most have been merged for other reasons.
+const LET_FILES_AGE: &str = "bottommost_file_compaction_delay=1800";
+
 /// A compaction takes about so much at once, and a file between two levels is cut where it would touch more beneath it:
 /// what a compaction needs of the disk until its old files go is bounded by it, and so is how long it takes.
 pub(crate) const COMPACTION_BYTES: u64 = 192 << 20;
@@ -106,7 +110,8 @@ fn open_file_limit() -> i32 {
 
 /// The options of one family; `None` is the store's own, which holds a handful of keys.
 pub(crate) fn family_options(family: Option<Family>, budget: &Budget) -> Options {
-    let mut options = Options::default();
+    // Without it files are only merged again sooner.
+    let mut options = Options::default().get_options_from_string(LET_FILES_AGE).unwrap_or_default();
     options.set_write_buffer_size(MEMTABLE_BYTES);
     options.set_arena_block_size(MEMTABLE_STEP_BYTES);
     options.set_max_write_buffer_number(4);

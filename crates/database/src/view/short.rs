@@ -11,30 +11,25 @@ const DESCENDING_TEXT: u8 = 2;
 const REST: u8 = 3;
 const END_OF_TEXT: u8 = 0;
 
-/// What a descending component ends with.
-const END_INVERTED: u8 = 0xff;
-
 /// Appends a sort key in its short form.
 pub(super) fn shorten(out: &mut Vec<u8>, mut key: &[u8]) {
     while !key.is_empty() {
-        let ascending = leading_text(key).map(|text| (ASCENDING_TEXT, text));
-        let found = ascending.or_else(|| leading_inverted_text(key).map(|text| (DESCENDING_TEXT, text)));
-        let Some((direction, (text, length))) = found else {
+        let start = out.len();
+        out.push(ASCENDING_TEXT);
+        let mut length = leading_text(out, key.iter().copied());
+        if length.is_none() {
+            out.truncate(start);
+            out.push(DESCENDING_TEXT);
+            length = leading_text(out, key.iter().map(|byte| !byte));
+        }
+        let Some(length) = length else {
+            out.truncate(start);
             out.push(REST);
             return out.extend_from_slice(key);
         };
-        out.push(direction);
-        out.extend_from_slice(text.as_bytes());
         out.push(END_OF_TEXT);
         key = key.get(length..).unwrap_or_default();
     }
-}
-
-fn leading_inverted_text(key: &[u8]) -> Option<(String, usize)> {
-    let end = key.iter().position(|byte| *byte == END_INVERTED)?;
-    let mut component = key.get(..=end)?.to_vec();
-    descending(&mut component);
-    leading_text(&component).filter(|(_, length)| *length == component.len())
 }
 
 /// The sort key whose short form this is. `None`: damaged.
