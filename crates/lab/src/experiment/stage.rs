@@ -107,8 +107,7 @@ impl<'a> Stage<'a> {
         let kind = step.kind().map_err(ExperimentError::Usage)?;
         let name = step.name.as_deref().unwrap_or(kind).to_owned();
         tell(&name);
-        let pids: Vec<u32> = self.servers.iter().map(Server::pid).collect();
-        let usage = StepUsage::begin(&pids);
+        let usage = StepUsage::begin(&self.pids());
         let own = self.carry_out(step, &name, tell).await?;
         let mut measured = usage.end(self.cpus);
         measured.extend(own);
@@ -175,9 +174,8 @@ impl<'a> Stage<'a> {
             return self.request(request, name).await;
         }
         if let Some(most) = &step.rest {
-            let pids: Vec<u32> = self.servers.iter().map(Server::pid).collect();
             let looked = |quiet| tell(&format!("{name}: quiet {quiet} of {QUIET_LOOKS} times"));
-            rest(&pids, self.seconds(most, name)?, looked).await;
+            rest(&self.pids(), self.seconds(most, name)?, looked).await;
             return Ok(Measured::new());
         }
         if let Some(seconds) = &step.pause {
@@ -196,6 +194,10 @@ impl<'a> Stage<'a> {
         self.gathered.notes.extend(loaded.warnings);
         self.gathered.search.extend(loaded.search);
         loaded.measured
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.servers.iter().map(Server::pid).collect()
     }
 
     fn urls(&self) -> Vec<Address> {

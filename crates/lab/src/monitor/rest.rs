@@ -20,9 +20,9 @@ const QUIET_PART: u64 = 100;
 /// quiet.
 pub(crate) async fn rest(pids: &[u32], most: Duration, looked: impl Fn(u32)) {
     let Some(mut meter) = ProcessMeter::of(pids) else { return };
-    let end = Instant::now() + most;
+    let began = Instant::now();
     let (mut quiet, mut seen_at, mut before_bytes) = (0, Instant::now(), 0);
-    while quiet < QUIET_LOOKS && Instant::now() + LOOK <= end {
+    while quiet < QUIET_LOOKS && began.elapsed() + LOOK <= most {
         tokio::time::sleep(LOOK).await;
         let Some(usage) = meter.read() else { break };
         quiet = if is_quiet(&usage, seen_at.elapsed(), before_bytes) { quiet + 1 } else { 0 };
