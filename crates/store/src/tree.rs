@@ -31,6 +31,10 @@ const LOOK_WHILE_STOPPED: Duration = Duration::from_millis(20);
 const LOOK_WHILE_FLUSHING: Duration = Duration::from_micros(500);
 const LOOKS_BEFORE_ANOTHER_FLUSH: u32 = 200;
 
+/// So many flushes of RocksDB, each waited for to its end and a tenth of a second more, bring into files what was
+/// written before, or it is an error.
+const MOST_FLUSHES: u32 = 600;
+
 /// Holds the number of the last log record applied, eight bytes, big-endian.
 pub(crate) const POSITION_KEY: &[u8] = b"log-position";
 
@@ -305,7 +309,7 @@ impl Tree {
     /// Writes the memtables of all families to synced files, up to the same batch.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         let Some(number) = self.number_of_flush()? else { return Ok(()) };
-        loop {
+        for _ in 0..MOST_FLUSHES {
             self.begin_flush()?;
             for _ in 0..LOOKS_BEFORE_ANOTHER_FLUSH {
                 if self.persisted_note(FLUSH_KEY)? >= Some(number) {
@@ -314,6 +318,8 @@ impl Tree {
                 std::thread::sleep(LOOK_WHILE_FLUSHING);
             }
         }
+        let message = format!("{MOST_FLUSHES} flushes ended without what was written before them in files");
+        Err(StoreError::Tree { action: "flush", message })
     }
 
     /// What is in memory now is on its way, and mostly in files when this returns. Not where another flush is under way
