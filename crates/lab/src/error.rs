@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::driver::{Failure, FailureKind};
+use crate::experiment::ExperimentError;
 use crate::script::ScriptErrors;
 
 /// How a command of the laboratory ended; [`Outcome::code`] is the exit code.
@@ -16,6 +17,8 @@ pub enum Outcome {
     Usage,
     /// A run ended, and it is not valid or an objective was missed: 99, as load tools use it.
     Missed,
+    /// The operator broke it off, and it can be gone on with: 130, as shells say of a program that was interrupted.
+    BrokenOff,
 }
 
 impl Outcome {
@@ -27,6 +30,7 @@ impl Outcome {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Missed => 99,
+            Self::BrokenOff => 130,
         }
     }
 }
@@ -68,7 +72,7 @@ pub enum LabError {
     #[error("cannot draw a chart: {0}")]
     Chart(String),
     #[error(transparent)]
-    Experiment(#[from] crate::experiment::ExperimentError),
+    Experiment(#[from] ExperimentError),
     #[error("cannot write the report: {0}")]
     Report(#[from] serde_json::Error),
 }
@@ -85,6 +89,7 @@ impl LabError {
             | Self::NoTarget { .. }
             | Self::Usage(_) => Outcome::Usage,
             Self::Experiment(error) if error.is_usage() => Outcome::Usage,
+            Self::Experiment(ExperimentError::BrokenOff { .. }) => Outcome::BrokenOff,
             _ => Outcome::Failed,
         }
     }

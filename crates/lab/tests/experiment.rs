@@ -1,8 +1,10 @@
 //! Experiments as people run them: whole, against a server in memory; what is wrong with a file; going on after a break.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fall over")]
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use scrinium_lab::experiment::library::Experiment;
 use scrinium_lab::experiment::model::ExperimentReport;
@@ -230,6 +232,54 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     let lines_with = |text: &str| several.lines().filter(|line| line.contains(text)).count();
     assert_eq!((lines_with(cpu), lines_with("Another Processor")), (1, 1), "{several}");
     assert!(written("index.html").contains("more than one machine"));
+}
+
+/// Processes with a text in their command lines.
+fn processes_with(text: &str) -> Vec<String> {
+    let folders = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = folders.filter_map(|folder| std::fs::read(folder.path().join("cmdline")).ok());
+    lines.map(|line| String::from_utf8_lossy(&line).into_owned()).filter(|line| line.contains(text)).collect()
+}
+
+/// An interrupted one ended as one does that failed, so that scripts went on with the next; its probe went on, too.
+#[test]
+fn an_interrupted_experiment_ends_with_130_and_leaves_nobody_at_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = SMALL.replace(
+        "load.duration = \"1s\"",
+        "load.duration = \"10m\"
+load.probe = { interval = \"100ms\", database = \"filled\", view = \"none/of-the-interrupted\" }",
+    );
+    std::fs::write(folder.path().join("small.toml"), long).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"))
+        .current_dir(folder.path())
+        .args(["experiment", "small.toml", "--quick", "--server-password", "secret", "--report", "out"])
+        .args(["--server-command", &fake_server()])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mark = "none/of-the-interrupted";
+    let within_a_minute = |wanted: usize| {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let there = processes_with(mark);
+            if there.len() == wanted {
+                return;
+            }
+            assert!(Instant::now() < end, "{wanted} wanted: {there:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    // The load that has it as an option, and its probe.
+    within_a_minute(2);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let code = child.wait().unwrap().code();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("--resume --report"), "{said}");
+    within_a_minute(0);
 }
 
 #[test]

@@ -257,6 +257,25 @@ async fn missed_objectives_and_failures_end_with_99() {
     }
 }
 
+/// A load run that was killed left its probe at work for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_ends_when_its_reader_is_gone() {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let server = Server::start(Delays::default()).await;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"))
+        .args(["probe", "--json", "--target", &server.url, "--user", "ada", "--password", "x"])
+        .args(["--database", "shared", "--view", "design/view", "--interval", "50ms"])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut rounds = BufReader::new(child.stdout.take().unwrap()).lines();
+    rounds.next_line().await.unwrap().unwrap();
+    drop(rounds);
+    let ended = tokio::time::timeout(Duration::from_secs(30), child.wait()).await;
+    assert_eq!(ended.expect("it goes on").unwrap().code(), Some(0));
+}
+
 /// A scraper finds on the probe's port what the probe has seen.
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_are_served_to_prometheus() {

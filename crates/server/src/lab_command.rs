@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Parser;
-use scrinium_lab::LabArguments as Laboratory;
+use scrinium_lab::{LabArguments as Laboratory, Outcome};
 
 use crate::cli::{Failure, LabArguments};
 
@@ -29,12 +29,19 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
         }
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
-    let outcome = runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(Failure::work)?;
-    match outcome.code() {
-        0 => Ok(()),
-        99 => Err(Failure::Objective(
+    let outcome =
+        runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(|error| match error.outcome() {
+            Outcome::Usage => Failure::Use(error.to_string()),
+            Outcome::BrokenOff => Failure::BrokenOff(error.to_string()),
+            _ => Failure::Work(error.to_string()),
+        })?;
+    match outcome {
+        Outcome::Done => Ok(()),
+        Outcome::Missed => Err(Failure::Objective(
             "the run is not valid or missed an objective; the report says why".to_owned(),
         )),
-        _ => Err(Failure::Work("the run failed; the report says why".to_owned())),
+        Outcome::Failed | Outcome::Usage | Outcome::BrokenOff => {
+            Err(Failure::Work("the run failed; the report says why".to_owned()))
+        }
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> 
     let outcome =
         runtime.block_on(scrinium_planner::run(parsed.planner)).map_err(|error| match error.outcome() {
             Outcome::Usage => Failure::Use(error.to_string()),
+            Outcome::BrokenOff => Failure::BrokenOff(error.to_string()),
             _ => Failure::Work(error.to_string()),
         })?;
     match outcome {
@@ -46,6 +47,8 @@ pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> 
             "an objective or a limit is not held, or a run was not valid; what was printed says which"
                 .to_owned(),
         )),
-        Outcome::Failed | Outcome::Usage => Err(Failure::Work("the plan could not be made".to_owned())),
+        Outcome::Failed | Outcome::Usage | Outcome::BrokenOff => {
+            Err(Failure::Work("the plan could not be made".to_owned()))
+        }
     }
 }

@@ -32,7 +32,7 @@ pub enum ExperimentError {
     #[error("{0}")]
     Usage(String),
     #[error(
-        "{folder} holds results of another experiment, form or version of it; name another folder, or leave out --resume"
+        "{folder} holds results of another experiment, form or version of it; remove it, or name another by --report"
     )]
     OtherResults { folder: String },
     #[error(

@@ -80,7 +80,7 @@ pub(crate) struct ProbeBeside {
 }
 
 impl ProbeBeside {
-    /// Begins a probe if there is to be one. It ends with this process.
+    /// Begins a probe if there is to be one. It ends with this process; if that is killed, with its next round.
     ///
     /// # Errors
     /// It cannot be started.

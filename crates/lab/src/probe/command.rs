@@ -58,10 +58,13 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
     let json = arguments.json;
     let tell = |points: &[Point]| {
         let mut record = record.lock();
+        let mut read = true;
         for point in points {
             record.add(point);
-            print(&if json { json!(point).to_string() } else { line(point) });
+            read = print(&if json { json!(point).to_string() } else { line(point) });
         }
+        // Nobody sees any more what it finds: whoever had it begun is gone, killed perhaps.
+        read || arguments.prometheus.is_some()
     };
     let works = users.into_iter().map(|user| work(user, begin, end, arguments.interval, &tell));
     let all = futures_of(works);
@@ -72,7 +75,7 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
     let summaries = record.lock().summaries();
     let found = objectives.judge(&summaries);
     if json {
-        print(&json!({"summary": summaries, "objectives": found}).to_string());
+        let _ = print(&json!({"summary": summaries, "objectives": found}).to_string());
     } else {
         print(&table(&summaries));
         for missed in found.iter().filter(|found| !found.reached) {
@@ -125,20 +128,22 @@ fn users(arguments: &ProbeArguments) -> Result<Vec<Rounds>, LabError> {
     Ok(users)
 }
 
-/// One user's rounds until the end.
+/// One user's rounds until the end, or until nobody is told of them.
 async fn work(
     mut user: Rounds,
     begin: Instant,
     end: Option<Instant>,
     interval: Duration,
-    tell: &impl Fn(&[Point]),
+    tell: &impl Fn(&[Point]) -> bool,
 ) {
     let mut timetable = Timetable::new(begin, interval);
     while end.is_none_or(|end| timetable.due() < end) {
         tokio::time::sleep_until(timetable.due().into()).await;
         let outcome = user.round().await;
         let points = timetable.done(user.subject(), outcome, Instant::now());
-        tell(&points);
+        if !tell(&points) {
+            return;
+        }
     }
 }
 
@@ -152,10 +157,10 @@ async fn futures_of(works: impl Iterator<Item = impl Future<Output = ()>>) {
     .await;
 }
 
-/// A line for standard output. A reader who has gone away needs none.
-fn print(text: &str) {
+/// A line for standard output. False if its reader has gone away.
+fn print(text: &str) -> bool {
     let mut output = std::io::stdout().lock();
-    let _ = writeln!(output, "{}", text.trim_end()).and_then(|()| output.flush());
+    writeln!(output, "{}", text.trim_end()).and_then(|()| output.flush()).is_ok()
 }
 
 /// One round for people.

@@ -8,6 +8,7 @@ use crate::config::ConfigError;
 const WRONG_USE: u8 = 2;
 const DAMAGE_FOUND: u8 = 3;
 const OBJECTIVE_MISSED: u8 = 99;
+const BROKEN_OFF: u8 = 130;
 
 /// Why a command was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Failure {
     Damage(String),
     /// An objective of a laboratory run was missed. Exit code 99.
     Objective(String),
+    /// The operator broke it off. Exit code 130, as shells say of a program that was interrupted.
+    BrokenOff(String),
     /// It was done, and what was found and has been said is to be looked after. Exit code 1, without another word.
     Found,
     /// The command line is wrong, and that has been said. Exit code 2.
@@ -57,6 +60,10 @@ impl Failure {
             Self::Objective(reason) => {
                 terminal.complain(reason);
                 ExitCode::from(OBJECTIVE_MISSED)
+            }
+            Self::BrokenOff(reason) => {
+                terminal.complain(reason);
+                ExitCode::from(BROKEN_OFF)
             }
         }
     }
