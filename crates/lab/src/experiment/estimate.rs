@@ -17,7 +17,8 @@ const LOAD_ENDS_S: f64 = 5.0;
 const CONSOLE_S: f64 = 5.0;
 const REST_S: f64 = 5.0;
 
-/// A round of the workloads, where no ramp-up is given.
+/// A round of the workloads. Where no ramp-up is given, users begin over one, and counting begins when the last has
+/// done his first.
 const ROUND_S: f64 = 900.0;
 
 /// Seconds of one run of a cell.
@@ -77,7 +78,7 @@ fn load_s(load: &Load, cell: &Cell) -> f64 {
     let users = number(cell, Some(&load.users), 1.0);
     let messages = number(cell, load.messages_per_user.as_ref(), 100.0);
     let speedup = number(cell, load.speedup.as_ref(), 1.0);
-    let run_s = time(cell, load.ramp_up.as_ref()).unwrap_or(ROUND_S / speedup)
+    let run_s = time(cell, load.ramp_up.as_ref()).unwrap_or(2.0 * ROUND_S / speedup)
         + time(cell, Some(&load.duration)).unwrap_or(60.0)
         + LOAD_ENDS_S;
     let prepared_s = |users: f64| users * messages / MESSAGES_PER_S + users / USERS_PER_S;
