@@ -245,11 +245,10 @@ fn processes_with(text: &str) -> Vec<String> {
 #[test]
 fn an_interrupted_experiment_ends_with_130_and_leaves_nobody_at_work() {
     let folder = tempfile::tempdir().unwrap();
-    let long = SMALL.replace(
-        "load.duration = \"1s\"",
-        "load.duration = \"10m\"
-load.probe = { interval = \"100ms\", database = \"filled\", view = \"none/of-the-interrupted\" }",
-    );
+    // Another of these tests may be at work on the machine.
+    let mark = format!("none/of-{}", std::process::id());
+    let probe = format!("load.probe = {{ interval = \"100ms\", database = \"filled\", view = \"{mark}\" }}");
+    let long = SMALL.replace("load.duration = \"1s\"", &format!("load.duration = \"10m\"\n{probe}"));
     std::fs::write(folder.path().join("small.toml"), long).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"))
         .current_dir(folder.path())
@@ -258,11 +257,10 @@ load.probe = { interval = \"100ms\", database = \"filled\", view = \"none/of-the
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let mark = "none/of-the-interrupted";
     let within_a_minute = |wanted: usize| {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
-            let there = processes_with(mark);
+            let there = processes_with(&mark);
             if there.len() == wanted {
                 return;
             }

@@ -276,6 +276,27 @@ async fn a_probe_ends_when_its_reader_is_gone() {
     assert_eq!(ended.expect("it goes on").unwrap().code(), Some(0));
 }
 
+/// Who watches a server for ever into a file goes on when its disk is full.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_goes_on_where_its_output_does_not_fit() {
+    let server = Server::start(Delays::default()).await;
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_scrinium-lab"))
+        .args(["probe", "--json", "--target", &server.url, "--user", "ada", "--password", "x"])
+        .args(["--database", "shared", "--view", "design/view", "--interval", "50ms"])
+        .stdout(full)
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let rounds = async {
+        while server.state.lock().revision < 3 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), rounds).await.expect("it has ended");
+    child.kill().await.unwrap();
+}
+
 /// A scraper finds on the probe's port what the probe has seen.
 #[tokio::test(flavor = "multi_thread")]
 async fn figures_are_served_to_prometheus() {

@@ -75,7 +75,7 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
     let summaries = record.lock().summaries();
     let found = objectives.judge(&summaries);
     if json {
-        let _ = print(&json!({"summary": summaries, "objectives": found}).to_string());
+        print(&json!({"summary": summaries, "objectives": found}).to_string());
     } else {
         print(&table(&summaries));
         for missed in found.iter().filter(|found| !found.reached) {
@@ -157,10 +157,11 @@ async fn futures_of(works: impl Iterator<Item = impl Future<Output = ()>>) {
     .await;
 }
 
-/// A line for standard output. False if its reader has gone away.
+/// A line for standard output. False if its reader has gone away; a full disk, say, is none who has.
 fn print(text: &str) -> bool {
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{}", text.trim_end()).and_then(|()| output.flush()).is_ok()
+    let written = writeln!(output, "{}", text.trim_end()).and_then(|()| output.flush());
+    !written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// One round for people.
