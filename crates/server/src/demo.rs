@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use http::Method;
-use scrinium_lab::LabArguments;
+use scrinium_lab::{LabArguments, Outcome};
 use scrinium_mail::import::{ImportReport, MailFiles, Position};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -302,9 +302,10 @@ async fn load(
     ];
     let parsed = LabCommandLine::try_parse_from(words).map_err(Failure::work)?;
     let outcome = scrinium_lab::run(parsed.lab).await.map_err(Failure::work)?;
-    match outcome.code() {
-        0 => Ok(()),
-        99 => Err(Failure::Objective("the laboratory's run is not valid; its report says why".to_owned())),
-        _ => Err(Failure::Work("the laboratory's run failed; its report says why".to_owned())),
-    }
+    let why = match outcome {
+        Outcome::Done => return Ok(()),
+        Outcome::Missed => "the laboratory's run is not valid; its report says why",
+        _ => "the laboratory's run failed; its report says why",
+    };
+    Err(Failure::of(outcome, why))
 }

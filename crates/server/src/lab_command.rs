@@ -29,19 +29,13 @@ pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
         }
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
-    let outcome =
-        runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(|error| match error.outcome() {
-            Outcome::Usage => Failure::Use(error.to_string()),
-            Outcome::BrokenOff => Failure::BrokenOff(error.to_string()),
-            _ => Failure::Work(error.to_string()),
-        })?;
-    match outcome {
-        Outcome::Done => Ok(()),
-        Outcome::Missed => Err(Failure::Objective(
-            "the run is not valid or missed an objective; the report says why".to_owned(),
-        )),
-        Outcome::Failed | Outcome::Usage | Outcome::BrokenOff => {
-            Err(Failure::Work("the run failed; the report says why".to_owned()))
-        }
-    }
+    let outcome = runtime
+        .block_on(scrinium_lab::run(parsed.laboratory))
+        .map_err(|error| Failure::of(error.outcome(), error))?;
+    let why = match outcome {
+        Outcome::Done => return Ok(()),
+        Outcome::Missed => "the run is not valid or missed an objective; the report says why",
+        _ => "the run failed; the report says why",
+    };
+    Err(Failure::of(outcome, why))
 }

@@ -35,20 +35,15 @@ pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> 
         }
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
-    let outcome =
-        runtime.block_on(scrinium_planner::run(parsed.planner)).map_err(|error| match error.outcome() {
-            Outcome::Usage => Failure::Use(error.to_string()),
-            Outcome::BrokenOff => Failure::BrokenOff(error.to_string()),
-            _ => Failure::Work(error.to_string()),
-        })?;
-    match outcome {
-        Outcome::Done => Ok(()),
-        Outcome::Missed => Err(Failure::Objective(
+    let outcome = runtime
+        .block_on(scrinium_planner::run(parsed.planner))
+        .map_err(|error| Failure::of(error.outcome(), error))?;
+    let why = match outcome {
+        Outcome::Done => return Ok(()),
+        Outcome::Missed => {
             "an objective or a limit is not held, or a run was not valid; what was printed says which"
-                .to_owned(),
-        )),
-        Outcome::Failed | Outcome::Usage | Outcome::BrokenOff => {
-            Err(Failure::Work("the plan could not be made".to_owned()))
         }
-    }
+        _ => "the plan could not be made",
+    };
+    Err(Failure::of(outcome, why))
 }

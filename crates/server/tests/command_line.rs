@@ -41,6 +41,20 @@ fn help_and_version_are_data() {
     assert!(talk.contains("a similar subcommand exists: 'serve'"), "{talk}");
 }
 
+/// They ended with 1, as a run that failed does.
+#[test]
+fn mistakes_in_commands_of_the_laboratory_end_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, word) in [
+        (&["lab", "experiment", "no-such"][..], "transaction-logging"),
+        (&["lab", "load", "no-such", "--admin", "ada", "--password", "x"], "r5mail"),
+        (&["plan", "no-such.toml"], "no-such.toml"),
+    ] {
+        let (code, _, talk) = run(folder.path(), words);
+        assert!(code == 2 && talk.contains(word), "{words:?}: {code}, {talk}");
+    }
+}
+
 #[test]
 fn the_configuration_is_checked() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use scrinium_lab::Outcome;
+
 use super::Terminal;
 use crate::config::ConfigError;
 
@@ -37,6 +39,18 @@ impl Failure {
     #[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
     pub fn work(reason: impl ToString) -> Self {
         Self::Work(reason.to_string())
+    }
+
+    /// What a command of the laboratory or of the planner ended with, where it is not done.
+    #[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
+    pub(crate) fn of(outcome: Outcome, reason: impl ToString) -> Self {
+        let reason = reason.to_string();
+        match outcome {
+            Outcome::Usage => Self::Use(reason),
+            Outcome::Missed => Self::Objective(reason),
+            Outcome::BrokenOff => Self::BrokenOff(reason),
+            Outcome::Done | Outcome::Failed => Self::Work(reason),
+        }
     }
 
     /// Says it, and gives the exit code.
