@@ -15,10 +15,11 @@ fn lab(folder: &std::path::Path, arguments: &[&str]) -> Output {
 
 async fn load(server: &FakeServer, folder: &std::path::Path, more: &[&str]) -> Output {
     let url = server.url();
+    // The server's counts are read each second: of one second alone there may be none.
     let mut arguments: Vec<String> =
         ["load", "R5Mail", "--target", &url, "--admin", "admin", "--password", "secret"]
             .iter()
-            .chain(&["--users", "6", "--speedup", "900", "--messages-per-user", "8", "--duration", "1s"])
+            .chain(&["--users", "6", "--speedup", "900", "--messages-per-user", "8", "--duration", "3s"])
             .chain(&["--ramp-up", "1s", "--ramp-down", "100ms"])
             .chain(more)
             .map(|argument| (*argument).to_owned())
