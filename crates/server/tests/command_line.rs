@@ -45,10 +45,11 @@ fn help_and_version_are_data() {
 #[test]
 fn mistakes_in_commands_of_the_laboratory_end_with_2() {
     let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("wrong.toml"), "nonsense = 1\n").unwrap();
     for (words, word) in [
         (&["lab", "experiment", "no-such"][..], "transaction-logging"),
         (&["lab", "load", "no-such", "--admin", "ada", "--password", "x"], "r5mail"),
-        (&["plan", "no-such.toml"], "no-such.toml"),
+        (&["plan", "wrong.toml"], "wrong.toml"),
     ] {
         let (code, _, talk) = run(folder.path(), words);
         assert!(code == 2 && talk.contains(word), "{words:?}: {code}, {talk}");
