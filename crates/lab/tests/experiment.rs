@@ -350,6 +350,37 @@ fn every_experiment_of_the_folder_is_carried_and_right() {
     }
 }
 
+fn turning(text: &str) -> String {
+    text.replace("quick = [2, 4]", "turns = { quick = 2, full = 2 }\nquick = [2, 4]")
+}
+
+/// Two starts of a server may differ by more than its levels do.
+#[test]
+fn levels_that_take_turns_are_measured_on_the_same_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = turning(SMALL).replace("repeats = { quick = 2", "repeats = { quick = 1");
+    std::fs::write(folder.path().join("small.toml"), text).unwrap();
+    // Filling the same database again would fail: it is filled once.
+    let report = report_of(&run(folder.path(), &["--report", "out"]));
+    assert_eq!(report.repeats, 2);
+    for cell in &report.cells {
+        assert!(cell.failed.is_none(), "{:?}", cell.failed);
+        assert_eq!((cell.values[0].unwrap().mean, cell.reports.len()), (40.0, 2));
+    }
+    let ended = |run: &str| {
+        let report = folder.path().join(format!("out/cells/plain-{run}/load/report.json"));
+        report.metadata().and_then(|metadata| metadata.modified()).unwrap()
+    };
+    let mut order = ["2-1", "2-2", "4-1", "4-2"];
+    order.sort_by_key(|run| ended(run));
+    assert_eq!(order, ["2-1", "4-1", "4-2", "2-2"], "forth and back");
+
+    let lost = folder.path().join("out/cells/plain-4-2.json");
+    std::fs::remove_file(&lost).unwrap();
+    assert_eq!(report_of(&run(folder.path(), &["--report", "out", "--resume"])).cells.len(), 2);
+    assert!(lost.exists());
+}
+
 /// Each mistake with what is said about it.
 #[test]
 fn mistakes_are_told_with_their_lines() {
@@ -373,6 +404,14 @@ fn mistakes_are_told_with_their_lines() {
         ("an objective of no level", SMALL.replace("= \"last\" }", "= 3 }")),
         ("an objective without a limit", SMALL.replace("at_least = 40\n", "")),
         ("a unit that there is not", SMALL.replace("unit = \"milliseconds\"", "unit = \"ms\"")),
+        (
+            "turns of settings",
+            SMALL.replace("title = \"Kind\"", "title = \"Kind\"\nturns = { quick = 1, full = 1 }"),
+        ),
+        (
+            "turns of what the servers start with",
+            turning(SMALL).replace("start = {}", "start.settings = { \"log.size\" = \"$users\" }"),
+        ),
     ];
     let mut told = String::new();
     for (what, text) in mistakes {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Definition, Factor, Level, Scalar};
+use super::definition::{Definition, Factor, Level, Scalar, Step};
 use super::error::ExperimentError;
 
 /// How large an experiment is made.
@@ -44,11 +44,15 @@ pub(super) struct Cell {
 impl Cell {
     /// A name that a file can have.
     pub(super) fn slug(&self) -> String {
-        let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' };
-        let labels: Vec<String> =
-            self.labels.iter().map(|label| label.chars().map(plain).collect()).collect();
-        if labels.is_empty() { "cell".to_owned() } else { labels.join("-") }
+        slug(&self.labels)
     }
+}
+
+/// The name for files of the cell with these labels.
+pub(super) fn slug(labels: &[String]) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' };
+    let labels: Vec<String> = labels.iter().map(|label| label.chars().map(plain).collect()).collect();
+    if labels.is_empty() { "cell".to_owned() } else { labels.join("-") }
 }
 
 /// A form of an experiment with what the command line changes.
@@ -59,10 +63,30 @@ pub(super) struct Plan {
     pub(super) factors: Vec<(Factor, Vec<Level>)>,
     pub(super) cells: Vec<Cell>,
     pub(super) repeats: u32,
+    turns: Option<Turns>,
+}
+
+/// A factor whose levels are measured in turn on the same servers.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    /// Its place among the factors.
+    factor: usize,
+    count: u32,
+    /// Steps before this one are carried out once, from it on for each level in each turn.
+    first_step: usize,
+}
+
+/// What one start of the servers is for: a cell, or cells that differ in the factor whose levels take turns.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'a> {
+    pub(super) cells: Vec<&'a Cell>,
 }
 
 /// More cells than this are a mistake.
 const MOST_CELLS: usize = 1000;
+
+/// Nor is anything measured more often than this.
+const MOST_REPEATS: u32 = 100;
 
 impl Plan {
     /// The cells of this form. `set` changes parameters, the levels of factors that have plain values (a list with
@@ -89,10 +113,14 @@ impl Plan {
             if form == Form::Quick { definition.repeats.quick } else { definition.repeats.full };
         let mut factors: Vec<(Factor, Vec<Level>)> =
             definition.factors.iter().map(|factor| (factor.clone(), levels(factor, form))).collect();
+        let mut turns = Turns::of(definition, form);
         for (name, value) in set {
             let factor = factors.iter_mut().find(|(factor, _)| factor.name == *name);
             if name == "repeats" {
                 repeats = value.parse().map_err(|_| usage(format!("repeats={value} is no number")))?;
+            } else if let ("turns", Some(turns)) = (name.as_str(), &mut turns) {
+                turns.count = value.parse().map_err(|_| usage(format!("turns={value} is no number")))?;
+                turns.count = turns.count.clamp(1, MOST_REPEATS);
             } else if let Some(parameter) = parameters.get_mut(name) {
                 parameter.clone_from(value);
             } else if let Some((factor, levels)) = factor {
@@ -122,9 +150,82 @@ impl Plan {
                 all_labels(&factors)
             ))),
             count if count > MOST_CELLS => Err(usage(format!("{count} cells are more than {MOST_CELLS}"))),
-            _ => Ok(Self { parameters, factors, cells, repeats: repeats.clamp(1, 100) }),
+            _ => Ok(Self { parameters, factors, cells, repeats: repeats.clamp(1, MOST_REPEATS), turns }),
         }
     }
+
+    /// How often each level is measured on the same servers.
+    pub(super) fn turns(&self) -> u32 {
+        self.turns.map_or(1, |turns| turns.count)
+    }
+
+    /// How often each cell is measured.
+    pub(super) fn runs(&self) -> u32 {
+        self.repeats * self.turns()
+    }
+
+    /// The number of a run of a cell, from 1.
+    pub(super) fn number(&self, repeat: u32, turn: u32) -> u32 {
+        (repeat - 1) * self.turns() + turn
+    }
+
+    /// Steps that a group's cells have in common, and those that each of them has for itself.
+    pub(super) fn split<'s>(&self, steps: &'s [Step]) -> (&'s [Step], &'s [Step]) {
+        steps.split_at_checked(self.turns.map_or(0, |turns| turns.first_step)).unwrap_or((&[], steps))
+    }
+
+    /// The cells by what they are started for.
+    pub(super) fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for cell in &self.cells {
+            let beside = groups.iter_mut().find(|group| {
+                group
+                    .cells
+                    .first()
+                    .is_some_and(|first| self.turns.is_some_and(|turns| turns.joins(first, cell)))
+            });
+            match beside {
+                Some(group) => group.cells.push(cell),
+                None => groups.push(Group { cells: vec![cell] }),
+            }
+        }
+        groups
+    }
+}
+
+impl Group<'_> {
+    /// Its cells in the order of a turn: forth and back, so that what changes steadily meets all alike.
+    pub(super) fn in_turn(&self, number: u32) -> Vec<&Cell> {
+        let mut cells = self.cells.clone();
+        if number.is_multiple_of(2) {
+            cells.reverse();
+        }
+        cells
+    }
+}
+
+impl Turns {
+    fn of(definition: &Definition, form: Form) -> Option<Self> {
+        let mut factors = definition.factors.iter().enumerate();
+        let (factor, repeats, found) =
+            factors.find_map(|(index, factor)| Some((index, factor.turns?, factor)))?;
+        let count = if form == Form::Quick { repeats.quick } else { repeats.full };
+        let first_step = first_step_of(found, &definition.steps)?;
+        Some(Self { factor, count: count.clamp(1, MOST_REPEATS), first_step })
+    }
+
+    /// Whether two cells differ in nothing but this factor.
+    fn joins(self, one: &Cell, other: &Cell) -> bool {
+        let mut pairs = one.labels.iter().zip(&other.labels).enumerate();
+        pairs.all(|(index, (one, other))| index == self.factor || one == other)
+    }
+}
+
+/// The first step that a level of the factor changes.
+pub(super) fn first_step_of(factor: &Factor, steps: &[Step]) -> Option<usize> {
+    let values = factor.levels.iter().flat_map(|level| level.values.keys());
+    let set: Vec<&str> = values.map(String::as_str).chain([factor.name.as_str()]).collect();
+    steps.iter().position(|step| names(&format!("{step:?}")).any(|name| set.contains(&name)))
 }
 
 fn all_labels(factors: &[(Factor, Vec<Level>)]) -> String {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::cells::{Form, Plan};
 use super::error::ExperimentError;
-use super::estimate::cell_s;
+use super::estimate::{cell_s, group_s};
 use super::index;
 use super::library::Experiment;
 use super::model::ExperimentReport;
@@ -28,7 +28,8 @@ pub struct ExperimentArguments {
     /// The short form: minutes in place of hours
     #[arg(long)]
     pub quick: bool,
-    /// Give a parameter another value, or a factor other levels (with commas between); repeats=N measures each cell N times
+    /// Give a parameter another value, or a factor other levels (with commas between); repeats=N measures
+    /// each cell N times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
     pub set: Vec<(String, String)>,
     /// Measure only the cells with this level; may be given several times
@@ -122,8 +123,9 @@ pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, L
 }
 
 fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
-    let cells: f64 = plan.cells.iter().map(|cell| cell_s(&experiment.definition, cell)).sum();
-    cells * f64::from(plan.repeats)
+    let groups = plan.groups();
+    let once: f64 = groups.iter().map(|group| group_s(&experiment.definition, plan, group)).sum();
+    once * f64::from(plan.repeats)
 }
 
 /// Runs one experiment.
@@ -234,7 +236,7 @@ fn dry(experiment: &Experiment, plan: &Plan) -> String {
     text.push_str(&format!(
         "\n{} cells, {} of each: about {}\n",
         plan.cells.len(),
-        if plan.repeats == 1 { "one run".to_owned() } else { format!("{} runs", plan.repeats) },
+        if plan.runs() == 1 { "one run".to_owned() } else { format!("{} runs", plan.runs()) },
         time(length_s(experiment, plan))
     ));
     text

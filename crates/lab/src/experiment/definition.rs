@@ -120,6 +120,10 @@ pub struct Factor {
     pub quick: Vec<Scalar>,
     #[serde(default)]
     pub full: Vec<Scalar>,
+    /// Its levels are measured in turn on the same servers, so often: what differs between two starts of a server
+    /// meets all of them alike. Every second time in the other order.
+    #[serde(default)]
+    pub turns: Option<Repeats>,
 }
 
 /// One level of a factor.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cells::{Cell, substitute};
+use super::cells::{Cell, Group, Plan, substitute};
 use super::definition::{Definition, Fill, Load, Scalar, Step};
 use crate::arguments::duration;
 
@@ -21,15 +21,27 @@ const REST_S: f64 = 5.0;
 /// done his first.
 const ROUND_S: f64 = 900.0;
 
-/// Seconds of one run of a cell.
+/// Seconds of one run of a cell, alone on its servers.
 pub(super) fn cell_s(definition: &Definition, cell: &Cell) -> f64 {
+    steps_s(definition, &definition.steps, cell)
+}
+
+/// Seconds of all turns of the cells that have their servers in common.
+pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>) -> f64 {
+    let (common, own) = plan.split(&definition.steps);
+    let once: f64 = group.cells.first().map_or(0.0, |cell| steps_s(definition, common, cell));
+    let turn: f64 = group.cells.iter().map(|cell| steps_s(definition, own, cell)).sum();
+    once + turn * f64::from(plan.turns())
+}
+
+fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f64 {
     let documents: f64 = definition
         .steps
         .iter()
         .filter_map(|step| step.fill.as_ref())
         .map(|fill| number(cell, Some(&fill.documents), 0.0) * number(cell, fill.databases.as_ref(), 1.0))
         .sum();
-    definition.steps.iter().map(|step| step_s(step, cell, documents)).sum()
+    steps.iter().map(|step| step_s(step, cell, documents)).sum()
 }
 
 fn number(cell: &Cell, scalar: Option<&Scalar>, otherwise: f64) -> f64 {

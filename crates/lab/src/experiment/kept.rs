@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::slug;
 use super::error::ExperimentError;
 use super::load_step::SearchPoint;
 
@@ -12,7 +13,7 @@ use super::load_step::SearchPoint;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct CellRun {
     pub(super) labels: Vec<String>,
-    /// From 1.
+    /// From 1, over all repeats and turns.
     pub(super) repeat: u32,
     /// `step.value`.
     pub(super) values: BTreeMap<String, f64>,
@@ -76,8 +77,8 @@ impl Kept {
     }
 
     /// Keeps a run: whole, or not at all.
-    pub(super) fn keep(&self, slug: &str, run: &CellRun) -> Result<(), ExperimentError> {
-        let path = self.path(slug, run.repeat);
+    pub(super) fn keep(&self, run: &CellRun) -> Result<(), ExperimentError> {
+        let path = self.path(&slug(&run.labels), run.repeat);
         let part = path.with_extension("part");
         let text = serde_json::to_vec_pretty(run).unwrap_or_default();
         std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|source| {

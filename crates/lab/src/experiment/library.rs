@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cells::first_step_of;
 use super::definition::{Column, Definition, Factor, Step};
 use super::error::{ExperimentError, Problem};
 use crate::error::LabError;
@@ -149,6 +150,9 @@ fn problems(definition: &Definition, text: &str) -> Vec<Problem> {
             tell(&column.value, what);
         }
     }
+    for (name, what) in wrong_turns(definition) {
+        tell(&format!("\"{name}\""), what);
+    }
     let has_factor = |name: &str| definition.factors.iter().any(|factor| factor.name == name);
     for figure in &definition.figures {
         if !definition.columns.iter().any(|column| column.title == figure.column) {
@@ -212,6 +216,35 @@ fn check_factor(factor: &Factor) -> Result<(), String> {
         (false, ..) => Err(format!("the factor {name} has levels, and so neither quick nor full")),
         (true, ..) => Err(format!("the factor {name} needs levels, or both quick and full")),
     }
+}
+
+/// What a factor whose levels take turns cannot have, by its name.
+fn wrong_turns(definition: &Definition) -> Vec<(&str, String)> {
+    let mut wrong = Vec::new();
+    let mut found = false;
+    for factor in definition.factors.iter().filter(|factor| factor.turns.is_some()) {
+        let name = factor.name.as_str();
+        if std::mem::replace(&mut found, true) {
+            wrong.push((name, format!("the factor {name} has turns, and another one has them, too")));
+        }
+        if factor.levels.iter().any(|level| !level.settings.is_empty()) {
+            wrong.push((
+                name,
+                format!("the factor {name} has turns and settings: these change with a server's start only"),
+            ));
+        }
+        match first_step_of(factor, &definition.steps) {
+            None => wrong.push((name, format!("the factor {name} has turns, and no step depends on it"))),
+            Some(0) => wrong.push((
+                name,
+                format!(
+                    "the factor {name} has turns, and the first step depends on it: servers start before"
+                ),
+            )),
+            Some(_) => {}
+        }
+    }
+    wrong
 }
 
 fn check_column(column: &Column, steps: &[&str]) -> Result<(), String> {

@@ -185,7 +185,7 @@ impl ExperimentReport {
             choices: definition.choices.clone(),
             origin: making.experiment.origin.clone(),
             form: making.form,
-            repeats: making.plan.repeats,
+            repeats: making.plan.runs(),
             machine: Machine::this(),
             server_name: server.0,
             server_version: server.1,

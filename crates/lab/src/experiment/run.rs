@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::cells::{Cell, Form, Plan};
+use super::cells::{Cell, Form, Group, Plan};
+use super::definition::Step;
 use super::error::ExperimentError;
-use super::estimate::cell_s;
+use super::estimate::group_s;
 use super::kept::{CellRun, Kept};
 use super::library::Experiment;
 use super::model::{ExperimentReport, Making};
 use super::server::ServerCommand;
-use super::stage::Stage;
+use super::stage::{Gathered, Stage};
 use crate::progress::Progress;
 use crate::report::time;
 
@@ -46,35 +47,33 @@ impl Pace {
 /// meets all of them alike.
 pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<ExperimentReport, ExperimentError> {
     let definition = &order.experiment.definition;
+    let plan = order.plan;
     let kept = Kept::open(order.folder, &print_of(order), order.resume)?;
-    let cells = &order.plan.cells;
-    let repeats = order.plan.repeats;
-    let planned_s: Vec<f64> = cells.iter().map(|cell| cell_s(definition, cell)).collect();
-    let mut left_s = planned_s.iter().sum::<f64>() * f64::from(repeats);
+    let groups = plan.groups();
+    let planned_s: Vec<f64> = groups.iter().map(|group| group_s(definition, plan, group)).collect();
+    let mut left_s = planned_s.iter().sum::<f64>() * f64::from(plan.repeats);
     progress.say(&format!(
         "{} ({}): {}, each {}, about {}; results in {}",
         definition.title,
         order.form.name(),
-        if cells.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", cells.len()) },
-        if repeats == 1 { "once".to_owned() } else { format!("{repeats} times") },
+        if plan.cells.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", plan.cells.len()) },
+        if plan.runs() == 1 { "once".to_owned() } else { format!("{} times", plan.runs()) },
         time(left_s),
         order.folder.display()
     ));
     let began = jiff::Timestamp::now();
     let mut pace = Pace::default();
     let mut runs: Vec<CellRun> = Vec::new();
-    let all = u64::from(repeats) * cells.len() as u64;
-    progress.begin_told("experiment", all);
-    for repeat in 1..=repeats {
-        for (cell, planned_s) in cells.iter().zip(&planned_s) {
-            let slug = cell.slug();
+    progress.begin_told("experiment", u64::from(plan.runs()) * plan.cells.len() as u64);
+    for repeat in 1..=plan.repeats {
+        for (group, planned_s) in groups.iter().zip(&planned_s) {
             left_s -= planned_s;
-            if let Some(run) = kept.find(&slug, repeat) {
-                runs.push(run);
+            if let Some(found) = found(&kept, plan, group, repeat) {
+                runs.extend(found);
                 continue;
             }
             let at =
-                At { order, cell, repeat, done: runs.len() as u64, left_s: pace.left_s(left_s + planned_s) };
+                At { order, group, repeat, done: runs.len() as u64, left_s: pace.left_s(left_s + planned_s) };
             let measured = tokio::select! {
                 measured = at.measure(&kept, progress) => measured,
                 _ = tokio::signal::ctrl_c() => {
@@ -82,12 +81,14 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
                     return Err(ExperimentError::BrokenOff { folder: order.folder.display().to_string() });
                 }
             };
-            let run = match measured {
-                Ok(run) => {
-                    kept.keep(&slug, &run)?;
+            match measured {
+                Ok(measured) => {
+                    for run in &measured {
+                        kept.keep(run)?;
+                    }
                     pace.planned_s += planned_s;
-                    pace.taken_s += run.seconds;
-                    run
+                    pace.taken_s += measured.iter().map(|run| run.seconds).sum::<f64>();
+                    runs.extend(measured);
                 }
                 Err(error)
                     if error.is_usage()
@@ -97,18 +98,19 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
                     return Err(error);
                 }
                 Err(error) => {
-                    progress.say(&format!("{}: {error}", name(cell, repeat)));
-                    failed(cell, repeat, &error)
+                    let number = plan.number(repeat, 1);
+                    let names: Vec<String> = group.cells.iter().map(|cell| name(cell, number)).collect();
+                    progress.say(&format!("{}: {error}", names.join("; ")));
+                    runs.extend(group.cells.iter().map(|cell| failed(cell, number, &error)));
                 }
-            };
-            runs.push(run);
+            }
         }
     }
     progress.end();
     let server_command = order.server.words.join(" ");
     let making = Making {
         experiment: order.experiment,
-        plan: order.plan,
+        plan,
         form: order.form,
         server_command: &server_command,
         command: order.command,
@@ -117,6 +119,15 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         seconds: runs.iter().map(|run| run.seconds).sum(),
     };
     Ok(ExperimentReport::of(&making, &runs))
+}
+
+/// All runs of a group, if none has to be done again.
+fn found(kept: &Kept, plan: &Plan, group: &Group<'_>, repeat: u32) -> Option<Vec<CellRun>> {
+    let turns = 1..=plan.turns();
+    turns
+        .flat_map(|turn| group.cells.iter().map(move |cell| (turn, cell)))
+        .map(|(turn, cell)| kept.find(&cell.slug(), plan.number(repeat, turn)))
+        .collect()
 }
 
 fn failed(cell: &Cell, repeat: u32, error: &ExperimentError) -> CellRun {
@@ -134,8 +145,8 @@ fn failed(cell: &Cell, repeat: u32, error: &ExperimentError) -> CellRun {
     }
 }
 
-fn name(cell: &Cell, repeat: u32) -> String {
-    format!("{} #{repeat}", cell.labels.join(", "))
+fn name(cell: &Cell, number: u32) -> String {
+    format!("{} #{number}", cell.labels.join(", "))
 }
 
 /// What tells results from those of something else in the same folder: all that is measured, and not what is said of it.
@@ -151,50 +162,85 @@ fn print_of(order: &Order<'_>) -> String {
     )
 }
 
-/// A run of a cell, about to be measured.
+/// A group of cells, about to be measured.
 struct At<'a> {
     order: &'a Order<'a>,
-    cell: &'a Cell,
+    group: &'a Group<'a>,
     repeat: u32,
     done: u64,
     left_s: f64,
 }
 
 impl At<'_> {
-    async fn measure(&self, kept: &Kept, progress: &Progress) -> Result<CellRun, ExperimentError> {
-        let began = Instant::now();
-        let slug = self.cell.slug();
-        let group = format!("scrinium-lab-{}-{}-{}", std::process::id(), self.done, self.repeat);
-        let data: PathBuf = self.order.data.join(&group);
-        let reports = kept.reports(&slug, self.repeat);
-        let mut stage = Stage::new(self.cell, self.order.server, &data, &reports, &group)?;
+    async fn measure(&self, kept: &Kept, progress: &Progress) -> Result<Vec<CellRun>, ExperimentError> {
+        let plan = self.order.plan;
+        let (common, own) = plan.split(&self.order.experiment.definition.steps);
+        let Some(first) = self.group.cells.first() else { return Ok(Vec::new()) };
+        let (began, mut counted_s) = (Instant::now(), 0.0);
+        let folder = format!("scrinium-lab-{}-{}-{}", std::process::id(), self.done, self.repeat);
+        let data: PathBuf = self.order.data.join(&folder);
+        let reports = kept.reports(&first.slug(), plan.number(self.repeat, 1));
+        let mut stage = Stage::new(first, self.order.server, &data, &reports, &folder)?;
+        let mut runs = Vec::new();
+        let carried_out = async {
+            let number = plan.number(self.repeat, 1);
+            self.carry_out(&mut stage, common, &name(first, number), 0, began, progress).await?;
+            let before = stage.gathered.clone();
+            for turn in 1..=plan.turns() {
+                let number = plan.number(self.repeat, turn);
+                for cell in self.group.in_turn(number) {
+                    stage.turn_to(cell, &kept.reports(&cell.slug(), number), before.clone())?;
+                    let done = runs.len() as u64;
+                    self.carry_out(&mut stage, own, &name(cell, number), done, began, progress).await?;
+                    let seconds = began.elapsed().as_secs_f64() - counted_s;
+                    counted_s += seconds;
+                    runs.push(run_of(cell, number, std::mem::take(&mut stage.gathered), seconds));
+                }
+            }
+            Ok(())
+        };
+        let ended = carried_out.await;
+        if ended.is_err() {
+            // What a server said is worth more than its data.
+            keep_logs(&data, &reports);
+        }
+        stage.end().await;
+        ended.map(|()| runs)
+    }
+
+    async fn carry_out(
+        &self,
+        stage: &mut Stage<'_>,
+        steps: &[Step],
+        name: &str,
+        done: u64,
+        began: Instant,
+        progress: &Progress,
+    ) -> Result<(), ExperimentError> {
         let tell = |step: &str| {
             let left_s = (self.left_s - began.elapsed().as_secs_f64()).max(1.0);
-            let line =
-                format!("{} \u{b7} {step} \u{b7} about {} left", name(self.cell, self.repeat), time(left_s));
-            progress.at(self.done, &line);
+            let line = format!("{name} \u{b7} {step} \u{b7} about {} left", time(left_s));
+            progress.at(self.done + done, &line);
         };
-        for step in &self.order.experiment.definition.steps {
-            if let Err(error) = stage.run(step, &tell).await {
-                // What a server said is worth more than its data.
-                keep_logs(&data, &reports);
-                stage.end().await;
-                return Err(error);
-            }
+        for step in steps {
+            stage.run(step, &tell).await?;
         }
-        let gathered = stage.end().await;
-        Ok(CellRun {
-            labels: self.cell.labels.clone(),
-            repeat: self.repeat,
-            values: gathered.values,
-            invalid: gathered.invalid,
-            notes: gathered.notes,
-            search: gathered.search,
-            settings: gathered.settings,
-            server: gathered.server,
-            seconds: began.elapsed().as_secs_f64(),
-            failed: None,
-        })
+        Ok(())
+    }
+}
+
+fn run_of(cell: &Cell, number: u32, gathered: Gathered, seconds: f64) -> CellRun {
+    CellRun {
+        labels: cell.labels.clone(),
+        repeat: number,
+        values: gathered.values,
+        invalid: gathered.invalid,
+        notes: gathered.notes,
+        search: gathered.search,
+        settings: gathered.settings,
+        server: gathered.server,
+        seconds,
+        failed: None,
     }
 }
 

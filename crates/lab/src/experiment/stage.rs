@@ -62,6 +62,14 @@ pub(super) struct Stage<'a> {
     pub(super) gathered: Gathered,
 }
 
+fn make_folder(folder: &Path) -> Result<(), ExperimentError> {
+    std::fs::create_dir_all(folder).map_err(|source| ExperimentError::File {
+        what: "make the folder",
+        path: folder.display().to_string(),
+        source,
+    })
+}
+
 impl<'a> Stage<'a> {
     /// A cell with a fresh folder. `name` is one that no other cell of this machine has at this moment.
     pub(super) fn new(
@@ -88,14 +96,23 @@ impl<'a> Stage<'a> {
             name: name.to_owned(),
             gathered: Gathered::default(),
         };
-        for folder in [&stage.data, &stage.reports] {
-            std::fs::create_dir_all(folder).map_err(|source| ExperimentError::File {
-                what: "make the folder",
-                path: folder.display().to_string(),
-                source,
-            })?;
-        }
+        make_folder(&stage.data)?;
+        make_folder(&stage.reports)?;
         Ok(stage)
+    }
+
+    /// Goes on with another cell on the same servers. What the steps in common gave, `before`, is part of it.
+    pub(super) fn turn_to(
+        &mut self,
+        cell: &'a Cell,
+        reports: &Path,
+        before: Gathered,
+    ) -> Result<(), ExperimentError> {
+        self.cell = cell;
+        self.values.extend(cell.values.clone());
+        reports.clone_into(&mut self.reports);
+        self.gathered = before;
+        make_folder(&self.reports)
     }
 
     /// Carries out a step. `tell` hears what is being done.
