@@ -2,6 +2,9 @@
 //!
 //! Tokio's blocking pool would do the same with one limit fixed for the life of the runtime and shared
 //! with file and name look-ups; these threads are counted, named, and their number changes while running.
+//!
+//! Of the threads that wait, the one that began last is woken first: what it works with is still in the processor's
+//! caches and in its own heap, and those that the load does not need end and give their memory back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +33,6 @@ pub(crate) struct Threads {
 
 struct Shared {
     state: Mutex<State>,
-    work: Condvar,
 }
 
 #[derive(Default)]
@@ -40,7 +42,9 @@ struct State {
     threads: usize,
     running: usize,
     running_peak: usize,
-    /// Threads that wait for a job.
+    /// Where threads wait for a job, in the order in which they began to.
+    waiting: Vec<Arc<Condvar>>,
+    /// Threads that wait for a job, or were woken and are not awake yet.
     idle: usize,
     /// A thread was woken and has not taken a job yet. It wakes the next one if jobs are left then: so a burst of
     /// jobs wakes as many threads as there are cores to run them, and not all at once.
@@ -51,7 +55,7 @@ struct State {
 impl Threads {
     pub(crate) fn new(limit: usize) -> Self {
         let state = State { limit: limit.max(1), ..State::default() };
-        Self { shared: Arc::new(Shared { state: Mutex::new(state), work: Condvar::new() }) }
+        Self { shared: Arc::new(Shared { state: Mutex::new(state) }) }
     }
 
     /// Queues a job. False, and the job is dropped, if `queue_limit` jobs wait already or there is no
@@ -80,8 +84,7 @@ impl Threads {
         for _ in state.idle..state.queue.len() {
             self.start_thread(&mut state);
         }
-        drop(state);
-        self.shared.work.notify_all();
+        self.shared.wake_all(state);
     }
 
     /// Starts one more thread if the limit allows it. The lock stays held: this is rare and short.
@@ -112,23 +115,33 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.shared.state.lock().closed = true;
-        self.shared.work.notify_all();
+        let mut state = self.shared.state.lock();
+        state.closed = true;
+        self.shared.wake_all(state);
     }
 }
 
 impl Shared {
     /// Wakes a thread, unless one is on its way already.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
-        let wake = state.idle > 0 && !state.waking;
-        state.waking |= wake;
+        let last = if state.waking { None } else { state.waiting.pop() };
+        state.waking |= last.is_some();
         drop(state);
-        if wake {
-            self.work.notify_one();
+        if let Some(last) = last {
+            last.notify_one();
+        }
+    }
+
+    fn wake_all(&self, mut state: MutexGuard<'_, State>) {
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        for thread in waiting {
+            thread.notify_one();
         }
     }
 
     fn work(&self) {
+        let work = Arc::new(Condvar::new());
         let mut state = self.state.lock();
         loop {
             if state.threads > state.limit {
@@ -151,9 +164,13 @@ impl Shared {
                 break;
             }
             state.idle += 1;
-            let timed_out = self.work.wait_for(&mut state, KEEP_ALIVE).timed_out();
+            state.waiting.push(work.clone());
+            let timed_out = work.wait_for(&mut state, KEEP_ALIVE).timed_out();
             state.idle -= 1;
-            state.waking = false;
+            match state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &work)) {
+                Some(place) => drop(state.waiting.remove(place)),
+                None => state.waking = false,
+            }
             if timed_out && state.queue.is_empty() {
                 break;
             }

@@ -180,3 +180,24 @@ proptest! {
         })?;
     }
 }
+
+/// A thread that worked just now has what it needs in the caches; the others end when nothing needs them.
+#[tokio::test]
+async fn jobs_one_after_another_are_done_by_the_same_thread() {
+    let (pool, statistics) = pool(4, 100, 100, LONG);
+    let together = Arc::new(std::sync::Barrier::new(4));
+    let waits = (0..4).map(|_| {
+        let together = together.clone();
+        pool.run(move || {
+            together.wait();
+        })
+    });
+    join_all(waits).await;
+    let mut threads = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        // Then each thread waits again.
+        until(|| statistics.snapshot().gauges["Server.Pool.Running"] == 0.0).await;
+        threads.insert(format!("{:?}", pool.run(|| std::thread::current().id()).await.unwrap()));
+    }
+    assert_eq!(threads.len(), 1, "{threads:?}");
+}
