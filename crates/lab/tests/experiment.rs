@@ -169,6 +169,15 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(!page.contains("#FE0") && page.contains("14.49"));
+    let links: Vec<&str> = page
+        .split("<a href=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next().filter(|link| !link.starts_with('#')))
+        .collect();
+    assert!(!links.is_empty());
+    for link in links {
+        assert!(folder.path().join("out").join(link).is_file(), "the page links {link}, which is not there");
+    }
     if report.is_whole() {
         assert!(page.contains("<svg"), "a line through both cells");
         let picture = std::fs::read_to_string(folder.path().join("out/average-response.svg")).unwrap();
@@ -368,7 +377,7 @@ fn levels_that_take_turns_are_measured_on_the_same_server() {
         assert_eq!((cell.values[0].unwrap().mean, cell.reports.len()), (40.0, 2));
     }
     let ended = |run: &str| {
-        let report = folder.path().join(format!("out/cells/plain-{run}/load/report.json"));
+        let report = folder.path().join(format!("out/cells/plain-{run}/work/report.json"));
         report.metadata().and_then(|metadata| metadata.modified()).unwrap()
     };
     let mut order = ["2-1", "2-2", "4-1", "4-2"];

@@ -21,6 +21,9 @@ pub(super) struct CellRun {
     pub(super) invalid: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) search: Vec<SearchPoint>,
+    /// Folders of the loads' reports, in that of its reports.
+    #[serde(default)]
+    pub(super) loads: Vec<String>,
     pub(super) settings: BTreeMap<String, String>,
     /// Name and version.
     pub(super) server: Option<(String, String)>,

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::cells::{Values, substitute};
+use super::cells::{Values, slug, substitute};
 use super::definition::{Load, ProbeStep, Scalar};
 use super::error::ExperimentError;
 use super::server::{ServerCommand, end_of};
@@ -53,6 +53,8 @@ pub(super) struct Loaded {
     pub(super) invalid: Vec<String>,
     pub(super) warnings: Vec<String>,
     pub(super) search: Vec<SearchPoint>,
+    /// Folders of the reports, in the cell's.
+    pub(super) reports: Vec<String>,
 }
 
 impl Place<'_> {
@@ -69,12 +71,17 @@ impl Place<'_> {
         ExperimentError::Step { step: self.step.to_owned(), why }
     }
 
+    /// Two loads of a cell are steps of different names, and their reports lie in different folders.
+    fn folder_name(&self) -> String {
+        slug(&[self.step.to_owned()])
+    }
+
     /// Users at work, and others beside them.
     pub(super) async fn load(&self, load: &Load) -> Result<Loaded, ExperimentError> {
         match &load.search {
             None => {
                 let users = self.number(&load.users)?;
-                self.with_others(load, users, "load").await
+                self.with_others(load, users, &self.folder_name()).await
             }
             Some(search) => {
                 let limits = (
@@ -94,11 +101,12 @@ impl Place<'_> {
         (most, max_average_ms, halvings): (u32, f64, u32),
     ) -> Result<Loaded, ExperimentError> {
         let (mut reached, mut missed): (Option<(u32, Loaded)>, Option<u32>) = (None, None);
-        let mut points = Vec::new();
+        let (mut points, mut reports) = (Vec::new(), Vec::new());
         let mut users: u32 = self.number(&load.users)?;
         let mut halved = 0;
         loop {
-            let loaded = self.with_others(load, users, &format!("load-{users}")).await?;
+            let loaded = self.with_others(load, users, &format!("{}-{users}", self.folder_name())).await?;
+            reports.extend(loaded.reports.clone());
             let value = |name: &str| loaded.measured.get(name).copied().unwrap_or(f64::NAN);
             let good = loaded.invalid.is_empty() && value("mean_ms") <= max_average_ms;
             points.push(SearchPoint {
@@ -136,6 +144,7 @@ impl Place<'_> {
         }
         points.sort_by(|left, right| left.users.total_cmp(&right.users));
         loaded.search = points;
+        loaded.reports = reports;
         Ok(loaded)
     }
 
@@ -152,7 +161,8 @@ impl Place<'_> {
         let folder = self.folder.join(name);
         let mut driver = self.begin(load, users, &folder)?;
         let status = driver.wait().await.map_err(|error| self.wrong(error.to_string()))?;
-        let loaded = self.finish(status, &folder)?;
+        let mut loaded = self.finish(status, &folder)?;
+        loaded.reports.push(name.to_owned());
         for (mut other, folder) in others {
             let status = other.wait().await.map_err(|error| self.wrong(error.to_string()))?;
             self.finish(status, &folder)?;

@@ -94,8 +94,22 @@ pub struct CellPart {
     /// Why it could not be measured.
     pub failed: Option<String>,
     pub search: Vec<SearchPoint>,
-    /// Folders of its runs' reports, below the experiment's.
+    /// Folders of its runs, below the experiment's.
     pub reports: Vec<String>,
+    /// Reports of the loads in them.
+    #[serde(default)]
+    pub load_reports: Vec<LoadReport>,
+}
+
+/// Where a load's report is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The number of the run.
+    pub run: u32,
+    /// Its step, and the users of it where they were searched for.
+    pub load: String,
+    /// Below the experiment's folder.
+    pub folder: String,
 }
 
 /// A column against one factor, or against two.
@@ -239,7 +253,13 @@ fn cell_part(cell: &Cell, columns: &[Column], runs: &[CellRun]) -> CellPart {
     let invalid =
         if valid.is_empty() { runs.iter().flat_map(|run| run.invalid.clone()).collect() } else { Vec::new() };
     let failed = if valid.is_empty() { runs.iter().find_map(|run| run.failed.clone()) } else { None };
-    let measured = runs.iter().filter(|run| run.failed.is_none());
+    let measured = || runs.iter().filter(|run| run.failed.is_none());
+    let folder = |run: &CellRun| format!("cells/{}-{}", cell.slug(), run.repeat);
+    let load_report = |run: &CellRun, load: &String| LoadReport {
+        run: run.repeat,
+        load: load.clone(),
+        folder: format!("{}/{load}", folder(run)),
+    };
     CellPart {
         labels: cell.labels.clone(),
         settings: runs.iter().map(|run| run.settings.clone()).next_back().unwrap_or_default(),
@@ -247,7 +267,10 @@ fn cell_part(cell: &Cell, columns: &[Column], runs: &[CellRun]) -> CellPart {
         invalid,
         failed,
         search: counted.iter().flat_map(|run| run.search.clone()).collect(),
-        reports: measured.map(|run| format!("cells/{}-{}", cell.slug(), run.repeat)).collect(),
+        reports: measured().map(|run| folder(run)).collect(),
+        load_reports: measured()
+            .flat_map(|run| run.loads.iter().map(|load| load_report(run, load)))
+            .collect(),
     }
 }
 

@@ -231,6 +231,7 @@ mod tests {
             failed: None,
             search: Vec::new(),
             reports: Vec::new(),
+            load_reports: Vec::new(),
         }
     }
 

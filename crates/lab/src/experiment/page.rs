@@ -4,7 +4,7 @@
 use super::SearchPoint;
 use super::definition::{Published, Unit};
 use super::findings::{number, shown};
-use super::model::{CellPart, ExperimentReport, FigurePart, Spread};
+use super::model::{CellPart, ExperimentReport, FigurePart, LoadReport, Spread};
 use super::text;
 use crate::error::LabError;
 use crate::report::curve::{CurvePoint, Curves, Marks};
@@ -351,12 +351,12 @@ fn runs(part: &CellPart) -> String {
     if part.failed.is_some() {
         return "<span class=\"bad\">not measured</span>".to_owned();
     }
-    let links: Vec<String> = part
-        .reports
-        .iter()
-        .enumerate()
-        .map(|(index, folder)| format!("<a href=\"{}/load/report.html\">{}</a>", escape(folder), index + 1))
-        .collect();
+    let link = |report: &LoadReport| {
+        let alone = part.load_reports.iter().filter(|other| other.run == report.run).count() == 1;
+        let name = if alone { report.run.to_string() } else { format!("{} {}", report.run, report.load) };
+        format!("<a href=\"{}/report.html\">{}</a>", escape(&report.folder), escape(&name))
+    };
+    let links: Vec<String> = part.load_reports.iter().map(link).collect();
     let marked = if part.invalid.is_empty() { "" } else { " <span class=\"bad\">not valid</span>" };
     format!("{}{marked}", links.join(" "))
 }

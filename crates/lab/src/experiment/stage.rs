@@ -40,6 +40,8 @@ pub(super) struct Gathered {
     pub(super) invalid: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) search: Vec<SearchPoint>,
+    /// Folders of the loads' reports.
+    pub(super) loads: Vec<String>,
     pub(super) server: Option<(String, String)>,
     /// Settings with which the servers were last started.
     pub(super) settings: BTreeMap<String, String>,
@@ -210,6 +212,7 @@ impl<'a> Stage<'a> {
         self.gathered.invalid.extend(loaded.invalid);
         self.gathered.notes.extend(loaded.warnings);
         self.gathered.search.extend(loaded.search);
+        self.gathered.loads.extend(loaded.reports);
         loaded.measured
     }
 
