@@ -167,9 +167,12 @@ impl Shared {
             state.waiting.push(work.clone());
             let timed_out = work.wait_for(&mut state, KEEP_ALIVE).timed_out();
             state.idle -= 1;
-            match state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &work)) {
-                Some(place) => drop(state.waiting.remove(place)),
-                None => state.waking = false,
+            // Whoever wakes a thread has taken it from the list, so that only one that was not looks for itself.
+            let is_own = |waiting: &Arc<Condvar>| Arc::ptr_eq(waiting, &work);
+            if timed_out && let Some(place) = state.waiting.iter().position(is_own) {
+                state.waiting.remove(place);
+            } else {
+                state.waking = false;
             }
             if timed_out && state.queue.is_empty() {
                 break;

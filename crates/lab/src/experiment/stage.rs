@@ -151,11 +151,10 @@ impl<'a> Stage<'a> {
     }
 
     /// Ends what still runs; the data goes with the stage.
-    pub(super) async fn end(mut self) -> Gathered {
+    pub(super) async fn end(mut self) {
         for server in self.servers.drain(..) {
             server.end(Signal::KILL).await;
         }
-        std::mem::take(&mut self.gathered)
     }
 
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
