@@ -386,8 +386,12 @@ fn levels_that_take_turns_are_measured_on_the_same_server() {
 
     let lost = folder.path().join("out/cells/plain-4-2.json");
     std::fs::remove_file(&lost).unwrap();
+    let before = (ended("2-1"), ended("4-1"), ended("2-2"));
     assert_eq!(report_of(&run(folder.path(), &["--report", "out", "--resume"])).cells.len(), 2);
     assert!(lost.exists());
+    let after = (ended("2-1"), ended("4-1"), ended("2-2"));
+    assert!(after.0 == before.0 && after.1 == before.1, "a turn that is whole is not measured again");
+    assert!(after.2 > before.2, "a turn is measured whole: its levels are compared on one server");
 }
 
 /// Each mistake with what is said about it.
@@ -420,6 +424,13 @@ fn mistakes_are_told_with_their_lines() {
         (
             "turns of what the servers start with",
             turning(SMALL).replace("start = {}", "start.settings = { \"log.size\" = \"$users\" }"),
+        ),
+        (
+            "turns of a value that what the servers start with is made of",
+            turning(SMALL).replace("start = {}", "start.settings = { \"log.size\" = \"$size\" }").replace(
+                "[parameters]",
+                "[parameters]\nsize = { quick = \"$users\", full = \"${users}00\" }",
+            ),
         ),
     ];
     let mut told = String::new();

@@ -14,6 +14,10 @@ pub enum PlanError {
     #[error("{origin}:{line}: {what}")]
     Organisation { origin: String, line: usize, what: String },
     #[error(
+        "there is no file {path}. \u{201c}scrinium plan --example > {path}\u{201d} writes one to begin with"
+    )]
+    NoOrganisation { path: String },
+    #[error(
         "there is no calibration at {path}. Make one of this machine by \u{201c}scrinium plan calibrate\u{201d} (some minutes; --quick: fewer), or name one by --calibration"
     )]
     NoCalibration { path: String },
@@ -53,7 +57,9 @@ impl PlanError {
         match self {
             Self::Usage(_)
             | Self::Organisation { .. }
+            | Self::NoOrganisation { .. }
             | Self::NoCalibration { .. }
+            | Self::WrongCalibration { .. }
             | Self::NotMeasured { .. } => Outcome::Usage,
             Self::Laboratory(error) => error.outcome(),
             _ => Outcome::Failed,

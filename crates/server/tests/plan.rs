@@ -42,6 +42,11 @@ fn a_newcomer_is_told_the_way() {
     std::fs::write(folder.path().join("wrong.toml"), example.replace("count = 1500", "count = -1")).unwrap();
     let (code, _, talk) = texts(&plan(folder.path(), &["wrong.toml"]));
     assert!(code == 2 && talk.contains("wrong.toml:10: -1 is not from 1"), "{talk}");
+    let (code, _, talk) = texts(&plan(folder.path(), &["none.toml"]));
+    assert!(code == 2 && talk.contains("scrinium plan --example > none.toml"), "{code} {talk}");
+    std::fs::write(folder.path().join("wrong.json"), "{}").unwrap();
+    let (code, _, talk) = texts(&plan(folder.path(), &["my.toml", "--calibration", "wrong.json"]));
+    assert!(code == 2 && talk.contains("wrong.json: it is no calibration"), "{code} {talk}");
     let (code, help, _) = texts(&plan(folder.path(), &["--help"]));
     assert!(code == 0 && help.contains("calibrate") && help.contains("--what-if"), "{help}");
     assert_eq!(texts(&plan(folder.path(), &[])).0, 2);

@@ -1,10 +1,10 @@
 //! From a definition to the cells that are measured: levels combined, parameters put in their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Definition, Factor, Level, Scalar, Step};
+use super::definition::{Definition, Factor, Level, Parameter, Scalar, Step};
 use super::error::ExperimentError;
 
 /// How large an experiment is made.
@@ -210,7 +210,7 @@ impl Turns {
         let (factor, repeats, found) =
             factors.find_map(|(index, factor)| Some((index, factor.turns?, factor)))?;
         let count = if form == Form::Quick { repeats.quick } else { repeats.full };
-        let first_step = first_step_of(found, &definition.steps)?;
+        let first_step = first_step_of(found, definition)?;
         Some(Self { factor, count: count.clamp(1, MOST_REPEATS), first_step })
     }
 
@@ -221,11 +221,32 @@ impl Turns {
     }
 }
 
-/// The first step that a level of the factor changes.
-pub(super) fn first_step_of(factor: &Factor, steps: &[Step]) -> Option<usize> {
-    let values = factor.levels.iter().flat_map(|level| level.values.keys());
-    let set: Vec<&str> = values.map(String::as_str).chain([factor.name.as_str()]).collect();
-    steps.iter().position(|step| names(&format!("{step:?}")).any(|name| set.contains(&name)))
+/// The first step that a level of the factor changes, through whatever values it is named.
+pub(super) fn first_step_of(factor: &Factor, definition: &Definition) -> Option<usize> {
+    let changed = changed_by(factor, definition);
+    let depends = |step: &Step| names(&format!("{step:?}")).any(|name| changed.contains(name));
+    definition.steps.iter().position(depends)
+}
+
+/// The names whose values differ with the factor's levels: its own, and those whose values name them.
+fn changed_by<'d>(factor: &'d Factor, definition: &'d Definition) -> BTreeSet<&'d str> {
+    fn of_level(level: &Level) -> impl Iterator<Item = (&str, &Scalar)> {
+        level.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+    let forms = |(name, parameter): (&'d String, &'d Parameter)| {
+        [(name.as_str(), &parameter.quick), (name.as_str(), &parameter.full)]
+    };
+    let of_factors = definition.factors.iter().flat_map(|other| &other.levels).flat_map(of_level);
+    let values: Vec<(&str, &Scalar)> =
+        definition.parameters.iter().flat_map(forms).chain(of_factors).collect();
+    let mut changed: BTreeSet<&str> = factor.levels.iter().flat_map(of_level).map(|(name, _)| name).collect();
+    changed.insert(&factor.name);
+    for _ in 0..DEEPEST {
+        let through = values.iter().filter(|(_, value)| names(&value.0).any(|name| changed.contains(name)));
+        let through: Vec<&str> = through.map(|(name, _)| *name).collect();
+        changed.extend(through);
+    }
+    changed
 }
 
 fn all_labels(factors: &[(Factor, Vec<Level>)]) -> String {

@@ -124,7 +124,8 @@ pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, L
 
 fn length_s(experiment: &Experiment, plan: &Plan) -> f64 {
     let groups = plan.groups();
-    let once: f64 = groups.iter().map(|group| group_s(&experiment.definition, plan, group)).sum();
+    let once: f64 =
+        groups.iter().map(|group| group_s(&experiment.definition, plan, group, plan.turns())).sum();
     once * f64::from(plan.repeats)
 }
 

@@ -26,12 +26,12 @@ pub(super) fn cell_s(definition: &Definition, cell: &Cell) -> f64 {
     steps_s(definition, &definition.steps, cell)
 }
 
-/// Seconds of all turns of the cells that have their servers in common.
-pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>) -> f64 {
+/// Seconds of so many turns of the cells that have their servers in common.
+pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>, turns: u32) -> f64 {
     let (common, own) = plan.split(&definition.steps);
     let once: f64 = group.cells.first().map_or(0.0, |cell| steps_s(definition, common, cell));
     let turn: f64 = group.cells.iter().map(|cell| steps_s(definition, own, cell)).sum();
-    once + turn * f64::from(plan.turns())
+    once + turn * f64::from(turns)
 }
 
 fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f64 {

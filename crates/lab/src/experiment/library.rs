@@ -233,7 +233,7 @@ fn wrong_turns(definition: &Definition) -> Vec<(&str, String)> {
                 format!("the factor {name} has turns and settings: these change with a server's start only"),
             ));
         }
-        match first_step_of(factor, &definition.steps) {
+        match first_step_of(factor, definition) {
             None => wrong.push((name, format!("the factor {name} has turns, and no step depends on it"))),
             Some(0) => wrong.push((
                 name,

@@ -50,8 +50,8 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
     let plan = order.plan;
     let kept = Kept::open(order.folder, &print_of(order), order.resume)?;
     let groups = plan.groups();
-    let planned_s: Vec<f64> = groups.iter().map(|group| group_s(definition, plan, group)).collect();
-    let mut left_s = planned_s.iter().sum::<f64>() * f64::from(plan.repeats);
+    let once_s: f64 = groups.iter().map(|group| group_s(definition, plan, group, plan.turns())).sum();
+    let left_s = once_s * f64::from(plan.repeats);
     progress.say(&format!(
         "{} ({}): {}, each {}, about {}; results in {}",
         definition.title,
@@ -62,51 +62,19 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         order.folder.display()
     ));
     let began = jiff::Timestamp::now();
-    let mut pace = Pace::default();
-    let mut runs: Vec<CellRun> = Vec::new();
     progress.begin_told("experiment", u64::from(plan.runs()) * plan.cells.len() as u64);
-    for repeat in 1..=plan.repeats {
-        for (group, planned_s) in groups.iter().zip(&planned_s) {
-            left_s -= planned_s;
-            if let Some(found) = found(&kept, plan, group, repeat) {
-                runs.extend(found);
-                continue;
-            }
-            let at =
-                At { order, group, repeat, done: runs.len() as u64, left_s: pace.left_s(left_s + planned_s) };
-            let measured = tokio::select! {
-                measured = at.measure(&kept, progress) => measured,
-                _ = tokio::signal::ctrl_c() => {
-                    progress.end();
-                    return Err(ExperimentError::BrokenOff { folder: order.folder.display().to_string() });
-                }
-            };
-            match measured {
-                Ok(measured) => {
-                    for run in &measured {
-                        kept.keep(run)?;
-                    }
-                    pace.planned_s += planned_s;
-                    pace.taken_s += measured.iter().map(|run| run.seconds).sum::<f64>();
-                    runs.extend(measured);
-                }
-                Err(error)
-                    if error.is_usage()
-                        || runs.iter().all(|run| run.failed.is_some()) && !runs.is_empty() =>
-                {
-                    progress.end();
-                    return Err(error);
-                }
-                Err(error) => {
-                    let number = plan.number(repeat, 1);
-                    let names: Vec<String> = group.cells.iter().map(|cell| name(cell, number)).collect();
-                    progress.say(&format!("{}: {error}", names.join("; ")));
-                    runs.extend(group.cells.iter().map(|cell| failed(cell, number, &error)));
-                }
-            }
+    let mut course = Course { order, progress, kept, pace: Pace::default(), left_s, runs: Vec::new() };
+    let mut ended = Ok(());
+    for (repeat, group) in
+        (1..=plan.repeats).flat_map(|repeat| groups.iter().map(move |group| (repeat, group)))
+    {
+        ended = course.take(group, repeat).await;
+        if ended.is_err() {
+            break;
         }
     }
     progress.end();
+    ended?;
     let server_command = order.server.words.join(" ");
     let making = Making {
         experiment: order.experiment,
@@ -116,21 +84,88 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         command: order.command,
         began,
         // Of those that were kept from before, too.
-        seconds: runs.iter().map(|run| run.seconds).sum(),
+        seconds: course.runs.iter().map(|run| run.seconds).sum(),
     };
-    Ok(ExperimentReport::of(&making, &runs))
+    Ok(ExperimentReport::of(&making, &course.runs))
 }
 
-/// All runs of a group, if none has to be done again.
-fn found(kept: &Kept, plan: &Plan, group: &Group<'_>, repeat: u32) -> Option<Vec<CellRun>> {
-    let turns = 1..=plan.turns();
-    turns
-        .flat_map(|turn| group.cells.iter().map(move |cell| (turn, cell)))
-        .map(|(turn, cell)| kept.find(&cell.slug(), plan.number(repeat, turn)))
-        .collect()
+/// An experiment under way.
+struct Course<'a> {
+    order: &'a Order<'a>,
+    progress: &'a Progress,
+    kept: Kept,
+    pace: Pace,
+    /// Planned seconds of what is not done.
+    left_s: f64,
+    runs: Vec<CellRun>,
 }
 
-fn failed(cell: &Cell, repeat: u32, error: &ExperimentError) -> CellRun {
+impl Course<'_> {
+    /// Measures what is not kept of a group, and takes all of it to the results.
+    ///
+    /// # Errors
+    /// What makes it useless to go on; the failure of one group does not.
+    async fn take(&mut self, group: &Group<'_>, repeat: u32) -> Result<(), ExperimentError> {
+        let plan = self.order.plan;
+        let planned_s = |turns| group_s(&self.order.experiment.definition, plan, group, turns);
+        self.left_s -= planned_s(plan.turns());
+        let turns = missing(&self.kept, plan, group, repeat);
+        let mut failure = None;
+        if !turns.is_empty() {
+            let missing_s = planned_s(u32::try_from(turns.len()).unwrap_or(u32::MAX));
+            let left_s = self.pace.left_s(self.left_s + missing_s);
+            let at = At { order: self.order, group, repeat, turns, done: self.runs.len() as u64, left_s };
+            let began = Instant::now();
+            let measured = tokio::select! {
+                measured = at.measure(&self.kept, self.progress) => measured,
+                _ = tokio::signal::ctrl_c() => {
+                    let folder = self.order.folder.display().to_string();
+                    return Err(ExperimentError::BrokenOff { folder });
+                }
+            };
+            match measured {
+                Ok(()) => {
+                    self.pace.planned_s += missing_s;
+                    self.pace.taken_s += began.elapsed().as_secs_f64();
+                }
+                Err(error) if error.is_usage() || self.nothing_works() => return Err(error),
+                Err(error) => {
+                    let number = plan.number(repeat, 1);
+                    let names: Vec<String> = group.cells.iter().map(|cell| name(cell, number)).collect();
+                    self.progress.say(&format!("{}: {error}", names.join("; ")));
+                    failure = Some(error.to_string());
+                }
+            }
+        }
+        self.runs.extend(gathered(&self.kept, plan, group, repeat, failure.as_deref()));
+        Ok(())
+    }
+
+    fn nothing_works(&self) -> bool {
+        !self.runs.is_empty() && self.runs.iter().all(|run| run.failed.is_some())
+    }
+}
+
+/// The turns of a group that are not kept whole.
+fn missing(kept: &Kept, plan: &Plan, group: &Group<'_>, repeat: u32) -> Vec<u32> {
+    let whole = |turn: &u32| {
+        group.cells.iter().all(|cell| kept.find(&cell.slug(), plan.number(repeat, *turn)).is_some())
+    };
+    (1..=plan.turns()).filter(|turn| !whole(turn)).collect()
+}
+
+/// All runs of a group: those that were kept, and why the others could not be done.
+fn gathered(kept: &Kept, plan: &Plan, group: &Group<'_>, repeat: u32, failure: Option<&str>) -> Vec<CellRun> {
+    let runs = (1..=plan.turns()).flat_map(|turn| group.cells.iter().map(move |cell| (turn, cell)));
+    let found = |(turn, cell): (u32, &&Cell)| {
+        let number = plan.number(repeat, turn);
+        let why = || failure.unwrap_or("its results cannot be read").to_owned();
+        kept.find(&cell.slug(), number).unwrap_or_else(|| failed(cell, number, why()))
+    };
+    runs.map(found).collect()
+}
+
+fn failed(cell: &Cell, repeat: u32, why: String) -> CellRun {
     CellRun {
         labels: cell.labels.clone(),
         repeat,
@@ -142,7 +177,7 @@ fn failed(cell: &Cell, repeat: u32, error: &ExperimentError) -> CellRun {
         settings: cell.settings.clone(),
         server: None,
         seconds: 0.0,
-        failed: Some(error.to_string()),
+        failed: Some(why),
     }
 }
 
@@ -163,40 +198,59 @@ fn print_of(order: &Order<'_>) -> String {
     )
 }
 
-/// A group of cells, about to be measured.
+/// How long each run of a group took.
+struct Clock {
+    began: Instant,
+    counted_s: f64,
+    done: u64,
+}
+
+impl Clock {
+    /// Seconds since the run before ended.
+    fn next(&mut self) -> f64 {
+        let seconds = self.began.elapsed().as_secs_f64() - self.counted_s;
+        self.counted_s += seconds;
+        self.done += 1;
+        seconds
+    }
+}
+
+/// A group of cells, about to be measured in turns.
 struct At<'a> {
     order: &'a Order<'a>,
     group: &'a Group<'a>,
     repeat: u32,
+    turns: Vec<u32>,
+    /// Runs before it.
     done: u64,
     left_s: f64,
 }
 
 impl At<'_> {
-    async fn measure(&self, kept: &Kept, progress: &Progress) -> Result<Vec<CellRun>, ExperimentError> {
+    /// Each turn is kept as soon as it is whole: levels are compared within turns.
+    async fn measure(&self, kept: &Kept, progress: &Progress) -> Result<(), ExperimentError> {
         let plan = self.order.plan;
         let (common, own) = plan.split(&self.order.experiment.definition.steps);
-        let Some(first) = self.group.cells.first() else { return Ok(Vec::new()) };
-        let (began, mut counted_s) = (Instant::now(), 0.0);
-        let folder = format!("scrinium-lab-{}-{}-{}", std::process::id(), self.done, self.repeat);
+        let (Some(first), Some(turn)) = (self.group.cells.first(), self.turns.first()) else { return Ok(()) };
+        let number = plan.number(self.repeat, *turn);
+        let folder = format!("scrinium-lab-{}-{}-{number}", std::process::id(), self.done);
         let data: PathBuf = self.order.data.join(&folder);
-        let reports = kept.reports(&first.slug(), plan.number(self.repeat, 1));
+        let reports = kept.reports(&first.slug(), number);
         let mut stage = Stage::new(first, self.order.server, &data, &reports, &folder)?;
-        let mut runs = Vec::new();
         let carried_out = async {
-            let number = plan.number(self.repeat, 1);
-            self.carry_out(&mut stage, common, &name(first, number), 0, began, progress).await?;
+            let mut clock = Clock { began: Instant::now(), counted_s: 0.0, done: 0 };
+            self.carry_out(&mut stage, common, &name(first, number), &clock, progress).await?;
             let before = stage.gathered.clone();
-            for turn in 1..=plan.turns() {
-                let number = plan.number(self.repeat, turn);
+            for turn in &self.turns {
+                let number = plan.number(self.repeat, *turn);
+                let mut runs = Vec::new();
                 for cell in self.group.in_turn(number) {
                     stage.turn_to(cell, &kept.reports(&cell.slug(), number), before.clone())?;
-                    let done = runs.len() as u64;
-                    self.carry_out(&mut stage, own, &name(cell, number), done, began, progress).await?;
-                    let seconds = began.elapsed().as_secs_f64() - counted_s;
-                    counted_s += seconds;
-                    runs.push(run_of(cell, number, std::mem::take(&mut stage.gathered), seconds));
+                    self.carry_out(&mut stage, own, &name(cell, number), &clock, progress).await?;
+                    let gathered = std::mem::take(&mut stage.gathered);
+                    runs.push(run_of(cell, number, gathered, clock.next()));
                 }
+                runs.iter().try_for_each(|run| kept.keep(run))?;
             }
             Ok(())
         };
@@ -206,7 +260,7 @@ impl At<'_> {
             keep_logs(&data, &reports);
         }
         stage.end().await;
-        ended.map(|()| runs)
+        ended
     }
 
     async fn carry_out(
@@ -214,14 +268,13 @@ impl At<'_> {
         stage: &mut Stage<'_>,
         steps: &[Step],
         name: &str,
-        done: u64,
-        began: Instant,
+        clock: &Clock,
         progress: &Progress,
     ) -> Result<(), ExperimentError> {
         let tell = |step: &str| {
-            let left_s = (self.left_s - began.elapsed().as_secs_f64()).max(1.0);
+            let left_s = (self.left_s - clock.began.elapsed().as_secs_f64()).max(1.0);
             let line = format!("{name} \u{b7} {step} \u{b7} about {} left", time(left_s));
-            progress.at(self.done + done, &line);
+            progress.at(self.done + clock.done, &line);
         };
         for step in steps {
             stage.run(step, &tell).await?;

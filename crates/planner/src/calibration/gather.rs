@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use scrinium_lab::experiment::model::{CellPart, ExperimentReport};
+use scrinium_lab::experiment::model::{CellPart, ExperimentReport, LoadReport};
 use scrinium_lab::load::Phase;
 use scrinium_lab::report::{OperationRow, Report};
 use serde_json::Value;
@@ -47,13 +47,15 @@ pub(super) fn points(report: &ExperimentReport, cells: &[Cell], folder: &Path) -
 
 fn runs_of(part: &CellPart, folder: &Path, cpus: usize) -> Vec<Run> {
     let read = |path: &Path| -> Option<Vec<u8>> { std::fs::read(path).ok() };
-    let run = |name: &String| {
-        let path = format!("{name}/load/report.json");
+    // A calibration's cell has one load, whose report lies in a folder of the run's.
+    let run = |load: &LoadReport| {
+        let path = format!("{}/report.json", load.folder);
         let report: Report = serde_json::from_slice(&read(&folder.join(&path))?).ok()?;
-        let values: Value = serde_json::from_slice(&read(&folder.join(format!("{name}.json")))?).ok()?;
+        let (run, _) = load.folder.rsplit_once('/')?;
+        let values: Value = serde_json::from_slice(&read(&folder.join(format!("{run}.json")))?).ok()?;
         run_of(&report, values.get("values").unwrap_or(&Value::Null), path, cpus)
     };
-    part.reports.iter().filter_map(run).collect()
+    part.load_reports.iter().filter_map(run).collect()
 }
 
 /// `None` where nothing could be seen of the server's process.

@@ -184,10 +184,13 @@ impl Organisation {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`PlanError::File`], or what is wrong with it, with its line.
+    /// [`PlanError::NoOrganisation`], [`PlanError::File`], or what is wrong with it, with its line.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(PlanError::file("read", path))?;
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => PlanError::NoOrganisation { path: origin.clone() },
+            _ => PlanError::file("read", path)(source),
+        })?;
         Self::parse(&origin, &text)
     }
 
