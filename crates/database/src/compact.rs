@@ -359,7 +359,7 @@ impl Database {
         let mut record = self.compaction_record()?;
         record.finished_ms = now_ms();
         record.share_ppm = self.measured_share(written_bytes)?.unwrap_or(record.share_ppm);
-        let mut batch = scrinium_store::Batch::new();
+        let mut batch = scrinium_store::Batch::for_removing();
         let key = crate::keys::compaction(self.number());
         batch.put(scrinium_store::Family::Meta, &key, &record.encode());
         Ok(self.store().commit(batch)?)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use md5::{Digest as _, Md5};
-use scrinium_store::{Batch, Family, Store};
+use scrinium_store::{Batch, Family, Store, StoreError};
 
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
@@ -95,7 +95,7 @@ impl Contents {
             scrinium_store::Direction::Forward,
         );
         let mut next_upload = 1;
-        let mut batch = Batch::new();
+        let mut batch = Batch::for_removing();
         while let Some((key, _)) = cursor.next()? {
             let Some(upload) = key.get(1..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
             else {
@@ -109,7 +109,11 @@ impl Contents {
         drop(cursor);
         if !batch.is_empty() {
             tracing::info!("removing uploads that an earlier run left unfinished");
-            store.commit(batch)?;
+            match store.commit(batch) {
+                // The server is needed for reading, and for making space; they go with the next start.
+                Err(error @ StoreError::Full) => tracing::warn!(%error, "unfinished uploads stay"),
+                removed => removed?,
+            }
         }
         // Where the last one lies in a damaged file, numbers go on far behind any that was ever given.
         let last = Self::last_upload(&store).unwrap_or_else(|error| {

@@ -395,15 +395,15 @@ impl Databases {
     pub fn delete(&self, name: &str) -> Result<()> {
         let _catalog = self.shared.catalog.lock();
         let database = self.get(name)?;
-        let mut batch = Batch::new();
+        let mut batch = Batch::for_removing();
         let entry = keys::database_by_name(name);
         if database.volume() == FIRST_VOLUME {
             batch.delete(Family::Meta, &entry);
         } else {
-            let mut mark = Batch::new();
+            let mut mark = Batch::for_removing();
             mark.put(Family::Meta, &keys::dropped(database.number()), &[]);
             database.store().commit(mark)?;
-            let mut dropped = Batch::new();
+            let mut dropped = Batch::for_removing();
             dropped.delete(Family::Meta, &entry);
             self.commit_place(dropped, &database)?;
         }

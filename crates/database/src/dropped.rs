@@ -82,7 +82,7 @@ fn marked(store: &Store) -> Result<Vec<u32>> {
 
 /// Removes the mark of a database that the catalogue has; one that stays is looked at again.
 pub(crate) fn unmark(common: &Common, number: u32) {
-    let mut batch = Batch::new();
+    let mut batch = Batch::for_removing();
     batch.delete(Family::Meta, &keys::dropped(number));
     if let Err(error) = common.store.commit(batch) {
         tracing::warn!(number, volume = common.volume, %error, "a mark stays, and is looked at again");
@@ -93,7 +93,7 @@ pub(crate) fn unmark(common: &Common, number: u32) {
 /// back: the marks stay until it is in files.
 fn forget(store: &Store, numbers: &[u32]) -> Result<()> {
     store.checkpoint()?;
-    let mut batch = Batch::new();
+    let mut batch = Batch::for_removing();
     for number in numbers {
         batch.delete(Family::Meta, &keys::dropped(*number));
     }
@@ -107,7 +107,7 @@ fn purge(common: &Common, number: u32) -> Result<()> {
     let (from, to) = keys::head_range(number);
     let mut cursor =
         snapshot.cursor(Family::Point, KeyRange { from: &from, to: Some(&to) }, Direction::Forward);
-    let mut batch = Batch::new();
+    let mut batch = Batch::for_removing();
     let mut noted = 0;
     while let Some((key, value)) = cursor.next()? {
         let (Some(id), Some(head)) = (keys::id_of(key), crate::head::Head::decode(value)) else {
@@ -119,7 +119,7 @@ fn purge(common: &Common, number: u32) -> Result<()> {
             noted += 1;
         }
         if noted >= PURGE_AT_ONCE {
-            store.commit(std::mem::take(&mut batch))?;
+            store.commit(std::mem::replace(&mut batch, Batch::for_removing()))?;
             noted = 0;
         }
     }

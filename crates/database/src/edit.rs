@@ -189,6 +189,13 @@ impl Prepared {
             + KEYS_AND_RECORDS
     }
 
+    /// Whether the edit deletes a document and brings hardly anything, so that it gives space back.
+    pub(crate) fn is_removal(&self) -> bool {
+        const FEW_BYTES: usize = 256;
+        let few = self.fields.as_ref().is_none_or(|fields| fields.as_bytes().len() <= FEW_BYTES);
+        self.deleted && few && self.outside.is_empty() && self.attachments.is_empty()
+    }
+
     /// Whether the new leaf takes anything over from the leaf that it replaces.
     pub(crate) fn builds_on_leaf(&self) -> bool {
         let is_stub = |attachment: &PreparedAttachment| matches!(attachment, PreparedAttachment::Stub { .. });

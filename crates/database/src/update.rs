@@ -135,8 +135,12 @@ impl Database {
         let ids = prepared.iter().flatten().map(|edit| edit.id.as_str());
         let foreseen = Foreseen::read(self, ids)?;
         let room_bytes = prepared.iter().flatten().map(Prepared::room_bytes).sum();
+        let only_removes = prepared.iter().flatten().all(Prepared::is_removal);
         self.transact(foreseen, room_bytes, |transaction| {
             transaction.mode = mode;
+            if only_removes {
+                transaction.batch.gives_space_back();
+            }
             transaction.each(prepared, |transaction, edit| edit.and_then(|edit| transaction.apply(edit)))
         })
     }

@@ -30,6 +30,7 @@ const DELETE_RANGE: u8 = 0x30;
 pub struct Batch {
     bytes: BytesMut,
     families: FamilySet,
+    gives_space_back: bool,
 }
 
 /// One change of a [`Batch`].
@@ -92,7 +93,25 @@ impl Batch {
     pub fn with_capacity(bytes: usize) -> Self {
         let mut buffer = BytesMut::with_capacity(bytes.saturating_add(1));
         buffer.put_u8(VERSION);
-        Self { bytes: buffer, families: FamilySet::default() }
+        Self { bytes: buffer, families: FamilySet::default(), gives_space_back: false }
+    }
+
+    /// A batch without changes, for removing what takes space: see [`gives_space_back`](Self::gives_space_back).
+    #[must_use]
+    pub fn for_removing() -> Self {
+        let mut batch = Self::new();
+        batch.gives_space_back();
+        batch
+    }
+
+    /// Says that more space is given back than taken once this is done. A full disk takes such a batch longer than
+    /// others, for half of the reserve: else nothing could make space but the operating system.
+    pub fn gives_space_back(&mut self) {
+        self.gives_space_back = true;
+    }
+
+    pub(crate) fn does_give_space_back(&self) -> bool {
+        self.gives_space_back
     }
 
     /// Sets the value of `key`.
@@ -121,6 +140,7 @@ impl Batch {
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(other.bytes.get(1..).unwrap_or_default());
         self.families.add_all(other.families);
+        self.gives_space_back &= other.gives_space_back;
     }
 
     /// Takes back the changes that were added since [`len_bytes`](Self::len_bytes) was `len_bytes`.
@@ -163,7 +183,7 @@ impl Batch {
             families.add(operation?.family());
         }
         let bytes = bytes.try_into_mut().unwrap_or_else(|shared| BytesMut::from(shared.as_ref()));
-        Ok(Self { bytes, families })
+        Ok(Self { bytes, families, gives_space_back: false })
     }
 
     /// The changes in order. Those of a batch that was built here, or checked by

@@ -58,8 +58,10 @@ pub enum StoreError {
         what: String,
     },
 
-    /// The disk is full. Reads go on; writes go on once there is space again.
-    #[error("the disk of the store is full; writes go on when there is space again")]
+    /// The disk is full. Reads go on, and so does removing for a while; writes go on once there is space again.
+    #[error(
+        "the disk of the store is full; writes go on when there is space again, as after deleting something"
+    )]
     Full,
 
     /// The log has its largest size, and what it holds could not be brought into the tree's files. Reads go on; writes

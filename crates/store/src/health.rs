@@ -58,9 +58,10 @@ impl Health {
         self.admit_unless(&self.full, tree, bytes)
     }
 
-    /// Whether `bytes` that are derived from commits may be written. They have half of the reserve to
-    /// themselves: on a full disk indexes can still follow what was accepted last, so that they are read.
-    pub(crate) fn admit_derived(&self, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
+    /// Whether `bytes` may be written that are derived from commits or give space back. They have half of the
+    /// reserve to themselves: on a full disk indexes can still follow what was accepted last, so that they are
+    /// read, and what nobody needs can be removed.
+    pub(crate) fn admit_on_reserve(&self, tree: &Tree, bytes: usize) -> Result<(), StoreError> {
         self.admit_unless(&self.half_used, tree, bytes)
     }
 

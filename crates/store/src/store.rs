@@ -273,7 +273,7 @@ impl Store {
             return Ok(());
         }
         let core = &self.inner.core;
-        core.health.admit_derived(&core.tree, batch.len_bytes())?;
+        core.health.admit_on_reserve(&core.tree, batch.len_bytes())?;
         self.check_committer()?;
         let mut write = self.inner.core.tree.start_write();
         write.add(batch.as_bytes())?;
@@ -314,7 +314,7 @@ impl Store {
         }
         let core = &self.inner.core;
         // As other derived changes, these go on longer than commits do when the disk is full.
-        core.health.admit_derived(&core.tree, 0)?;
+        core.health.admit_on_reserve(&core.tree, 0)?;
         SortedFiles::write(&core.tree, family, sorted)
     }
 
@@ -541,6 +541,9 @@ impl Store {
             return Err(StoreError::WrongFamily { family, operation });
         }
         let core = &self.inner.core;
+        if batch.does_give_space_back() {
+            return core.health.admit_on_reserve(&core.tree, batch.len_bytes());
+        }
         core.health.admit(&core.tree, batch.len_bytes())
     }
 

@@ -103,7 +103,7 @@ impl Database {
     }
 
     fn note_record(&self, record: &CompactionRecord) -> Result<()> {
-        let mut batch = Batch::new();
+        let mut batch = Batch::for_removing();
         batch.put(Family::Meta, &keys::compaction(self.number()), &record.encode());
         Ok(self.store().commit(batch)?)
     }
@@ -145,8 +145,12 @@ impl Database {
         }
         let mut record = self.compaction_record()?;
         let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
-        let mut purge =
-            Purge { batch: Batch::new(), pins: Vec::new(), header: writer.header.clone(), purged: 0 };
+        let mut purge = Purge {
+            batch: Batch::for_removing(),
+            pins: Vec::new(),
+            header: writer.header.clone(),
+            purged: 0,
+        };
         for (change_number, id) in dead {
             // One that is changed just now is no tombstone of old.
             if writer.pending(id).is_none() {
@@ -236,7 +240,7 @@ impl Database {
     fn left_folder(&self, from: &[u8], to: &[u8]) -> Result<(Batch, u64, Option<Vec<u8>>)> {
         let snapshot = self.store().snapshot();
         let mut cursor = snapshot.cursor(Family::Churn, KeyRange::new(from, to), Direction::Forward);
-        let (mut batch, mut found) = (Batch::new(), 0);
+        let (mut batch, mut found) = (Batch::for_removing(), 0);
         for _ in 0..MEMBERSHIPS_AT_ONCE {
             let Some((key, stored)) = cursor.next()? else { return Ok((batch, found, None)) };
             let change = MemberChange::decode(stored)

@@ -60,7 +60,7 @@ impl Contents {
     ) -> Result<()> {
         // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
         let Some(_collecting) = self.collecting(digest) else { return Ok(()) };
-        let mut batch = Batch::new();
+        let mut batch = Batch::for_removing();
         let referenced = self.is_referenced(digest, databases, &mut batch)?;
         batch.delete(Family::Point, &keys::collectable(digest));
         let key = keys::content(digest);

@@ -101,7 +101,7 @@ impl Contents {
         let Some(_collecting) = self.collecting(&note.digest) else { return Ok(None) };
         let is_it = |upload: u64| upload == note.upload;
         let record = self.record(&note.digest)?;
-        let mut done = Batch::new();
+        let mut done = Batch::for_removing();
         done.delete(Family::Point, &note.key);
         let needed = match &record {
             Some(record) => record.object().is_some_and(|object| is_it(object.upload)),
@@ -121,7 +121,7 @@ impl Contents {
                 return Ok(Some(false));
             }
             // Nobody takes it up any more: a removal that seemed to fail may still happen.
-            let mut forget = Batch::new();
+            let mut forget = Batch::for_removing();
             forget.delete(Family::Point, &keys::object(&note.digest));
             self.store.commit(forget)?;
         }

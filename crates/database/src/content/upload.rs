@@ -166,7 +166,7 @@ impl Drop for Upload {
 /// Removes the pieces of an upload that no document refers to. What cannot be removed now is removed
 /// at the next start.
 pub(super) fn discard(store: &Store, upload: u64) {
-    let mut batch = Batch::new();
+    let mut batch = Batch::for_removing();
     let (from, to) = keys::chunk_range(upload);
     batch.delete_range(Family::Blob, &from, &to);
     batch.delete(Family::Meta, &keys::pending_upload(upload));

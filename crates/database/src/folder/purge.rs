@@ -26,14 +26,14 @@ fn purge(store: &Store, database: u32, folder: u32) -> Result<()> {
     let snapshot = store.snapshot();
     let range = KeyRange { from: &members, to: Some(&members_end) };
     let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
-    let mut batch = Batch::new();
+    let mut batch = Batch::for_removing();
     let mut noted = 0;
     while let Some((_, stored)) = cursor.next()? {
         let Some(member) = Member::decode(stored) else { continue };
         batch.delete(Family::Point, &keys::membership(database, &member.id, folder));
         noted += 1;
         if noted >= PURGE_AT_ONCE {
-            store.commit(std::mem::take(&mut batch))?;
+            store.commit(std::mem::replace(&mut batch, Batch::for_removing()))?;
             noted = 0;
         }
     }

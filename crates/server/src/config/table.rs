@@ -120,7 +120,8 @@ configuration! {
     /// The disk that databases are on.
     disk as DiskSettings {
         /// Free space that is left alone: with less than this, changes are refused (507) and reading goes
-        /// on, so that there is room to put in order what was accepted.
+        /// on, so that there is room to put in order what was accepted. Indexes, and deleting documents and
+        /// databases, may use half of it.
         reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
     }
 
