@@ -10,7 +10,7 @@ use crate::arguments::duration;
 const START_S: f64 = 2.0;
 const DOCUMENTS_PER_S: f64 = 8000.0;
 const VIEWED_DOCUMENTS_PER_S: f64 = 3000.0;
-const MESSAGES_PER_S: f64 = 3000.0;
+const MESSAGES_PER_S: f64 = 12_000.0;
 const USERS_PER_S: f64 = 40.0;
 const BUILT_PER_S: f64 = 20_000.0;
 const LOAD_ENDS_S: f64 = 5.0;
@@ -34,7 +34,8 @@ pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>, t
     once + turn * f64::from(turns)
 }
 
-fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f64 {
+/// Seconds of some of its steps.
+pub(super) fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f64 {
     let documents: f64 = definition
         .steps
         .iter()

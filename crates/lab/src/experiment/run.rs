@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::cells::{Cell, Form, Group, Plan};
 use super::definition::Step;
 use super::error::ExperimentError;
-use super::estimate::group_s;
+use super::estimate::{group_s, steps_s};
 use super::kept::{CellRun, Kept};
 use super::library::Experiment;
 use super::model::{ExperimentReport, Making};
@@ -30,7 +30,7 @@ pub(super) struct Order<'a> {
 }
 
 /// Seconds of all runs that are still to be done, going by how long those before took.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Pace {
     planned_s: f64,
     taken_s: f64,
@@ -113,8 +113,15 @@ impl Course<'_> {
         let mut failure = None;
         if !turns.is_empty() {
             let missing_s = planned_s(u32::try_from(turns.len()).unwrap_or(u32::MAX));
-            let left_s = self.pace.left_s(self.left_s + missing_s);
-            let at = At { order: self.order, group, repeat, turns, done: self.runs.len() as u64, left_s };
+            let at = At {
+                order: self.order,
+                group,
+                repeat,
+                turns,
+                done: self.runs.len() as u64,
+                planned_s: self.left_s + missing_s,
+                pace: self.pace,
+            };
             let began = Instant::now();
             let measured = tokio::select! {
                 measured = at.measure(&self.kept, self.progress) => measured,
@@ -198,11 +205,13 @@ fn print_of(order: &Order<'_>) -> String {
     )
 }
 
-/// How long each run of a group took.
+/// How far a group has come, and how long each of its runs took.
 struct Clock {
     began: Instant,
     counted_s: f64,
     done: u64,
+    /// Planned seconds of the steps that are done.
+    planned_s: f64,
 }
 
 impl Clock {
@@ -223,7 +232,9 @@ struct At<'a> {
     turns: Vec<u32>,
     /// Runs before it.
     done: u64,
-    left_s: f64,
+    /// Planned seconds of this group and all after it.
+    planned_s: f64,
+    pace: Pace,
 }
 
 impl At<'_> {
@@ -238,15 +249,15 @@ impl At<'_> {
         let reports = kept.reports(&first.slug(), number);
         let mut stage = Stage::new(first, self.order.server, &data, &reports, &folder)?;
         let carried_out = async {
-            let mut clock = Clock { began: Instant::now(), counted_s: 0.0, done: 0 };
-            self.carry_out(&mut stage, common, &name(first, number), &clock, progress).await?;
+            let mut clock = Clock { began: Instant::now(), counted_s: 0.0, done: 0, planned_s: 0.0 };
+            self.carry_out(&mut stage, common, (first, number), &mut clock, progress).await?;
             let before = stage.gathered.clone();
             for turn in &self.turns {
                 let number = plan.number(self.repeat, *turn);
                 let mut runs = Vec::new();
                 for cell in self.group.in_turn(number) {
                     stage.turn_to(cell, &kept.reports(&cell.slug(), number), before.clone())?;
-                    self.carry_out(&mut stage, own, &name(cell, number), &clock, progress).await?;
+                    self.carry_out(&mut stage, own, (cell, number), &mut clock, progress).await?;
                     let gathered = std::mem::take(&mut stage.gathered);
                     runs.push(run_of(cell, number, gathered, clock.next()));
                 }
@@ -267,17 +278,21 @@ impl At<'_> {
         &self,
         stage: &mut Stage<'_>,
         steps: &[Step],
-        name: &str,
-        clock: &Clock,
+        (cell, number): (&Cell, u32),
+        clock: &mut Clock,
         progress: &Progress,
     ) -> Result<(), ExperimentError> {
-        let tell = |step: &str| {
-            let left_s = (self.left_s - clock.began.elapsed().as_secs_f64()).max(1.0);
-            let line = format!("{name} \u{b7} {step} \u{b7} about {} left", time(left_s));
-            progress.at(self.done + clock.done, &line);
-        };
+        let name = name(cell, number);
         for step in steps {
+            let done = self.done + clock.done;
+            let left_s = self.pace.left_s(self.planned_s - clock.planned_s);
+            let begun = Instant::now();
+            let tell = |step: &str| {
+                let left_s = (left_s - begun.elapsed().as_secs_f64()).max(1.0);
+                progress.at(done, &format!("{name} \u{b7} {step} \u{b7} about {} left", time(left_s)));
+            };
             stage.run(step, &tell).await?;
+            clock.planned_s += steps_s(&self.order.experiment.definition, std::slice::from_ref(step), cell);
         }
         Ok(())
     }
