@@ -88,8 +88,8 @@ impl Contents {
         }
         self.store.commit(batch)?;
         if referenced && !self.is_referenced(digest, &mut HashSet::new(), &mut Batch::new())? {
-            // The last reference went, and left a note, just before this one was removed.
-            let mut batch = Batch::new();
+            // The last reference went, and left a note, just before this one was removed. A note helps to make space, too.
+            let mut batch = Batch::for_removing();
             batch.put(Family::Point, &keys::collectable(digest), &[]);
             self.store.commit(batch)?;
         }
