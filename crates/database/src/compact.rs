@@ -12,6 +12,8 @@ mod limit;
 mod purge;
 pub(crate) mod record;
 mod sizes;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::collections::HashSet;

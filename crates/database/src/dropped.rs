@@ -18,10 +18,7 @@ impl Databases {
     pub fn collect_contents(&self) -> Result<Collected> {
         let mut sum = Collected::default();
         for common in self.commons() {
-            let collected = common.contents.collect()?;
-            sum.examined += collected.examined;
-            sum.removed += collected.removed;
-            sum.removed_bytes += collected.removed_bytes;
+            sum.add(common.contents.collect()?);
         }
         Ok(sum)
     }

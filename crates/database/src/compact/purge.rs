@@ -84,16 +84,17 @@ impl Database {
         // What the indexes have followed may be in memory only, and after a crash they would follow it again.
         self.store().checkpoint()?;
         purged.memberships = self.purge_memberships(limit, go_on)?;
-        let (mut next, mut young) = (Some(from), None);
+        let (mut next, mut young) = (Some(from), None::<u64>);
         while let Some(from) = next {
             let tombstones = self.tombstones(from, limit, until_ms)?;
-            purged.documents += self.purge_documents(&tombstones.found)?;
-            young = young.or(tombstones.young);
+            let (documents, busy) = self.purge_documents(&tombstones.found)?;
+            purged.documents += documents;
+            young = young.into_iter().chain(tombstones.young).chain(busy).min();
             next = tombstones.last;
             go_on()?;
         }
         let mut record = self.compaction_record()?;
-        record.purged_to = young.map_or(limit, |young: u64| young.saturating_sub(1));
+        record.purged_to = young.map_or(limit, |young| young.saturating_sub(1));
         record.purged_memberships += purged.memberships;
         self.note_record(&record)?;
         let counts = &self.common.wide.compactions.counts;
@@ -139,9 +140,10 @@ impl Database {
         Ok(tombstones)
     }
 
-    fn purge_documents(self: &Arc<Self>, dead: &[(u64, String)]) -> Result<u64> {
+    /// How many of these were purged, and the first that must be looked at again, since an update has it at hand.
+    fn purge_documents(self: &Arc<Self>, dead: &[(u64, String)]) -> Result<(u64, Option<u64>)> {
         if dead.is_empty() {
-            return Ok(0);
+            return Ok((0, None));
         }
         let mut record = self.compaction_record()?;
         let mut writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
@@ -151,15 +153,18 @@ impl Database {
             header: writer.header.clone(),
             purged: 0,
         };
+        let mut busy = None;
         for (change_number, id) in dead {
-            // One that is changed just now is no tombstone of old.
-            if writer.pending(id).is_none() {
+            // It may be changed just now; or it is kept for updates on their way, which would build on it.
+            if writer.pending(id).is_some() {
+                busy = busy.or(Some(*change_number));
+            } else {
                 self.purge_document(&mut purge, *change_number, id, record.purged_documents)?;
             }
         }
         let Purge { mut batch, pins, mut header, purged } = purge;
         if purged == 0 {
-            return Ok(0);
+            return Ok((0, busy));
         }
         header.change_number += 1;
         record.purged_documents += purged;
@@ -173,7 +178,7 @@ impl Database {
         commit.wait()?;
         writer.forget_what_was_read_before(change_number);
         drop(writer);
-        Ok(purged)
+        Ok((purged, busy))
     }
 
     /// Adds a document to the batch if it is the tombstone that was found.

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
+use super::pins::Collecting;
 use super::record::{Placement, Record};
 use super::{Contents, hex, object};
 use crate::error::Result;
@@ -14,6 +15,12 @@ use crate::keys::{self, Digest};
 
 /// How many contents one call looks at, so that a caller can stop in between.
 const AT_ONCE: usize = 1000;
+
+/// How many of them one commit removes: each costs its share of a sync, and who needs one of them anew waits for all.
+const COMMITTED_AT_ONCE: usize = 250;
+
+/// References of databases that are gone, in bytes of a batch, with which a commit is large enough.
+const BATCH_BYTES: usize = 256 * 1024;
 
 /// What one call of [`Databases::collect_contents`](crate::Databases::collect_contents) did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,14 +33,50 @@ pub struct Collected {
     pub removed_bytes: u64,
 }
 
+impl Collected {
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.examined += other.examined;
+        self.removed += other.removed;
+        self.removed_bytes += other.removed_bytes;
+    }
+}
+
+/// What one commit removes.
+struct Removal<'a> {
+    batch: Batch,
+    collected: Collected,
+    /// Held until the removal is stored: whoever pins one of these contents later finds it gone and writes it anew.
+    collecting: Vec<Collecting<'a>>,
+    /// Contents that a document refers to, whose notes go.
+    referenced: Vec<Digest>,
+    /// Sizes of the objects that nobody needs any more.
+    objects: Vec<u64>,
+}
+
+impl Removal<'_> {
+    fn new() -> Self {
+        Self {
+            batch: Batch::for_removing(),
+            collected: Collected::default(),
+            collecting: Vec::new(),
+            referenced: Vec::new(),
+            objects: Vec::new(),
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        self.collecting.len() >= COMMITTED_AT_ONCE || self.batch.len_bytes() >= BATCH_BYTES
+    }
+}
+
 impl Contents {
     /// Looks at the contents noted as collectable and removes those without a reference.
     pub(crate) fn collect(&self) -> Result<Collected> {
         let mut collected = Collected::default();
         let mut databases = HashSet::new();
-        for digest in self.collectable()? {
-            collected.examined += 1;
-            self.collect_one(&digest, &mut databases, &mut collected)?;
+        let mut digests = self.collectable()?.into_iter();
+        while digests.len() > 0 {
+            collected.add(self.collect_some(&mut digests, &mut databases)?);
         }
         Ok(collected)
     }
@@ -52,45 +95,81 @@ impl Contents {
         Ok(digests)
     }
 
-    fn collect_one(
+    /// Removes some contents by one commit.
+    fn collect_some(
         &self,
+        digests: &mut impl Iterator<Item = Digest>,
+        databases: &mut HashSet<u32>,
+    ) -> Result<Collected> {
+        let mut removal = Removal::new();
+        let mut gathered = Ok(());
+        while gathered.is_ok()
+            && !removal.is_large()
+            && let Some(digest) = digests.next()
+        {
+            removal.collected.examined += 1;
+            gathered = self.collect_one(&digest, databases, &mut removal);
+        }
+        // One that cannot be read keeps those before it from nothing.
+        if !removal.batch.is_empty() {
+            self.store.commit(removal.batch)?;
+        }
+        removal.objects.iter().for_each(|stored_bytes| self.places().totals.add(-1, *stored_bytes));
+        self.note_anew(&removal.referenced)?;
+        gathered.map(|()| removal.collected)
+    }
+
+    fn collect_one<'a>(
+        &'a self,
         digest: &Digest,
         databases: &mut HashSet<u32>,
-        collected: &mut Collected,
+        removal: &mut Removal<'a>,
     ) -> Result<()> {
-        // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
-        let Some(_collecting) = self.collecting(digest) else { return Ok(()) };
-        let mut batch = Batch::for_removing();
-        let referenced = self.is_referenced(digest, databases, &mut batch)?;
-        batch.delete(Family::Point, &keys::collectable(digest));
+        let Some(collecting) = self.collecting(digest) else { return Ok(()) };
+        removal.collecting.push(collecting);
         let key = keys::content(digest);
-        if !referenced && let Some(stored) = self.store.get(Family::Blob, &key)? {
-            batch.delete(Family::Blob, &key);
-            match Record::decode(&stored) {
-                Some(record) => {
-                    collected.removed_bytes += record.length;
-                    match record.placement {
-                        Placement::Inline(_) => {}
-                        Placement::Upload { upload, .. } => {
-                            let (from, to) = keys::chunk_range(upload);
-                            batch.delete_range(Family::Blob, &from, &to);
-                        }
-                        Placement::Object(object) => {
-                            let before = self.object_state(digest)?;
-                            object::release(&mut batch, digest, (object, record.length), before);
-                            self.places().totals.add(-1, object.stored_bytes);
-                        }
-                    }
-                }
-                None => tracing::warn!(digest = hex(digest), "removing a content that cannot be read"),
-            }
-            collected.removed += 1;
+        if self.is_referenced(digest, databases, &mut removal.batch)? {
+            removal.batch.delete(Family::Point, &keys::collectable(digest));
+            removal.referenced.push(*digest);
+            return Ok(());
         }
-        self.store.commit(batch)?;
-        if referenced && !self.is_referenced(digest, &mut HashSet::new(), &mut Batch::new())? {
-            // The last reference went, and left a note, just before this one was removed. A note helps to make space, too.
-            let mut batch = Batch::for_removing();
-            batch.put(Family::Point, &keys::collectable(digest), &[]);
+        // Read before anything is noted of it: one that cannot be read keeps its note.
+        let stored = self.store.get(Family::Blob, &key)?;
+        let before = self.object_state(digest)?;
+        let Removal { batch, collected, objects, .. } = removal;
+        batch.delete(Family::Point, &keys::collectable(digest));
+        let Some(stored) = stored else { return Ok(()) };
+        batch.delete(Family::Blob, &key);
+        collected.removed += 1;
+        let Some(record) = Record::decode(&stored) else {
+            tracing::warn!(digest = hex(digest), "removing a content that cannot be read");
+            return Ok(());
+        };
+        collected.removed_bytes += record.length;
+        match record.placement {
+            Placement::Inline(_) => {}
+            Placement::Upload { upload, .. } => {
+                let (from, to) = keys::chunk_range(upload);
+                batch.delete_range(Family::Blob, &from, &to);
+            }
+            Placement::Object(object) => {
+                object::release(batch, digest, (object, record.length), before);
+                objects.push(object.stored_bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes contents again whose last reference went, and left a note, just before their note was removed.
+    fn note_anew(&self, referenced: &[Digest]) -> Result<()> {
+        // A note helps to make space, too.
+        let mut batch = Batch::for_removing();
+        for digest in referenced {
+            if !self.is_referenced(digest, &mut HashSet::new(), &mut Batch::new())? {
+                batch.put(Family::Point, &keys::collectable(digest), &[]);
+            }
+        }
+        if !batch.is_empty() {
             self.store.commit(batch)?;
         }
         Ok(())
