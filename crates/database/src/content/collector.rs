@@ -110,7 +110,7 @@ impl Contents {
             removal.collected.examined += 1;
             gathered = self.collect_one(&digest, databases, &mut removal);
         }
-        // One that cannot be read keeps those before it from nothing.
+        // Those before one that cannot be read are removed all the same.
         if !removal.batch.is_empty() {
             self.store.commit(removal.batch)?;
         }
