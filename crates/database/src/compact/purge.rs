@@ -83,7 +83,6 @@ impl Database {
         }
         // What the indexes have followed may be in memory only, and after a crash they would follow it again.
         self.store().checkpoint()?;
-        purged.memberships = self.purge_memberships(limit, go_on)?;
         let (mut next, mut young) = (Some(from), None::<u64>);
         while let Some(from) = next {
             let tombstones = self.tombstones(from, limit, until_ms)?;
@@ -93,8 +92,12 @@ impl Database {
             next = tombstones.last;
             go_on()?;
         }
+        let to = young.map_or(limit, |young| young.saturating_sub(1));
         let mut record = self.compaction_record()?;
-        record.purged_to = young.map_or(limit, |young| young.saturating_sub(1));
+        record.purged_to = to;
+        // First, and no further: clients from before must be told that they have missed what left a folder.
+        self.note_record(&record)?;
+        purged.memberships = self.purge_memberships(to, go_on)?;
         record.purged_memberships += purged.memberships;
         self.note_record(&record)?;
         let counts = &self.common.wide.compactions.counts;

@@ -135,13 +135,19 @@ impl Contents {
         }
         // Read before anything is noted of it: one that cannot be read keeps its note.
         let stored = self.store.get(Family::Blob, &key)?;
-        let before = self.object_state(digest)?;
+        let record = stored.as_deref().and_then(Record::decode);
+        let before = match record.as_ref().and_then(Record::object) {
+            Some(_) => self.object_state(digest)?,
+            None => None,
+        };
         let Removal { batch, collected, objects, .. } = removal;
         batch.delete(Family::Point, &keys::collectable(digest));
-        let Some(stored) = stored else { return Ok(()) };
+        if stored.is_none() {
+            return Ok(());
+        }
         batch.delete(Family::Blob, &key);
         collected.removed += 1;
-        let Some(record) = Record::decode(&stored) else {
+        let Some(record) = record else {
             tracing::warn!(digest = hex(digest), "removing a content that cannot be read");
             return Ok(());
         };
