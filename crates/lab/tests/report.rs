@@ -160,6 +160,23 @@ fn a_run_that_was_cut_short_or_not_begun_by_all() {
     assert_eq!(judged(|evidence| evidence.cut = Some(Cut::UsersEnded)), (true, 1));
 }
 
+/// A search for the largest number of users has to know whether the server or the driver was at its limit.
+#[test]
+fn a_server_that_does_not_keep_up_is_told_from_a_driver_that_does_not() {
+    let overloaded = |cut: Option<Cut>, driver_percent: f64| {
+        let mut evidence = evidence();
+        evidence.cut = cut;
+        evidence.drivers[0].machine_cpu_percent = driver_percent;
+        judge(&evidence).overloaded
+    };
+    for cut in [Cut::TimeOuts(1000), Cut::Errors(60.0), Cut::Average(500.0)] {
+        assert!(overloaded(Some(cut.clone()), 40.0), "{cut:?}");
+        assert!(!overloaded(Some(cut.clone()), 95.0), "{cut:?}, and the driver had no time");
+    }
+    assert!(!overloaded(None, 40.0) && !overloaded(None, 95.0));
+    assert!(!overloaded(Some(Cut::ServerGone), 40.0) && !overloaded(Some(Cut::Operator), 40.0));
+}
+
 /// Three runs of which the last is not valid and the first has missed an objective.
 #[test]
 fn runs_that_are_repeated_show_how_far_they_are_apart() {

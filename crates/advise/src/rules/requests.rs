@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "answers are compressed while the server uses 75 % of all processors or more",
         looks_at: &["Platform.Process.CPU.Seconds", "Platform.System.Processors"],
         keys: &["http.compression", "https.compression"],
-        support: &[Support::Page("docs/configuration.md")],
+        support: &[Support::Experiment("configurations"), Support::Page("docs/configuration.md")],
         until: "no port compresses, or the server uses less than 75 % of the processors",
         check: compression,
     },

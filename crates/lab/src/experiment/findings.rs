@@ -2,6 +2,7 @@
 
 use super::definition::{Published, Unit};
 use super::model::{ExperimentReport, FigurePart, Spread};
+use super::search;
 use crate::report::{bytes, milliseconds, thousands, time};
 
 /// A value in its unit.
@@ -36,14 +37,9 @@ pub(super) fn of(report: &ExperimentReport, in_findings: &[bool]) -> Vec<String>
             findings.extend(of_figure(figure));
         }
     }
-    findings.extend(
-        report.cells.iter().filter(|cell| !cell.search.is_empty()).filter_map(|cell| of_search(&cell.search)),
-    );
-    if !findings.is_empty() && report.repeats < 2 {
-        findings.push(
-            "Each cell was measured once, so nothing is known of how far two runs of the same differ."
-                .to_owned(),
-        );
+    findings.extend(report.cells.iter().filter_map(|cell| search::finding(&cell.search)));
+    if !findings.is_empty() {
+        findings.extend(how_sure(report.repeats).map(str::to_owned));
     }
     let out = report.cells.iter().filter(|cell| !cell.invalid.is_empty() || cell.failed.is_some()).count();
     if out > 0 {
@@ -53,6 +49,23 @@ pub(super) fn of(report: &ExperimentReport, in_findings: &[bool]) -> Vec<String>
         ));
     }
     findings
+}
+
+/// What so many runs of each cell can tell. Of 2n runs that do not differ, the n of one cell are all above or all below
+/// the others in 2 of (2n choose n) cases.
+fn how_sure(runs: u32) -> Option<&'static str> {
+    match runs {
+        0 | 1 => {
+            Some("Each cell was measured once, so nothing is known of how far two runs of the same differ.")
+        }
+        2 => Some(
+            "Each cell was measured twice: of cells that do not differ, one pair in three lies apart by chance.",
+        ),
+        3 => Some(
+            "Each cell was measured three times: of cells that do not differ, one pair in ten lies apart by chance.",
+        ),
+        _ => None,
+    }
 }
 
 /// Sentences of one figure.
@@ -138,34 +151,48 @@ impl Line<'_> {
 
     fn against_the_first(&self) -> Vec<String> {
         let Some(((first, base), others)) = self.points.split_first() else { return Vec::new() };
-        let unit = self.figure.unit;
-        let sentence = |(row, value): &(usize, Spread)| {
-            let mut text = format!(
-                "{}: {} ({}), {} ({})",
-                self.subject(),
-                shown(base.mean, unit),
-                self.label(*first),
-                shown(value.mean, unit),
-                self.label(*row)
-            );
-            text.push_str(&match (base.differs_from(value), base.runs.min(value.runs)) {
-                (_, 0 | 1) => ratio_text(base.mean, value.mean),
-                (true, _) => format!(
-                    "{}; no run of one was among those of the other",
-                    ratio_text(base.mean, value.mean)
-                ),
-                (false, _) => format!(
-                    "{}, which is within what runs of the same differ by",
-                    ratio_text(base.mean, value.mean)
-                ),
-            });
-            if let Some(ratio) = self.published_ratio(*first, *row) {
-                text.push_str(&format!(", in the source {}", factor(ratio)));
-            }
-            text.push('.');
-            text
+        let is_like_it = |(row, value): &&(usize, Spread)| {
+            base.runs.min(value.runs) > 1
+                && !base.differs_from(value)
+                && self.published_ratio(*first, *row).is_none()
         };
-        others.iter().map(sentence).collect()
+        // One sentence for all that make no difference, or those that do would be lost among them.
+        let like_it: Vec<String> =
+            others.iter().filter(is_like_it).map(|(row, value)| self.named(*row, value)).collect();
+        let together = like_it.len() > 1;
+        let alone = others.iter().filter(|other| !(together && is_like_it(other)));
+        let mut sentences: Vec<String> = alone.map(|other| self.beside((*first, *base), *other)).collect();
+        if together {
+            sentences.push(format!(
+                "{}: {} differ from {} by no more than runs of the same do.",
+                self.subject(),
+                words(&like_it),
+                self.named(*first, base)
+            ));
+        }
+        sentences
+    }
+
+    /// `0.70 ms (as delivered)`.
+    fn named(&self, row: usize, value: &Spread) -> String {
+        format!("{} ({})", shown(value.mean, self.figure.unit), self.label(row))
+    }
+
+    /// One row held against another one.
+    fn beside(&self, (first, base): (usize, Spread), (row, value): (usize, Spread)) -> String {
+        let mut text =
+            format!("{}: {}, {}", self.subject(), self.named(first, &base), self.named(row, &value));
+        text.push_str(&ratio_text(base.mean, value.mean));
+        text.push_str(match (base.differs_from(&value), base.runs.min(value.runs)) {
+            (_, 0 | 1) => "",
+            (true, _) => "; no run of one was among those of the other",
+            (false, _) => ", which is within what runs of the same differ by",
+        });
+        if let Some(ratio) = self.published_ratio(first, row) {
+            text.push_str(&format!(", in the source {}", factor(ratio)));
+        }
+        text.push('.');
+        text
     }
 
     /// What the source's value of one row is of another one's, by the rows' names.
@@ -177,6 +204,14 @@ impl Line<'_> {
             table.rows.iter().find(named)?.get(column).map(String::as_str)
         };
         ratio_of_texts(cell(self.label(first))?, cell(self.label(row))?)
+    }
+}
+
+/// `a, b and c`.
+fn words(list: &[String]) -> String {
+    match list.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => list.concat(),
     }
 }
 
@@ -223,53 +258,6 @@ pub(crate) fn number(text: &str) -> Option<f64> {
         _ => 1.0,
     };
     digits.parse::<f64>().ok().filter(|_| known).map(|number| number * scale)
-}
-
-/// A search for the largest number of users: where it ended, and where the curve bends.
-fn of_search(points: &[super::load_step::SearchPoint]) -> Option<String> {
-    let largest =
-        points.iter().filter(|point| point.reached).max_by(|one, other| one.users.total_cmp(&other.users))?;
-    let missed =
-        points.iter().filter(|point| !point.reached).min_by(|one, other| one.users.total_cmp(&other.users));
-    let mut text = format!(
-        "{} users reached the objective, with {} on average and {} transactions a minute",
-        thousands(largest.users),
-        milliseconds(largest.average_ms),
-        thousands(largest.transactions_per_minute)
-    );
-    match missed {
-        Some(missed) => text.push_str(&format!(
-            "; {} missed it, with {}.",
-            thousands(missed.users),
-            milliseconds(missed.average_ms)
-        )),
-        None => text.push_str("; more were not tried."),
-    }
-    if let Some(knee) = knee(points) {
-        text.push_str(&format!(
-            " The curve of the average response bends most at {} users ({}).",
-            thousands(knee.users),
-            milliseconds(knee.average_ms)
-        ));
-    }
-    Some(text)
-}
-
-/// The point that lies farthest below the straight line between the first and the last one, both axes as parts of
-/// their ranges ("Kneedle", Satopää et al., 2011). `None` of fewer than four points, or where there is no bend.
-fn knee(points: &[super::load_step::SearchPoint]) -> Option<super::load_step::SearchPoint> {
-    /// A curve that leaves its chord by less than this is taken for straight.
-    const LEAST_BEND: f64 = 0.1;
-    let (first, last) = (points.first()?, points.last()?);
-    let (width, height) = (last.users - first.users, last.average_ms - first.average_ms);
-    if points.len() < 4 || width <= 0.0 || height <= 0.0 {
-        return None;
-    }
-    let below = |point: &super::load_step::SearchPoint| {
-        (point.users - first.users) / width - (point.average_ms - first.average_ms) / height
-    };
-    let deepest = points.iter().max_by(|one, other| below(one).total_cmp(&below(other)))?;
-    (below(deepest) > LEAST_BEND).then_some(*deepest)
 }
 
 #[cfg(test)]
@@ -343,30 +331,15 @@ mod tests {
                 "Response: 160 ms (off), 148 ms (archive), \u{d7}0.92, which is within what runs of the same differ by.",
             ]
         );
-    }
-
-    #[test]
-    fn the_knee_is_where_the_curve_bends() {
-        let point = |users: f64, average_ms: f64| super::super::load_step::SearchPoint {
-            users,
-            average_ms,
-            p99_ms: 0.0,
-            transactions_per_minute: users,
-            reached: average_ms < 50.0,
-        };
-        let curve = [
-            point(100.0, 5.0),
-            point(200.0, 6.0),
-            point(400.0, 8.0),
-            point(500.0, 60.0),
-            point(600.0, 200.0),
-        ];
-        assert_eq!(knee(&curve).map(|knee| knee.users), Some(400.0));
-        assert!(knee(&[point(1.0, 1.0), point(2.0, 2.0), point(3.0, 3.0), point(4.0, 4.0)]).is_none());
-        assert!(
-            of_search(&curve)
-                .unwrap_or_default()
-                .starts_with("400 users reached the objective, with 8.00 ms")
+        let mut with_more = both;
+        with_more.rows.push("mirror".to_owned());
+        with_more.values.push(vec![spread(155.0, 165.0)]);
+        assert_eq!(
+            of_figure(&with_more),
+            [
+                "Response: 160 ms (off), 62.0 ms (on), \u{d7}0.39; no run of one was among those of the other.",
+                "Response: 148 ms (archive) and 160 ms (mirror) differ from 160 ms (off) by no more than runs of the same do.",
+            ]
         );
     }
 }

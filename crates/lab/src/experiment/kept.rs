@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::slug;
 use super::error::ExperimentError;
-use super::load_step::SearchPoint;
+use super::search::SearchPoint;
 
 /// One measurement of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,6 +19,7 @@ const CARRIED: &[(&str, &str)] = &[
     ("io-spread", include_str!("../../../../experiments/io-spread.toml")),
     ("mailboxes", include_str!("../../../../experiments/mailboxes.toml")),
     ("memory-per-user", include_str!("../../../../experiments/memory-per-user.toml")),
+    ("own-pace", include_str!("../../../../experiments/own-pace.toml")),
     ("pool-concurrency", include_str!("../../../../experiments/pool-concurrency.toml")),
     ("pool-tasks", include_str!("../../../../experiments/pool-tasks.toml")),
     ("port-encryption", include_str!("../../../../experiments/port-encryption.toml")),

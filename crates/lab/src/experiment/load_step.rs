@@ -11,6 +11,7 @@ use tokio::process::Command;
 use super::cells::{Values, slug, substitute};
 use super::definition::{Load, ProbeStep, Scalar};
 use super::error::ExperimentError;
+use super::search::SearchPoint;
 use super::server::{ServerCommand, end_of};
 use super::usage::Measured;
 use crate::program::laboratory;
@@ -34,23 +35,14 @@ pub(super) struct Address {
     pub(super) certificate: PathBuf,
 }
 
-/// A point of a search for the largest number of users.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct SearchPoint {
-    pub users: f64,
-    pub average_ms: f64,
-    pub p99_ms: f64,
-    pub transactions_per_minute: f64,
-    pub reached: bool,
-}
-
 /// What a load gave.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) measured: Measured,
     /// Why the run says nothing of the server.
     pub(super) invalid: Vec<String>,
+    /// The only reason is that the server did not keep up.
+    pub(super) overloaded: bool,
     pub(super) warnings: Vec<String>,
     pub(super) search: Vec<SearchPoint>,
     /// Folders of the reports, in the cell's.
@@ -108,6 +100,7 @@ impl Place<'_> {
             let loaded = self.with_others(load, users, &format!("{}-{users}", self.folder_name())).await?;
             reports.extend(loaded.reports.clone());
             let value = |name: &str| loaded.measured.get(name).copied().unwrap_or(f64::NAN);
+            let invalid = loaded.invalid.first().filter(|_| !loaded.overloaded).cloned();
             let good = loaded.invalid.is_empty() && value("mean_ms") <= max_average_ms;
             points.push(SearchPoint {
                 users: f64::from(users),
@@ -115,6 +108,7 @@ impl Place<'_> {
                 p99_ms: value("p99_ms"),
                 transactions_per_minute: value("transactions_per_minute"),
                 reached: good,
+                invalid,
             });
             if good {
                 reached = Some((users, loaded));
@@ -136,7 +130,11 @@ impl Place<'_> {
             }
         }
         let (largest, mut loaded) = reached.ok_or_else(|| {
-            self.wrong(format!("not even the fewest users reached an average response of {max_average_ms} ms; begin with fewer"))
+            let why = points.iter().find_map(|point| point.invalid.clone());
+            self.wrong(match why {
+                Some(why) => format!("not even with the fewest users was a run valid ({why}); begin with fewer"),
+                None => format!("not even the fewest users reached an average response of {max_average_ms} ms; begin with fewer"),
+            })
         })?;
         loaded.measured.insert("users".to_owned(), f64::from(largest));
         if missed.is_none() {
@@ -378,6 +376,7 @@ fn loaded(report: &Value) -> Loaded {
         if loaded.invalid.is_empty() {
             loaded.invalid.push("the run is not valid".to_owned());
         }
+        loaded.overloaded = report.pointer("/validity/overloaded") == Some(&Value::Bool(true));
     }
     loaded
 }

@@ -6,7 +6,8 @@
 //! - `stage` carries a cell through its steps: [`server`](self) is a black box that a command line starts, spoken to by
 //!   its ports; `ground` limits what it may use, `usage` looks at its process;
 //! - `kept` keeps results on disk for `--resume`;
-//! - [`model`] is the report as data, `objective` and `findings` say what it shows, `page` and `text` are made from it.
+//! - [`model`] is the report as data, `objective` and `findings` say what it shows, `search` where the largest number of
+//!   users is; `page` and `text` are made from it.
 
 pub(crate) mod cells;
 mod command;
@@ -25,6 +26,7 @@ mod objective;
 pub(crate) mod page;
 mod picture;
 mod run;
+mod search;
 mod server;
 mod stage;
 mod text;
@@ -34,5 +36,5 @@ pub use cells::Form;
 pub use command::{ExperimentArguments, ExperimentsArguments, measure};
 pub(crate) use command::{experiment, experiments};
 pub use error::ExperimentError;
-pub use load_step::SearchPoint;
 pub use objective::ObjectivePart;
+pub use search::SearchPoint;

@@ -8,8 +8,8 @@ use super::cells::{Cell, Form, Plan};
 use super::definition::{Column, Figure, Published, Unit};
 use super::kept::CellRun;
 use super::library::Experiment;
-use super::load_step::SearchPoint;
 use super::objective::{Measured, ObjectivePart};
+use super::search::SearchPoint;
 use crate::monitor::Machine;
 
 /// The form of `experiment.json`. A reader that finds another number behind the slash must not guess.
@@ -221,6 +221,11 @@ impl ExperimentReport {
         let shown: Vec<bool> = definition.columns.iter().map(|column| !column.only_shown).collect();
         report.findings = super::findings::of(&report, &shown);
         report
+    }
+
+    /// Cells in which the largest number of users was searched for.
+    pub(super) fn searched(&self) -> impl Iterator<Item = &CellPart> {
+        self.cells.iter().filter(|cell| cell.search.len() > 1)
     }
 
     /// Whether no objective was missed.

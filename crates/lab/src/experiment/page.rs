@@ -1,11 +1,10 @@
 //! `experiment.html`: hypothesis, tables and charts, the source's beside ours, and how to repeat it; one page that needs
 //! nothing else.
 
-use super::SearchPoint;
 use super::definition::{Published, Unit};
 use super::findings::{number, shown};
 use super::model::{CellPart, ExperimentReport, FigurePart, LoadReport, Spread};
-use super::text;
+use super::{search, text};
 use crate::error::LabError;
 use crate::report::curve::{CurvePoint, Curves, Marks};
 use crate::report::html::{STYLE, escape, table};
@@ -29,7 +28,9 @@ pub(super) fn page(report: &ExperimentReport) -> Result<String, LabError> {
     for figure in &report.figures {
         page.push_str(&figure_section(figure)?);
     }
-    page.push_str(&searches(report)?);
+    for cell in report.searched() {
+        page.push_str(&search::section(cell)?);
+    }
     page.push_str(&all_cells(report));
     for table in &report.published {
         page.push_str(&format!(
@@ -187,7 +188,7 @@ fn chart(figure: &FigurePart) -> Result<String, LabError> {
     Ok(lines_figure(&figure.title, &figure.series, &svg))
 }
 
-fn lines_figure(title: &str, series: &[String], svg: &str) -> String {
+pub(super) fn lines_figure(title: &str, series: &[String], svg: &str) -> String {
     format!(
         "<figure class=\"wide\"><figcaption><span><b>{}</b></span><span class=\"keys\">{}</span></figcaption>\n{svg}</figure>\n",
         escape(title),
@@ -268,63 +269,6 @@ fn bars(figure: &FigurePart) -> String {
         String::new()
     };
     format!("<figure class=\"wide\">{keys}<div class=\"bars\">{rows}</div></figure>\n")
-}
-
-pub(super) const SEARCH_TITLE: &str = "Response against users";
-
-/// What the lines of a search are.
-pub(super) fn search_series() -> [String; 2] {
-    ["average", "99 %"].map(str::to_owned)
-}
-
-/// The lines of a search as an `<svg>` element.
-pub(super) fn search_lines(search: &[SearchPoint]) -> Result<String, LabError> {
-    let line = |value: fn(&SearchPoint) -> f64| -> Vec<CurvePoint> {
-        let point = |point: &SearchPoint| CurvePoint {
-            x: point.users,
-            low: value(point),
-            mean: value(point),
-            high: value(point),
-        };
-        let mut points: Vec<CurvePoint> = search.iter().map(point).collect();
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        points
-    };
-    let curves = Curves {
-        lines: vec![line(|point| point.average_ms), line(|point| point.p99_ms)],
-        show_x: &thousands,
-        show_y: &crate::report::milliseconds,
-        marks: Marks::All,
-        logarithmic: true,
-    };
-    curves.svg()
-}
-
-/// Curves of searches for the largest number of users.
-fn searches(report: &ExperimentReport) -> Result<String, LabError> {
-    let mut text = String::new();
-    for found in report.cells.iter().filter(|cell| cell.search.len() > 1) {
-        text.push_str(&format!(
-            "<h2>{SEARCH_TITLE}<small>{}</small></h2>\n",
-            escape(&found.labels.join(", "))
-        ));
-        text.push_str(&lines_figure("Response", &search_series(), &search_lines(&found.search)?));
-        let rows: Vec<Vec<String>> = found
-            .search
-            .iter()
-            .map(|point| {
-                vec![
-                    thousands(point.users),
-                    crate::report::milliseconds(point.average_ms),
-                    crate::report::milliseconds(point.p99_ms),
-                    thousands(point.transactions_per_minute),
-                    if point.reached { "yes" } else { "no" }.to_owned(),
-                ]
-            })
-            .collect();
-        text.push_str(&table(&["Users", "Average", "99 %", "Transactions<br>per minute", "Reached"], &rows));
-    }
-    Ok(text)
 }
 
 fn all_cells(report: &ExperimentReport) -> String {

@@ -1,7 +1,8 @@
 //! Charts as files of their own, for pages and slides that show them elsewhere: a title, what the colours mean, the lines.
 
 use super::model::ExperimentReport;
-use super::page::{COLOURS_OF_SERIES, SEARCH_TITLE, lines, search_lines, search_series};
+use super::page::{COLOURS_OF_SERIES, lines};
+use super::search;
 use crate::error::LabError;
 use crate::report::html::{COLOURS, escape};
 use crate::report::{CHART_HEIGHT, CHART_WIDTH, series_variable};
@@ -36,11 +37,11 @@ pub(super) fn pictures(report: &ExperimentReport) -> Result<Vec<(String, String)
             pictures.push((file_name(&figure.title), picture(&frame, &lines)));
         }
     }
-    for cell in report.cells.iter().filter(|cell| cell.search.len() > 1) {
-        let title = format!("{}: {SEARCH_TITLE}, {}", report.title, cell.labels.join(", "));
-        let frame = Frame { title, series: &search_series(), axis: "Users" };
-        let name = file_name(&format!("{SEARCH_TITLE} {}", cell.labels.join(" ")));
-        pictures.push((name, picture(&frame, &search_lines(&cell.search)?)));
+    for cell in report.searched() {
+        let title = format!("{}: {}, {}", report.title, search::TITLE, cell.labels.join(", "));
+        let frame = Frame { title, series: &search::series(), axis: "Users" };
+        let name = file_name(&format!("{} {}", search::TITLE, cell.labels.join(" ")));
+        pictures.push((name, picture(&frame, &search::lines(&cell.search)?)));
     }
     Ok(pictures)
 }

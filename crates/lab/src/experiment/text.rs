@@ -7,7 +7,7 @@ use super::definition::Published;
 use super::findings::shown;
 use super::model::{CellPart, ExperimentReport, Spread};
 use super::objective::ObjectivePart;
-use super::{page, picture};
+use super::{page, picture, search};
 use crate::error::LabError;
 use crate::files::write_all;
 use crate::report::{bytes, time};
@@ -124,6 +124,11 @@ pub(super) fn markdown(report: &ExperimentReport) -> String {
     }
     section(&mut text, "What was asked", &objectives(report));
     section(&mut text, "What it showed", &report.findings);
+    for cell in report.searched() {
+        let (heads, rows) = search::plain_table(&cell.search);
+        text.push_str(&format!("\n## {}: {}\n\n", search::TITLE, cell.labels.join(", ")));
+        markdown_table(&mut text, &heads, &rows);
+    }
     let figures = report.figures.iter().filter_map(|figure| figure.published.as_ref());
     let published: Vec<&Published> = figures.chain(&report.published).collect();
     if !published.is_empty() {

@@ -51,6 +51,9 @@ pub struct Validity {
     pub valid: bool,
     /// Why it does not.
     pub reasons: Vec<String>,
+    /// The only reason is a stop condition: the server did not keep up, which a search for its limit wants to know.
+    #[serde(default)]
+    pub overloaded: bool,
     /// What a reader should know all the same.
     pub warnings: Vec<String>,
 }

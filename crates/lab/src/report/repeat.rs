@@ -25,6 +25,9 @@ impl Report {
         report.validity.reasons = gathered(reports, |report| &report.validity.reasons);
         report.validity.warnings = gathered(reports, |report| &report.validity.warnings);
         report.validity.valid = reports.iter().all(|report| report.validity.valid);
+        let spoilt = |report: &&Report| !report.validity.valid;
+        report.validity.overloaded =
+            !report.validity.valid && reports.iter().filter(spoilt).all(|report| report.validity.overloaded);
         for objective in &mut report.objectives {
             let all = reports.iter().flat_map(|report| &report.objectives);
             for other in all.filter(|other| other.name == objective.name) {

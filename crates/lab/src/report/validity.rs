@@ -83,7 +83,9 @@ pub fn judge(evidence: &Evidence) -> Validity {
     if evidence.broken_off > 0 {
         warnings.push(format!("{} users did not end in time and were broken off", evidence.broken_off));
     }
-    Validity { valid: reasons.is_empty(), reasons, warnings }
+    let server_gave_up = matches!(evidence.cut, Some(Cut::TimeOuts(_) | Cut::Errors(_) | Cut::Average(_)));
+    let overloaded = server_gave_up && reasons.len() == 1;
+    Validity { valid: reasons.is_empty(), reasons, overloaded, warnings }
 }
 
 fn judge_driver(driver: &DriverRow, several: bool, reasons: &mut Vec<String>, warnings: &mut Vec<String>) {
