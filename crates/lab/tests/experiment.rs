@@ -241,6 +241,12 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     let lines_with = |text: &str| several.lines().filter(|line| line.contains(text)).count();
     assert_eq!((lines_with(cpu), lines_with("Another Processor")), (1, 1), "{several}");
     assert!(written("index.html").contains("more than one machine"));
+
+    // What is made from the results is made anew, with links to the reports of runs that are there.
+    assert!(written("out/experiment.html").contains("href=\"cells/plain-2-1/work/report.html\""));
+    let page = written("elsewhere/experiment.html");
+    assert!(page.contains("Another Processor") && !page.contains("href=\"cells/"), "{page}");
+    assert!(written("elsewhere/experiment.md").contains("Another Processor"));
 }
 
 /// Processes with a text in their command lines.

@@ -143,6 +143,11 @@ impl Connection {
         self
     }
 
+    /// From now on waits at least so long for an answer.
+    pub(super) fn wait_at_least(&mut self, time_out: Duration) {
+        self.time_out = self.time_out.max(time_out);
+    }
+
     pub(super) fn close(&mut self) {
         self.open = None;
     }

@@ -50,6 +50,9 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 /// The folder that the inbox is, where the server has folders.
 const INBOX: &str = "Inbox";
 
+/// How long a server may take for the index of an inbox that was just filled.
+const INDEX_TIME_OUT: Duration = Duration::from_secs(900);
+
 /// Documents of one `_bulk_docs` request, unless they are large.
 const BULK_DOCUMENTS: u64 = 100;
 const BULK_BYTES: usize = 2 << 20;
@@ -379,7 +382,9 @@ impl Driver for HttpDriver {
             session.add_many(database, &messages).await?;
         }
         if missing > 0 {
-            // The index is built before the run, not by the first user who opens the view.
+            // The index is built before the run, not by the first user who opens the view, and that of a million
+            // documents takes longer than an answer may in the run.
+            session.connection.wait_at_least(INDEX_TIME_OUT);
             session.read_entries(database, INBOX_VIEW, From::Position(0), 1).await?;
         }
         Ok(Prepared { created, documents_added: missing })

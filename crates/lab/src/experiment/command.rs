@@ -65,7 +65,8 @@ pub struct ExperimentArguments {
 /// What `lab experiments` can be told.
 #[derive(Debug, Args)]
 pub struct ExperimentsArguments {
-    /// Write a page that links all experiments' reports below this folder
+    /// Write the pages of all experiments' reports below this folder anew, from their experiment.json, and a page that
+    /// links them
     #[arg(long, value_name = "DIR")]
     pub index: Option<PathBuf>,
     /// Print only the names

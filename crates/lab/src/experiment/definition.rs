@@ -330,9 +330,6 @@ pub struct Column {
     pub per: Option<String>,
     #[serde(default)]
     pub unit: Unit,
-    /// Not part of the findings.
-    #[serde(default)]
-    pub only_shown: bool,
 }
 
 /// One column against a factor.

@@ -29,16 +29,10 @@ pub(crate) fn factor(ratio: f64) -> String {
     }
 }
 
-pub(super) fn of(report: &ExperimentReport, in_findings: &[bool]) -> Vec<String> {
-    let mut findings = Vec::new();
-    for figure in &report.figures {
-        let index = report.columns.iter().position(|column| column.title == figure.title);
-        if index.is_none_or(|index| in_findings.get(index).copied().unwrap_or(true)) {
-            findings.extend(of_figure(figure));
-        }
-    }
+pub(super) fn of(report: &ExperimentReport) -> Vec<String> {
+    let mut findings: Vec<String> = report.figures.iter().flat_map(of_figure).collect();
     findings.extend(report.cells.iter().filter_map(|cell| search::finding(&cell.search)));
-    if !findings.is_empty() {
+    if !findings.is_empty() && report.cells.len() > 1 {
         findings.extend(how_sure(report.repeats).map(str::to_owned));
     }
     let out = report.cells.iter().filter(|cell| !cell.invalid.is_empty() || cell.failed.is_some()).count();
@@ -160,8 +154,12 @@ impl Line<'_> {
         let like_it: Vec<String> =
             others.iter().filter(is_like_it).map(|(row, value)| self.named(*row, value)).collect();
         let together = like_it.len() > 1;
-        let alone = others.iter().filter(|other| !(together && is_like_it(other)));
-        let mut sentences: Vec<String> = alone.map(|other| self.beside((*first, *base), *other)).collect();
+        let mut alone: Vec<&(usize, Spread)> =
+            others.iter().filter(|other| !(together && is_like_it(other))).collect();
+        // What makes the largest difference comes first.
+        alone.sort_by(|one, other| base.distance(&other.1).total_cmp(&base.distance(&one.1)));
+        let mut sentences: Vec<String> =
+            alone.into_iter().map(|other| self.beside((*first, *base), *other)).collect();
         if together {
             sentences.push(format!(
                 "{}: {} differ from {} by no more than runs of the same do.",
@@ -332,11 +330,14 @@ mod tests {
             ]
         );
         let mut with_more = both;
-        with_more.rows.push("mirror".to_owned());
-        with_more.values.push(vec![spread(155.0, 165.0)]);
+        for (row, value) in [("mirror", spread(155.0, 165.0)), ("unsafe", spread(20.0, 24.0))] {
+            with_more.rows.push(row.to_owned());
+            with_more.values.push(vec![value]);
+        }
         assert_eq!(
             of_figure(&with_more),
             [
+                "Response: 160 ms (off), 22.0 ms (unsafe), \u{d7}0.14; no run of one was among those of the other.",
                 "Response: 160 ms (off), 62.0 ms (on), \u{d7}0.39; no run of one was among those of the other.",
                 "Response: 148 ms (archive) and 160 ms (mirror) differ from 160 ms (off) by no more than runs of the same do.",
             ]

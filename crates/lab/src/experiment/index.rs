@@ -1,4 +1,4 @@
-//! One page that links the reports of many experiments.
+//! One page that links the reports of many experiments, whose pages are written anew.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,9 @@ use crate::report::time;
 /// So many findings of each experiment are shown.
 const SHOWN: usize = 3;
 
-/// Writes `index.html` into a folder, for all experiments whose reports lie in folders of it, and `index.md`, which is the
-/// same where pages are not shown, as beside source code. Gives the page's path.
+/// Writes `index.html` into a folder, for all experiments whose `experiment.json` lies in a folder of it, and `index.md`,
+/// which is the same where pages are not shown, as beside source code. What is made from an `experiment.json` is made
+/// anew, so that all reports are of one form. Gives the page's path.
 pub(super) fn write(folder: &Path) -> Result<PathBuf, LabError> {
     let failed = |what, path: &Path| {
         let path = path.display().to_string();
@@ -35,6 +36,10 @@ pub(super) fn write(folder: &Path) -> Result<PathBuf, LabError> {
         return Err(LabError::Usage(format!(
             "no folder of {shown} holds an experiment.json; run lab experiment NAME --report {shown}/NAME first"
         )));
+    }
+    for (name, report) in &mut reports {
+        report.findings = super::findings::of(report);
+        report.write(&folder.join(name.as_str()))?;
     }
     for (name, text) in [("index.md", markdown(&reports)), ("index.html", page(&reports))] {
         let path = folder.join(name);

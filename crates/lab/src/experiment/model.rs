@@ -1,6 +1,7 @@
 //! An experiment's results as data: what `experiment.json` holds.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +109,7 @@ pub struct LoadReport {
     pub run: u32,
     /// Its step, and the users of it where they were searched for.
     pub load: String,
-    /// Below the experiment's folder.
+    /// Below the experiment's folder; empty if it is not kept.
     pub folder: String,
 }
 
@@ -150,6 +151,12 @@ impl Spread {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Some(Self { mean, low, high, runs })
+    }
+
+    /// How far apart they are as a factor, whichever is larger: the logarithm of it. Without a limit where one is not
+    /// above 0.
+    pub(super) fn distance(&self, other: &Self) -> f64 {
+        if self.mean > 0.0 && other.mean > 0.0 { (other.mean / self.mean).ln().abs() } else { f64::INFINITY }
     }
 
     /// Whether each of several runs of both was on the same side: then it was not their spread that made them differ.
@@ -218,14 +225,24 @@ impl ExperimentReport {
             notes,
             command: making.command.to_owned(),
         };
-        let shown: Vec<bool> = definition.columns.iter().map(|column| !column.only_shown).collect();
-        report.findings = super::findings::of(&report, &shown);
+        report.findings = super::findings::of(&report);
         report
     }
 
     /// Cells in which the largest number of users was searched for.
     pub(super) fn searched(&self) -> impl Iterator<Item = &CellPart> {
         self.cells.iter().filter(|cell| cell.search.len() > 1)
+    }
+
+    /// The report with links to those reports of loads that are there.
+    pub(super) fn as_kept_in(&self, folder: &Path) -> Self {
+        let mut kept = self.clone();
+        for report in kept.cells.iter_mut().flat_map(|cell| &mut cell.load_reports) {
+            if !folder.join(&report.folder).is_dir() {
+                report.folder.clear();
+            }
+        }
+        kept
     }
 
     /// Whether no objective was missed.

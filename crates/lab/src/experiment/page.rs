@@ -298,7 +298,10 @@ fn runs(part: &CellPart) -> String {
     let link = |report: &LoadReport| {
         let alone = part.load_reports.iter().filter(|other| other.run == report.run).count() == 1;
         let name = if alone { report.run.to_string() } else { format!("{} {}", report.run, report.load) };
-        format!("<a href=\"{}/report.html\">{}</a>", escape(&report.folder), escape(&name))
+        match report.folder.as_str() {
+            "" => escape(&name),
+            folder => format!("<a href=\"{}/report.html\">{}</a>", escape(folder), escape(&name)),
+        }
     };
     let links: Vec<String> = part.load_reports.iter().map(link).collect();
     let marked = if part.invalid.is_empty() { "" } else { " <span class=\"bad\">not valid</span>" };

@@ -18,6 +18,9 @@ const HEADS: [&str; 5] = ["Users", "Average", "99 %", "Transactions per minute",
 /// A curve that leaves its chord by less than this is taken for straight.
 const LEAST_BEND: f64 = 0.1;
 
+/// Nothing is answered sooner, so that every response has a logarithm.
+const LEAST_MS: f64 = 1e-3;
+
 /// What one run of a search found for one number of users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -132,16 +135,19 @@ pub(super) fn finding(points: &[SearchPoint]) -> Option<String> {
 }
 
 /// The valid point that lies farthest below the straight line between the first and the last one, both axes as parts of
-/// their ranges ("Kneedle", Satopää et al., 2011). `None` of fewer than four points, or where there is no bend.
+/// their ranges ("Kneedle", Satopää et al., 2011), responses by their logarithms: how long people wait of a server that
+/// is overloaded by far would else decide where the curve bends. `None` of fewer than four points, or where there is
+/// no bend.
 fn knee(all: &[Tried]) -> Option<&Tried> {
     let valid: Vec<&Tried> = all.iter().filter(|tried| tried.invalid.is_none()).collect();
-    let (first, last) = (valid.first()?, valid.last()?);
-    let (width, height) = (last.users - first.users, last.average_ms.mean - first.average_ms.mean);
-    if valid.len() < 4 || width <= 0.0 || height <= 0.0 {
+    let place = |tried: &Tried| (tried.users, tried.average_ms.mean.max(LEAST_MS).ln());
+    let ((left, low), (right, high)) = (place(valid.first()?), place(valid.last()?));
+    if valid.len() < 4 || right <= left || high <= low {
         return None;
     }
     let below = |tried: &Tried| {
-        (tried.users - first.users) / width - (tried.average_ms.mean - first.average_ms.mean) / height
+        let (users, response) = place(tried);
+        (users - left) / (right - left) - (response - low) / (high - low)
     };
     let deepest = valid.iter().copied().max_by(|one, other| below(one).total_cmp(&below(other)))?;
     (below(deepest) > LEAST_BEND).then_some(deepest)
@@ -232,6 +238,12 @@ mod tests {
             text(&curve),
             "400 users reached the objective, with 8.00 ms on average and 400 transactions a minute; 500 missed it, with 60.0 ms. The curve of the average response bends most at 400 users (8.00 ms)."
         );
+        // How far it is overloaded at the end does not move it.
+        let mut overloaded = curve.clone();
+        if let Some(last) = overloaded.last_mut() {
+            last.average_ms = 20_000.0;
+        }
+        assert!(text(&overloaded).ends_with("bends most at 400 users (8.00 ms)."), "{}", text(&overloaded));
         let straight = [1.0, 2.0, 3.0, 4.0].map(|number| point(number, number));
         assert_eq!(
             text(&straight),

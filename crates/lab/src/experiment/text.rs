@@ -216,7 +216,7 @@ impl ExperimentReport {
     pub fn write(&self, folder: &Path) -> Result<(), LabError> {
         let files = [
             ("experiment.json", serde_json::to_string_pretty(self)? + "\n"),
-            ("experiment.html", page::page(self)?),
+            ("experiment.html", page::page(&self.as_kept_in(folder))?),
             ("experiment.md", markdown(self)),
             ("experiment.csv", csv(self)),
         ];
