@@ -239,7 +239,7 @@ mod tests {
             "400 users reached the objective, with 8.00 ms on average and 400 transactions a minute; 500 missed it, with 60.0 ms. The curve of the average response bends most at 400 users (8.00 ms)."
         );
         // How far it is overloaded at the end does not move it.
-        let mut overloaded = curve.clone();
+        let mut overloaded = curve;
         if let Some(last) = overloaded.last_mut() {
             last.average_ms = 20_000.0;
         }
