@@ -317,6 +317,82 @@ fn a_server_that_does_not_start_is_told_with_what_it_said() {
     assert!(said.contains("ended while it was starting") && said.contains("No such file"), "{said}");
 }
 
+/// One cell without a load, so that nothing but a failure can make a run not count.
+const FILLED: &str = r#"
+title = "Filled"
+hypothesis = "It is filled."
+source = "Nobody, 2000"
+repeats = { quick = 2, full = 2 }
+
+[[factor]]
+name = "documents"
+title = "Documents asked for"
+quick = [40]
+full = [80]
+
+[[step]]
+start = {}
+
+[[step]]
+fill.database = "filled"
+fill.documents = "$documents"
+fill.body_bytes = 100
+
+[[column]]
+title = "Documents"
+value = "fill.documents"
+"#;
+
+/// A run that failed beside one that did not was told nowhere, and the exit code was 0.
+#[test]
+fn a_run_that_failed_beside_another_is_told_and_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.toml"), FILLED).unwrap();
+    let starts = folder.path().join("starts");
+    let script = format!(
+        "echo >> {starts}\nif [ $(wc -l < {starts}) -eq 2 ]; then echo no luck >&2; exit 3; fi\nexec {}\n",
+        fake_server().replace("{port}", "$1"),
+        starts = starts.display(),
+    );
+    std::fs::write(folder.path().join("second-start-fails"), script).unwrap();
+    let command = format!("sh {} {{port}}", folder.path().join("second-start-fails").display());
+    let run = |more: &[&str]| {
+        let base = [
+            "experiment",
+            "small.toml",
+            "--quick",
+            "--json",
+            "--report",
+            "out",
+            "--server-command",
+            &command,
+        ];
+        lab(folder.path(), &[&base[..], &["--server-password", "secret"], more].concat())
+    };
+    let output = run(&[]);
+    let cell = report_of(&output).cells.remove(0);
+    assert_eq!(output.status.code(), Some(1), "{cell:?}");
+    assert_eq!((cell.failed, cell.values[0].unwrap().runs, cell.reports.len()), (None, 1, 1));
+    let [left_out] = cell.left_out.as_slice() else { panic!("{:?}", cell.left_out) };
+    assert!(left_out.run == 2 && left_out.failed && left_out.why.contains("no luck"), "{left_out:?}");
+    let told = "Run 2 of 40 could not be measured and is left out: ";
+    assert!(String::from_utf8_lossy(&output.stderr).contains(told), "{output:?}");
+    let written = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    assert!(written("experiment.md").contains(told) && written("experiment.html").contains(told));
+    assert!(!written("experiment.html").contains("every run is valid"));
+    assert!(lab(folder.path(), &["experiments", "--index", "."]).status.success());
+    let index = std::fs::read_to_string(folder.path().join("index.md")).unwrap();
+    assert!(
+        index.contains("valid but for 1 run") && index.contains("in 0 of 1 every run is valid"),
+        "{index}"
+    );
+
+    let again = run(&["--resume"]);
+    let cell = report_of(&again).cells.remove(0);
+    assert_eq!(again.status.code(), Some(0));
+    assert_eq!((cell.left_out, cell.values[0].unwrap().runs), (Vec::new(), 2));
+}
+
 #[test]
 fn the_command_line_names_what_there_is() {
     let folder = tempfile::tempdir().unwrap();

@@ -148,7 +148,7 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     }
     report.write(&folder)?;
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
-    Ok(match report.cells.iter().any(|cell| cell.failed.is_some()) {
+    Ok(match report.has_failed() {
         true => Outcome::Failed,
         false if report.is_whole() && report.holds() => Outcome::Done,
         false => Outcome::Missed,

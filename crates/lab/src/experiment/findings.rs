@@ -42,6 +42,13 @@ pub(super) fn of(report: &ExperimentReport) -> Vec<String> {
             report.cells.len()
         ));
     }
+    let left_out = report.cells.iter().filter(|cell| !cell.left_out.is_empty()).count();
+    if left_out > 0 {
+        findings.push(format!(
+            "Of {left_out} of {} cells runs were left out, so that less is known of how far two of theirs differ.",
+            report.cells.len()
+        ));
+    }
     findings
 }
 

@@ -66,7 +66,7 @@ fn markdown(reports: &[(String, ExperimentReport)]) -> String {
 
 fn introduction(reports: &[(String, ExperimentReport)]) -> String {
     let seconds: f64 = reports.iter().map(|(_, report)| report.seconds).sum();
-    let whole = reports.iter().filter(|(_, report)| report.is_whole()).count();
+    let whole = reports.iter().filter(|(_, report)| report.is_whole() && report.left_out() == 0).count();
     let set_up = one_set_up(reports)
         .unwrap_or_else(|| "On more than one machine, which each experiment names".to_owned());
     format!(
@@ -94,8 +94,13 @@ fn summary(report: &ExperimentReport) -> [String; 4] {
         1 => "1 cell".to_owned(),
         more => format!("{more} cells"),
     };
-    let verdict = if report.is_whole() { "valid" } else { "not every cell is valid" };
-    [format!("{} form", report.form.name()), cells, time(report.seconds), verdict.to_owned()]
+    let verdict = match (report.is_whole(), report.left_out()) {
+        (true, 0) => "valid".to_owned(),
+        (true, 1) => "valid but for 1 run, which is left out".to_owned(),
+        (true, runs) => format!("valid but for {runs} runs, which are left out"),
+        (false, _) => "not every cell is valid".to_owned(),
+    };
+    [format!("{} form", report.form.name()), cells, time(report.seconds), verdict]
 }
 
 fn page(reports: &[(String, ExperimentReport)]) -> String {
@@ -108,7 +113,7 @@ fn page(reports: &[(String, ExperimentReport)]) -> String {
     let several = one_set_up(reports).is_none();
     for (folder, report) in reports {
         let findings: String = lines(report).iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
-        let class = if report.is_whole() { "good" } else { "bad" };
+        let class = if report.is_whole() && report.left_out() == 0 { "good" } else { "bad" };
         let [form, cells, took, verdict] = summary(report);
         let machine = if several {
             format!("<p class=\"about\">{}</p>", escape(&set_up(report)))

@@ -94,12 +94,27 @@ pub struct CellPart {
     pub invalid: Vec<String>,
     /// Why it could not be measured.
     pub failed: Option<String>,
+    /// Runs that do not count, of a cell in which others do.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     pub search: Vec<SearchPoint>,
     /// Folders of its runs, below the experiment's.
     pub reports: Vec<String>,
     /// Reports of the loads in them.
     #[serde(default)]
     pub load_reports: Vec<LoadReport>,
+}
+
+/// A run that is no part of its cell's values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The number of the run.
+    pub run: u32,
+    /// Whether it could not be carried out; it is tried again when the experiment is gone on with. Otherwise it was not
+    /// valid.
+    pub failed: bool,
+    /// What happened.
+    pub why: String,
 }
 
 /// Where a load's report is.
@@ -256,6 +271,18 @@ impl ExperimentReport {
     pub fn is_whole(&self) -> bool {
         self.cells.iter().all(|cell| cell.invalid.is_empty() && cell.failed.is_none())
     }
+
+    /// Whether a run could not be carried out, be it of a cell that others were measured of.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.cells.iter().any(|cell| cell.failed.is_some() || cell.left_out.iter().any(|run| run.failed))
+    }
+
+    /// How many runs do not count in cells that have others.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.cells.iter().map(|cell| cell.left_out.len()).sum()
+    }
 }
 
 /// Drivers say much the same of each run.
@@ -288,12 +315,23 @@ fn cell_part(cell: &Cell, columns: &[Column], runs: &[CellRun]) -> CellPart {
         values: values.collect(),
         invalid,
         failed,
+        left_out: if valid.is_empty() {
+            Vec::new()
+        } else {
+            runs.iter().filter_map(|run| left_out(run)).collect()
+        },
         search: counted.iter().flat_map(|run| run.search.clone()).collect(),
         reports: measured().map(|run| folder(run)).collect(),
         load_reports: measured()
             .flat_map(|run| run.loads.iter().map(|load| load_report(run, load)))
             .collect(),
     }
+}
+
+fn left_out(run: &CellRun) -> Option<LeftOut> {
+    let of = |failed, why: &String| LeftOut { run: run.repeat, failed, why: why.clone() };
+    let failed = run.failed.as_ref().map(|why| of(true, why));
+    failed.or_else(|| run.invalid.first().map(|why| of(false, why)))
 }
 
 /// A column's value of one run.

@@ -229,6 +229,7 @@ mod tests {
             values: vec![Spread::of(&[mean])],
             invalid: invalid.iter().map(|why| (*why).to_owned()).collect(),
             failed: None,
+            left_out: Vec::new(),
             search: Vec::new(),
             reports: Vec::new(),
             load_reports: Vec::new(),

@@ -56,17 +56,21 @@ pub fn begin(title: &str) -> String {
 }
 
 fn header(report: &ExperimentReport) -> String {
-    let verdict = if report.is_whole() {
-        "<p class=\"verdict good\">Every cell was measured, and every run is valid</p>".to_owned()
-    } else {
-        let lines: Vec<String> = text::stars(report)
-            .iter()
-            .map(|line| format!("<li class=\"bad\">{}</li>", escape(line)))
-            .collect();
-        format!(
-            "<p class=\"verdict bad\">Some cells say nothing</p><ul class=\"notes\">{}</ul>",
-            lines.join("")
-        )
+    let lines: String = text::stars(report)
+        .iter()
+        .chain(&text::left_out(report))
+        .map(|line| format!("<li class=\"bad\">{}</li>", escape(line)))
+        .collect();
+    let verdict = match (report.is_whole(), report.left_out()) {
+        (true, 0) => {
+            "<p class=\"verdict good\">Every cell was measured, and every run is valid</p>".to_owned()
+        }
+        (true, _) => format!(
+            "<p class=\"verdict bad\">Every cell was measured, with some runs left out</p><ul class=\"notes\">{lines}</ul>"
+        ),
+        (false, _) => {
+            format!("<p class=\"verdict bad\">Some cells say nothing</p><ul class=\"notes\">{lines}</ul>")
+        }
     };
     format!(
         "<header>\n<p class=\"kicker\">Scrinium laboratory \u{b7} experiment {} \u{b7} {} form \u{b7} {}</p>\n<h1>{}</h1>\n<p class=\"about\"><b>Hypothesis.</b> {}</p>\n<p class=\"about\"><b>Source.</b> {}</p>\n{verdict}\n</header>\n",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::definition::Published;
 use super::findings::shown;
-use super::model::{CellPart, ExperimentReport, Spread};
+use super::model::{CellPart, ExperimentReport, LeftOut, Spread};
 use super::objective::ObjectivePart;
 use super::{page, picture, search};
 use crate::error::LabError;
@@ -49,6 +49,19 @@ pub(super) fn stars(report: &ExperimentReport) -> Vec<String> {
     report.cells.iter().filter_map(reason).collect()
 }
 
+/// The runs that do not count in cells that have others.
+pub(super) fn left_out(report: &ExperimentReport) -> Vec<String> {
+    let of = |cell: &CellPart| {
+        let name = cell.labels.join(", ");
+        let line = |run: &LeftOut| {
+            let what = if run.failed { "could not be measured" } else { "is not valid" };
+            format!("Run {} of {name} {what} and is left out: {}", run.run, run.why)
+        };
+        cell.left_out.iter().map(line).collect::<Vec<String>>()
+    };
+    report.cells.iter().flat_map(of).collect()
+}
+
 /// The machine and what ran on it, in one line.
 pub(super) fn set_up(report: &ExperimentReport) -> String {
     let machine = &report.machine;
@@ -87,7 +100,7 @@ pub(super) fn terminal(report: &ExperimentReport) -> String {
         }
     }
     text.push('\n');
-    for line in stars(report) {
+    for line in stars(report).iter().chain(&left_out(report)) {
         text.push_str(&format!("{line}\n"));
     }
     for line in objectives(report).iter().chain(&report.findings) {
@@ -121,6 +134,9 @@ pub(super) fn markdown(report: &ExperimentReport) -> String {
     markdown_table(&mut text, &heads, &rows);
     for line in stars(report) {
         text.push_str(&format!("\n\\{line}\n"));
+    }
+    for line in left_out(report) {
+        text.push_str(&format!("\n{line}\n"));
     }
     section(&mut text, "What was asked", &objectives(report));
     section(&mut text, "What it showed", &report.findings);
