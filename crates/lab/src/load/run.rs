@@ -293,6 +293,7 @@ impl Run<'_> {
         let per_s = tick.kept.answered as f64 / tick.length_s.max(0.001);
         Live {
             phase: self.phase,
+            whole: tick.length_s >= TICK.as_secs_f64() / 2.0,
             elapsed: now.saturating_duration_since(phase_began),
             active: tick.active_users,
             per_s,

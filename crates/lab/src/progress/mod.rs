@@ -149,6 +149,9 @@ impl Progress {
         }
         let mut state = self.state.lock();
         state.view.add(live);
+        if !live.whole {
+            return;
+        }
         if self.terminal {
             let coloured = std::env::var_os("NO_COLOR").is_none();
             state.bar.set_message(state.view.lines(live, coloured));

@@ -18,6 +18,8 @@ const HEIGHTS: [char; 8] =
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Live {
     pub(crate) phase: Phase,
+    /// Whether it was about a second: the last of a phase may be so short that it says nothing of how the run goes.
+    pub(crate) whole: bool,
     /// How long the phase has been going on.
     pub(crate) elapsed: Duration,
     /// Users at work.
@@ -73,6 +75,9 @@ impl View {
     pub(crate) fn add(&mut self, live: &Live) {
         self.failed += live.failed;
         self.requests += live.requests;
+        if !live.whole {
+            return;
+        }
         let response = if live.answered { live.mean_ms } else { 0.0 };
         for (chart, value) in [(&mut self.rates, live.per_s), (&mut self.responses, response)] {
             chart.push_back(value);
@@ -234,6 +239,7 @@ mod tests {
     fn second(index: u32) -> Live {
         Live {
             phase: Phase::Hold,
+            whole: true,
             elapsed: Duration::from_secs(u64::from(index)),
             active: 9_874,
             per_s: 1000.0 + f64::from(index % 8) * 50.0,
@@ -280,6 +286,16 @@ mod tests {
             "hold: 45 s of 60 s, 1:51 min left \u{b7} 9,874 users \u{b7} 1,250/s \u{b7} 4.25 ms, p99 31.0 ms \u{b7} 3 failed (0.01 %)"
         );
         assert!(view.lines(&second(45), true).contains("\u{1b}[31m3 failed"));
+    }
+
+    /// The charts fell to nothing at the end of each phase, as if the server had stopped.
+    #[test]
+    fn the_short_end_of_a_phase_is_counted_and_not_drawn() {
+        let mut view = view();
+        view.add(&second(1));
+        let before = (view.rates.clone(), view.responses.clone());
+        view.add(&Live { whole: false, per_s: 0.0, answered: false, requests: 0, failed: 2, ..second(2) });
+        assert_eq!((view.rates, view.responses, view.failed), (before.0, before.1, 2));
     }
 
     /// The time left never grows while a run goes as it was planned.
