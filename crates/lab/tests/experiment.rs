@@ -393,6 +393,23 @@ fn a_run_that_failed_beside_another_is_told_and_tried_again() {
     assert_eq!((cell.left_out, cell.values[0].unwrap().runs), (Vec::new(), 2));
 }
 
+/// Where no terminal is, a run of 48 minutes wrote its first line at its end.
+#[test]
+fn a_long_step_is_told_of_while_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let pausing =
+        FILLED.replace("quick = 2", "quick = 1").replace("[[column]]", "[[step]]\npause = 12\n\n[[column]]");
+    std::fs::write(folder.path().join("small.toml"), pausing).unwrap();
+    let command = fake_server();
+    let base = ["experiment", "small.toml", "--quick", "--report", "out", "--server-password", "secret"];
+    let output = lab(folder.path(), &[&base[..], &["--server-command", &command]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("experiment: 40 #1 \u{b7} pause \u{b7} about "),
+        "{said}"
+    );
+}
+
 #[test]
 fn the_command_line_names_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -409,7 +426,7 @@ fn the_command_line_names_what_there_is() {
         "{text}"
     );
     let (code, text) = said(&[&base[..], &["--set", "users=3,5,7", "--only", "5"]].concat());
-    assert!(code == Some(0) && text.contains("plain, 5") && text.contains("1 cells"), "{text}");
+    assert!(code == Some(0) && text.contains("plain, 5") && text.contains("\n1 cell, "), "{text}");
     for (wrong, word) in [
         (["--set", "user=3"], "documents, kind, users"),
         (["--set", "kind=fast"], "plain, full only"),

@@ -236,8 +236,8 @@ fn dry(experiment: &Experiment, plan: &Plan) -> String {
         text.push_str(&format!("  {:<50} {about}\n", format!("{name}={value}")));
     }
     text.push_str(&format!(
-        "\n{} cells, {} of each: about {}\n",
-        plan.cells.len(),
+        "\n{}, {} of each: about {}\n",
+        text::cells(plan.cells.len()),
         if plan.runs() == 1 { "one run".to_owned() } else { format!("{} runs", plan.runs()) },
         time(length_s(experiment, plan))
     ));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::model::{ExperimentReport, FORMAT};
 use super::page::begin;
-use super::text::set_up;
+use super::text::{self, set_up};
 use crate::error::LabError;
 use crate::report::html::escape;
 use crate::report::time;
@@ -85,15 +85,12 @@ fn one_set_up(reports: &[(String, ExperimentReport)]) -> Option<String> {
 
 /// What was asked, and the first findings.
 fn lines(report: &ExperimentReport) -> Vec<String> {
-    super::text::objectives(report).into_iter().chain(report.findings.iter().take(SHOWN).cloned()).collect()
+    text::objectives(report).into_iter().chain(report.findings.iter().take(SHOWN).cloned()).collect()
 }
 
 /// Form, size, time, and whether every run counts.
 fn summary(report: &ExperimentReport) -> [String; 4] {
-    let cells = match report.cells.len() {
-        1 => "1 cell".to_owned(),
-        more => format!("{more} cells"),
-    };
+    let cells = text::cells(report.cells.len());
     let verdict = match (report.is_whole(), report.left_out()) {
         (true, 0) => "valid".to_owned(),
         (true, 1) => "valid but for 1 run, which is left out".to_owned(),

@@ -1,7 +1,9 @@
 //! An experiment, run: every cell, as often as it is to be measured, one after the other.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::cells::{Cell, Form, Group, Plan};
 use super::definition::Step;
@@ -12,6 +14,7 @@ use super::library::Experiment;
 use super::model::{ExperimentReport, Making};
 use super::server::ServerCommand;
 use super::stage::{Gathered, Stage};
+use super::text;
 use crate::progress::Progress;
 use crate::report::time;
 
@@ -56,7 +59,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         "{} ({}): {}, each {}, about {}; results in {}",
         definition.title,
         order.form.name(),
-        if plan.cells.len() == 1 { "1 cell".to_owned() } else { format!("{} cells", plan.cells.len()) },
+        text::cells(plan.cells.len()),
         if plan.runs() == 1 { "once".to_owned() } else { format!("{} times", plan.runs()) },
         time(left_s),
         order.folder.display()
@@ -224,6 +227,9 @@ impl Clock {
     }
 }
 
+/// How often the time that is left is told anew.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 /// A group of cells, about to be measured in turns.
 struct At<'a> {
     order: &'a Order<'a>,
@@ -287,11 +293,24 @@ impl At<'_> {
             let done = self.done + clock.done;
             let left_s = self.pace.left_s(self.planned_s - clock.planned_s);
             let begun = Instant::now();
-            let tell = |step: &str| {
+            let told = Mutex::new(String::new());
+            let message = || {
                 let left_s = (left_s - begun.elapsed().as_secs_f64()).max(1.0);
-                progress.at(done, &format!("{name} \u{b7} {step} \u{b7} about {} left", time(left_s)));
+                format!("{name} \u{b7} {} \u{b7} about {} left", told.lock(), time(left_s))
             };
-            stage.run(step, &tell).await?;
+            let tell = |step: &str| {
+                step.clone_into(&mut told.lock());
+                progress.at(done, &message());
+            };
+            let running = stage.run(step, &tell);
+            tokio::pin!(running);
+            loop {
+                // A step may take an hour, and most say only that they begin.
+                match tokio::time::timeout(BETWEEN_LOOKS, &mut running).await {
+                    Ok(ended) => break ended?,
+                    Err(_) => progress.still_at(done, &message()),
+                }
+            }
             clock.planned_s += steps_s(&self.order.experiment.definition, std::slice::from_ref(step), cell);
         }
         Ok(())

@@ -20,6 +20,11 @@ pub(super) fn value(spread: Option<&Spread>, unit: super::definition::Unit) -> S
     if spread.runs < 2 || low == high { mean } else { format!("{mean} ({low}\u{2013}{high})") }
 }
 
+/// How many cells there are.
+pub(super) fn cells(count: usize) -> String {
+    if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
+}
+
 /// Heads and rows of the table of all cells.
 pub(super) fn table(report: &ExperimentReport) -> (Vec<String>, Vec<Vec<String>>) {
     let factors = report.factors.iter().map(|factor| factor.title.clone());

@@ -16,6 +16,9 @@ use view::View;
 /// Without a terminal a line is written no more often than this.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
+/// What goes on for long is told again at twice the time since the line before, and no more seldom than this.
+const LONGEST_BETWEEN_LINES: Duration = Duration::from_secs(160);
+
 /// Shows one phase after the other.
 pub struct Progress {
     state: Mutex<State>,
@@ -27,6 +30,8 @@ struct State {
     bar: ProgressBar,
     phase: String,
     last_line: Instant,
+    /// How long after the last line the same is told again.
+    until_again: Duration,
     view: View,
     runs_after: u32,
 }
@@ -49,6 +54,7 @@ impl Progress {
             bar: ProgressBar::hidden(),
             phase: String::new(),
             last_line: Instant::now(),
+            until_again: BETWEEN_LINES,
             view: View::default(),
             runs_after: 0,
         };
@@ -110,12 +116,28 @@ impl Progress {
     /// So many steps of the phase are done, and this is how it goes.
     pub(crate) fn at(&self, steps: u64, message: &str) {
         let mut state = self.state.lock();
+        state.until_again = BETWEEN_LINES;
+        self.show(&mut state, steps, message);
+    }
+
+    /// It goes on with what [`Self::at`] told, and this is how it goes now.
+    pub(crate) fn still_at(&self, steps: u64, message: &str) {
+        let mut state = self.state.lock();
+        if self.show(&mut state, steps, message) {
+            state.until_again = (state.until_again * 2).min(LONGEST_BETWEEN_LINES);
+        }
+    }
+
+    /// Shows it; whether a line was written.
+    fn show(&self, state: &mut State, steps: u64, message: &str) -> bool {
         state.bar.set_position(steps);
         state.bar.set_message(message.to_owned());
-        if !self.terminal && !self.quiet && state.last_line.elapsed() >= BETWEEN_LINES {
+        let is_due = !self.terminal && !self.quiet && state.last_line.elapsed() >= state.until_again;
+        if is_due {
             eprintln!("{}: {message}", state.phase);
             state.last_line = Instant::now();
         }
+        is_due
     }
 
     /// So many runs come after the next one.
