@@ -35,7 +35,7 @@ pub(super) fn of(report: &ExperimentReport) -> Vec<String> {
     if !findings.is_empty() && report.cells.len() > 1 {
         findings.extend(how_sure(report.repeats).map(str::to_owned));
     }
-    let out = report.cells.iter().filter(|cell| !cell.invalid.is_empty() || cell.failed.is_some()).count();
+    let out = report.cells.iter().filter(|cell| !cell.is_valid()).count();
     if out > 0 {
         findings.push(format!(
             "{out} of {} cells gave no valid result and are no part of these sentences; the table says why.",

@@ -66,7 +66,7 @@ fn markdown(reports: &[(String, ExperimentReport)]) -> String {
 
 fn introduction(reports: &[(String, ExperimentReport)]) -> String {
     let seconds: f64 = reports.iter().map(|(_, report)| report.seconds).sum();
-    let whole = reports.iter().filter(|(_, report)| report.is_whole() && report.left_out() == 0).count();
+    let whole = reports.iter().filter(|(_, report)| report.every_run_counts()).count();
     let set_up = one_set_up(reports)
         .unwrap_or_else(|| "On more than one machine, which each experiment names".to_owned());
     format!(
@@ -110,7 +110,7 @@ fn page(reports: &[(String, ExperimentReport)]) -> String {
     let several = one_set_up(reports).is_none();
     for (folder, report) in reports {
         let findings: String = lines(report).iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
-        let class = if report.is_whole() && report.left_out() == 0 { "good" } else { "bad" };
+        let class = if report.every_run_counts() { "good" } else { "bad" };
         let [form, cells, took, verdict] = summary(report);
         let machine = if several {
             format!("<p class=\"about\">{}</p>", escape(&set_up(report)))

@@ -181,6 +181,14 @@ impl Spread {
     }
 }
 
+impl CellPart {
+    /// Whether it was measured, and its values say something of the server.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.invalid.is_empty() && self.failed.is_none()
+    }
+}
+
 impl ExperimentReport {
     pub(super) fn of(making: &Making<'_>, runs: &[CellRun]) -> Self {
         let definition = &making.experiment.definition;
@@ -269,7 +277,13 @@ impl ExperimentReport {
     /// Whether every cell was measured, and is valid.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.cells.iter().all(|cell| cell.invalid.is_empty() && cell.failed.is_none())
+        self.cells.iter().all(CellPart::is_valid)
+    }
+
+    /// Whether that is so of each run of every cell.
+    #[must_use]
+    pub fn every_run_counts(&self) -> bool {
+        self.is_whole() && self.left_out() == 0
     }
 
     /// Whether a run could not be carried out, be it of a cell that others were measured of.

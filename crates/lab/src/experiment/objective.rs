@@ -118,8 +118,7 @@ impl Measured<'_> {
     /// Of all cells that it is about and that are valid.
     fn values(&self, objective: &Objective, column: usize) -> Vec<Value<'_>> {
         let of = |cell: &CellPart| {
-            let is_valid = cell.invalid.is_empty() && cell.failed.is_none();
-            cell.values.get(column).copied().flatten().filter(|_| is_valid).map(|spread| spread.mean)
+            cell.values.get(column).copied().flatten().filter(|_| cell.is_valid()).map(|spread| spread.mean)
         };
         let is_asked = |cell: &&CellPart| self.is_at(cell, &objective.of);
         let value = |cell| {

@@ -31,7 +31,7 @@ pub(super) fn table(report: &ExperimentReport) -> (Vec<String>, Vec<Vec<String>>
     let columns = report.columns.iter().map(|column| column.title.clone());
     let row = |cell: &CellPart| {
         let mut row = cell.labels.clone();
-        if let (true, Some(last)) = (!cell.invalid.is_empty() || cell.failed.is_some(), row.last_mut()) {
+        if let (false, Some(last)) = (cell.is_valid(), row.last_mut()) {
             last.push_str(" *");
         }
         let values = report.columns.iter().zip(&cell.values);
@@ -222,7 +222,7 @@ pub(super) fn csv(report: &ExperimentReport) -> String {
         }
         let runs = cell.values.iter().flatten().map(|spread| spread.runs).max().unwrap_or(0);
         line.push(runs.to_string());
-        line.push((cell.invalid.is_empty() && cell.failed.is_none()).to_string());
+        line.push(cell.is_valid().to_string());
         text.push_str(&(line.join(",") + "\n"));
     }
     text
