@@ -6,7 +6,7 @@ use crate::rules::rules;
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the rules: change crates/advise/src/rules or crates/advise/src/page.rs, then run
-     UPDATE=1 cargo test -p scrinium-server --test documentation -->
+     UPDATE=1 cargo test -p scrinium-server --test it documentation -->
 
 # Advice
 

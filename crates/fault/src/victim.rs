@@ -1,6 +1,6 @@
 //! A process that works until it is killed, and what it told by then.
 //!
-//! The process is the test program itself, which runs its ignored test `child` alone. That test asks [`Victim::order`] where
+//! The process is the test program itself, which runs the ignored test `child` of one module alone. That test asks [`Victim::order`] where
 //! to work, and tells its parent by [`tell`] how far it came.
 
 use std::collections::BTreeMap;
@@ -19,14 +19,20 @@ const NUMBER: &str = "SCRINIUM_CHILD_NUMBER";
 const READY: &str = "ready";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// This test program once more, to run one of its ignored tests alone, with an output that nobody captures.
+/// This test program once more, to run an ignored test of a module alone, with an output that nobody captures. The module is
+/// the caller's `module_path!()`.
 ///
 /// # Errors
 /// If the program's own path cannot be had.
-pub fn rerun(test: &str) -> io::Result<Command> {
+pub fn rerun(module: &str, test: &str) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args([test, "--exact", "--ignored", "--nocapture"]);
+    command.args([&name_in_program(module, test), "--exact", "--ignored", "--nocapture"]);
     Ok(command)
+}
+
+/// As the test program calls a test: its path without the program's own name, which comes first in the path of a module.
+fn name_in_program(module: &str, test: &str) -> String {
+    module.split_once("::").map_or_else(|| test.to_owned(), |(_, inner)| format!("{inner}::{test}"))
 }
 
 /// Tells the parent one line, in a child. Who is heard by nobody any more ends.
@@ -47,12 +53,13 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Starts the test `child` to work in `folder`, with a number that means what the two agree on.
+    /// Starts the test `child` of a module (`module_path!()`) to work in `folder`, with a number that means what the two
+    /// agree on.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(folder: &Path, number: u64) -> io::Result<Self> {
-        let mut command = rerun("child")?;
+    pub fn start(module: &str, folder: &Path, number: u64) -> io::Result<Self> {
+        let mut command = rerun(module, "child")?;
         command.env(FOLDER, folder).env(NUMBER, number.to_string()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let output = child.stdout.take();

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-#[path = "../tests/fake/mod.rs"]
+#[path = "../tests/it/fake/mod.rs"]
 mod fake;
 
 #[tokio::main]

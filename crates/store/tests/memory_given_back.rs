@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use common::{noise, quick_folder, small_options};

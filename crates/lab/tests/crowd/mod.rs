@@ -11,9 +11,9 @@ use scrinium_lab::driver::{HttpOptions, TargetOptions, Targets};
 use scrinium_lab::load::Plan;
 use scrinium_lab::script::{Script, Variables};
 
-#[path = "../fake/mod.rs"]
+#[path = "../it/fake/mod.rs"]
 mod fake;
-#[path = "../mail_server/mod.rs"]
+#[path = "../it/mail_server/mod.rs"]
 mod mail_server;
 
 /// What users speak, and what they do once before they wait, and then again and again.

@@ -75,7 +75,7 @@ fn variable_of(name: &str) -> String {
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the table of keys: change crates/server/src/config/table.rs, then run
-     UPDATE=1 cargo test -p scrinium-server --test documentation -->
+     UPDATE=1 cargo test -p scrinium-server --test it documentation -->
 
 # Configuration
 

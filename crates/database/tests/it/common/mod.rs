@@ -1,0 +1,119 @@
+//! A store in a temporary folder, with databases on it.
+
+pub mod mail;
+pub mod stores;
+
+use std::sync::Arc;
+
+use scrinium_database::{
+    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows,
+    Updated,
+};
+use scrinium_fault::crash_image;
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use serde_json::Value;
+
+pub struct Server {
+    pub store: Option<Store>,
+    pub databases: Databases,
+    /// Last, so that it is still there when the store is closed.
+    pub dir: tempfile::TempDir,
+}
+
+impl Server {
+    pub fn new() -> Self {
+        Self::with(DatabaseOptions::default())
+    }
+
+    /// In memory where there is a folder in memory: for many runs that ask what is written, not whether it is synced.
+    pub fn quick() -> Self {
+        let dir = quick_folder();
+        let (store, databases) = open(dir.path(), DatabaseOptions::default());
+        Self { dir, store: Some(store), databases }
+    }
+
+    pub fn with(options: DatabaseOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, databases) = open(dir.path(), options);
+        Self { dir, store: Some(store), databases }
+    }
+
+    /// A server over what a crash at this moment would leave.
+    pub fn crash(&self) -> Self {
+        let dir = quick_folder();
+        crash_image(self.dir.path(), dir.path());
+        let (store, databases) = open(dir.path(), DatabaseOptions::default());
+        Self { dir, store: Some(store), databases }
+    }
+
+    /// Closes the store and opens it again.
+    pub fn reopen(self) -> Self {
+        self.reopen_with(DatabaseOptions::default())
+    }
+
+    pub fn reopen_with(self, options: DatabaseOptions) -> Self {
+        let Self { dir, store, databases } = self;
+        drop(databases);
+        store.unwrap().close().unwrap();
+        let (store, databases) = open(dir.path(), options);
+        Self { dir, store: Some(store), databases }
+    }
+}
+
+fn open(dir: &std::path::Path, options: DatabaseOptions) -> (Store, Databases) {
+    let mut store_options = StoreOptions::new(dir);
+    store_options.budget_bytes = Some(64 << 20);
+    store_options.log_extent_bytes = 4 << 20;
+    let store = Store::open(store_options, &Registry::new()).unwrap();
+    let databases = Databases::open(&store, options).unwrap();
+    (store, databases)
+}
+
+fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+pub fn edit(json: &Value) -> Edit {
+    Edit { json: json.to_string().into(), ..Edit::default() }
+}
+
+pub fn put(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
+    database.update(vec![edit(json)], EditMode::Interactive)?.wait()?.remove(0)
+}
+
+pub fn replicate(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
+    database.update(vec![edit(json)], EditMode::Replicated)?.wait()?.remove(0)
+}
+
+pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
+    get_with(database, id, &ReadOptions::default())
+}
+
+pub fn get_with(database: &Database, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
+    database.read(id, options).map(|document| serde_json::from_str(&document.json).unwrap())
+}
+
+/// All bytes of an attachment `file`.
+pub fn read_attachment(database: &Database, id: &str) -> Result<Vec<u8>, DatabaseError> {
+    let reader = database.open_attachment(id, "file", None, &Access::everything())?;
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < reader.length {
+        let piece = reader.read(bytes.len() as u64, 200_000)?;
+        assert!(!piece.is_empty(), "{id} ends early");
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// All rows, read a few at a time.
+pub fn all_rows(mut rows: Rows) -> Vec<Row> {
+    let mut all = Vec::new();
+    loop {
+        let some = rows.next_rows(3).unwrap();
+        if some.is_empty() {
+            return all;
+        }
+        all.extend(some);
+    }
+}

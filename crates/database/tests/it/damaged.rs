@@ -1,0 +1,144 @@
+//! Files of a store are harmed at random: databases that they do not concern are whole, the others are refused by
+//! name or say of a document that it cannot be read, and after the store's files were written anew and a fixup, every
+//! document is as it was written or named as lost.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use scrinium_database::{
+    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
+    RowQuery,
+};
+use scrinium_fault::{copy_folder, harm};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use serde_json::json;
+
+const NAMES: [&str; 3] = ["ada", "bob", "eve"];
+const DOCUMENTS: usize = 60;
+
+fn options(dir: &Path) -> StoreOptions {
+    let mut options = StoreOptions::new(dir);
+    options.budget_bytes = Some(16 << 20);
+    options.log_extent_bytes = 1 << 20;
+    options.reserve_bytes = 1 << 20;
+    options
+}
+
+fn id(number: usize) -> String {
+    format!("document {number:03}")
+}
+
+/// Each database in files of its own, as those of large databases mostly are.
+fn fill(dir: &Path) {
+    let store = Store::open(options(dir), &Registry::new()).unwrap();
+    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+    for name in NAMES {
+        databases.create(name).unwrap();
+    }
+    store.checkpoint().unwrap();
+    for name in NAMES {
+        let database = databases.get(name).unwrap();
+        let design = json!({"_id": "_design/v", "language": "formula", "views": {"all": {
+            "selection": "SELECT @All", "columns": [{"title": "n", "formula": "n", "sort": "asc"}]}}});
+        database.define_folder("Inbox", None).unwrap();
+        let mut edits = vec![Edit { json: design.to_string().into(), ..Edit::default() }];
+        for number in 0..DOCUMENTS {
+            let long = if number % 7 == 0 { "z".repeat(9000) } else { String::new() };
+            let json =
+                json!({"_id": id(number), "n": number, "of": name, "long": format!("{name}{number}{long}")});
+            let folders = vec![FolderChange::Add { folder: "Inbox".to_owned() }];
+            edits.push(Edit { json: json.to_string().into(), folders, ..Edit::default() });
+        }
+        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true).unwrap().wait().unwrap();
+        assert_eq!(
+            database.view("v", "all", RowQuery::default()).unwrap().total_rows,
+            Some(DOCUMENTS as u64)
+        );
+        store.checkpoint().unwrap();
+    }
+    drop(databases);
+    store.close().unwrap();
+}
+
+fn harm_some(dir: &Path, random: &mut StdRng) -> String {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(dir.join("tree")).unwrap().flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "sst" || ending == "blob"));
+    files.sort();
+    let path = &files[random.random_range(0..files.len())];
+    format!("{} {}", path.display(), harm(path, random).unwrap())
+}
+
+/// Documents that cannot be read; all others are as they were written.
+fn unreadable(databases: &Databases, name: &str, told: &str) -> Result<BTreeSet<String>, String> {
+    let database = databases.get(name).map_err(|error| error.to_string())?;
+    let mut unreadable = BTreeSet::new();
+    for number in 0..DOCUMENTS {
+        match database.read(&id(number), &ReadOptions::default()) {
+            Ok(document) => {
+                let json: serde_json::Value = serde_json::from_str(&document.json).unwrap();
+                assert_eq!((&json["n"], &json["of"]), (&json!(number), &json!(name)), "{told}");
+                assert!(json["long"].as_str().unwrap().starts_with(&format!("{name}{number}")), "{told}");
+            }
+            Err(_) => drop(unreadable.insert(id(number))),
+        }
+    }
+    Ok(unreadable)
+}
+
+#[test]
+fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
+    let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(12);
+    let given = std::env::var("SCRINIUM_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = given.unwrap_or_else(|| rand::random::<u32>().into());
+    let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let whole = place.path().join("whole");
+    fill(&whole);
+    let (mut refused, mut served) = (0, 0);
+    for run in 0..runs {
+        let mut random = StdRng::seed_from_u64(seed + run);
+        let dir = place.path().join("harmed");
+        let _ = fs::remove_dir_all(&dir);
+        copy_folder(&whole, &dir).unwrap();
+        let told = format!("SCRINIUM_SEED={} {}", seed + run, harm_some(&dir, &mut random));
+        let Ok(store) = Store::open(options(&dir), &Registry::new()) else {
+            refused += 1;
+            continue;
+        };
+        if let Ok(databases) = Databases::open(&store, DatabaseOptions::default()) {
+            for name in NAMES {
+                match unreadable(&databases, name, &told) {
+                    Ok(_) => served += 1,
+                    Err(reason) => {
+                        assert!(reason.contains("fixup") || reason.contains("damaged"), "{told}: {reason}");
+                    }
+                }
+            }
+        }
+        drop(store);
+        Store::rewrite(&options(&dir), |_| {}).unwrap();
+        let store = Store::open(options(&dir), &Registry::new()).unwrap();
+        let Ok(databases) = Databases::open(&store, DatabaseOptions::default()) else { continue };
+        let report =
+            databases.fixup(None, FixupOptions { views: true, ..FixupOptions::default() }, |_| {}).unwrap();
+        for name in NAMES {
+            let named = |id: &String| {
+                report.findings.iter().any(|finding| finding.database == name && finding.subject == *id)
+            };
+            // A database whose own name is lost is not there at all, which is no silence.
+            let Ok(lost) = unreadable(&databases, name, &told) else { continue };
+            assert!(lost.iter().all(named), "{told}: {lost:?} {}", report.to_text());
+        }
+        let look = FixupOptions { views: true, contents: true, repair: false };
+        let again = databases.fixup(None, look, |_| {}).unwrap();
+        let lasting = |kind| matches!(kind, FindingKind::ContentMissing | FindingKind::IndexUnchecked);
+        let stays = again.findings.iter().find(|finding| !lasting(finding.kind));
+        assert!(stays.is_none(), "{told}: {stays:?} after {}", report.to_text());
+    }
+    println!("{refused} stores refused, {served} databases served while there was damage");
+}

@@ -1,0 +1,78 @@
+//! The directory follows its database.
+
+use std::sync::Arc;
+
+use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_directory::{
+    CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, Found, NameLookup, prepare,
+};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use serde_json::{Value, json};
+
+fn open(folder: &std::path::Path) -> (Store, Databases) {
+    let mut options = StoreOptions::new(folder);
+    options.budget_bytes = Some(64 << 20);
+    options.log_extent_bytes = 4 << 20;
+    let store = Store::open(options, &Registry::new()).unwrap();
+    let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+    (store, databases)
+}
+
+fn put(database: &Arc<Database>, document: Value) -> String {
+    let Value::Object(document) = document else { unreachable!() };
+    let json = Value::Object(prepare(document).unwrap()).to_string();
+    let edit = Edit { json: json.into(), ..Edit::default() };
+    let update = database.update(vec![edit], EditMode::Interactive).unwrap();
+    update.wait().unwrap().remove(0).unwrap().revision
+}
+
+#[test]
+fn an_answer_holds_every_change_before_the_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, databases) = open(folder.path());
+    let directory = Arc::new(Directory::open(&databases).unwrap());
+    let database = databases.get(DIRECTORY_DATABASE).unwrap();
+    for number in 0..50 {
+        let name = format!("p{number}");
+        let revision = put(
+            &database,
+            json!({"_id": format!("person:{name}"), "Form": "Person", "FullName": name, "ShortName": name}),
+        );
+        assert!(matches!(directory.find(&name), Found::Person(_)));
+        if number % 3 == 0 {
+            put(&database, json!({"_id": format!("person:{name}"), "_rev": revision, "_deleted": true}));
+            assert_eq!(directory.find(&name), Found::Nobody);
+        }
+    }
+    assert_eq!(directory.len(), 33);
+
+    // Another directory in its place: nobody of the old one is left.
+    databases.delete(DIRECTORY_DATABASE).unwrap();
+    databases.create(DIRECTORY_DATABASE).unwrap();
+    assert_eq!(directory.find("p1"), Found::Nobody);
+    assert!(directory.is_empty());
+    drop((directory, database, databases));
+    store.close().unwrap();
+}
+
+#[test]
+fn a_server_gets_one_administrator_and_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, databases) = open(folder.path());
+    let directory = Arc::new(Directory::open(&databases).unwrap());
+    let made = directory.ensure_administrator(None).unwrap().unwrap();
+    let password = made.made_password.unwrap();
+    let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
+    assert!(credentials.check("admin", &password).unwrap().has_role("_admin"));
+    let stored = databases.get(DIRECTORY_DATABASE).unwrap().read("person:admin", &ReadOptions::default());
+    assert!(!stored.unwrap().json.contains(&password));
+    drop((credentials, directory, databases));
+    store.close().unwrap();
+
+    let (store, databases) = open(folder.path());
+    let directory = Directory::open(&databases).unwrap();
+    assert!(directory.ensure_administrator(Some("another")).unwrap().is_none(), "only at the first start");
+    drop((directory, databases));
+    store.close().unwrap();
+}

@@ -1,0 +1,8 @@
+//! The tests of this crate from outside: one program, so that it is linked once. A module is one subject.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod directory;
+mod documents;
+mod logins;
+mod names;

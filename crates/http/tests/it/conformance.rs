@@ -1,0 +1,83 @@
+//! Suites and clients of others, against a server made for the run. They fetch packages, so they run
+//! only when asked for (`cargo test -p scrinium-http --test it conformance -- --ignored`), and skip with a
+//! word where the registry cannot be reached.
+
+#[allow(dead_code, reason = "most of it is for the transcripts")]
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::{PASSWORD, Server};
+
+/// Cases of kivik's suite that pass; fewer is a step back. What does not: JavaScript views, databases of
+/// CouchDB's own (`_users`, `_replicator`), `_explain` as CouchDB 3.3 has it, and its name. CouchDB 3.5.0 itself
+/// passes 380.
+const KIVIK_PASSES: usize = 317;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(name)
+}
+
+/// Runs a program; `None`, with a word, where it cannot be.
+async fn run(program: &str, arguments: &[&str], dir: &Path, variables: &[(&str, &str)]) -> Option<Output> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(dir).envs(variables.iter().copied());
+    match tokio::task::spawn_blocking(move || command.output()).await.unwrap() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            eprintln!("skipped: {program} cannot be run: {error}");
+            None
+        }
+    }
+}
+
+fn text(output: &Output) -> String {
+    [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "fetches Go modules"]
+async fn kiviks_suite_passes_as_far_as_it_did() {
+    let server = Server::start().await;
+    let dsn = format!("http://admin:{PASSWORD}@{}", server.address);
+    let dir = folder("kivik");
+    // The suite does not compile with Go 1.25 and later.
+    let toolchain = ("GOTOOLCHAIN", "go1.24.0");
+    let Some(built) = run("go", &["test", "-c", "-o", "/dev/null", "."], &dir, &[toolchain]).await else {
+        return;
+    };
+    if !built.status.success() {
+        eprintln!("skipped: the suite cannot be fetched or built:\n{}", text(&built));
+        return;
+    }
+    let variables = [toolchain, ("CONFORMANCE_DSN", dsn.as_str())];
+    let Some(output) = run("go", &["test", "-v", "-count=1", "-timeout=5m", "."], &dir, &variables).await
+    else {
+        return;
+    };
+    let output = text(&output);
+    let cases = |word: &str| output.lines().filter(|line| line.trim_start().starts_with(word)).count();
+    let (passed, failed) = (cases("--- PASS"), cases("--- FAIL"));
+    println!("{output}\nkivik: {passed} passed, {failed} failed");
+    assert!(passed >= KIVIK_PASSES, "{passed} passed, {failed} failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "fetches npm packages"]
+async fn pouchdb_replicates_both_ways() {
+    let server = Server::start().await;
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["package.json", "round_trip.js"] {
+        std::fs::copy(folder("pouchdb").join(file), dir.path().join(file)).unwrap();
+    }
+    let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
+    let Some(installed) = run("npm", &install, dir.path(), &[]).await else { return };
+    if !installed.status.success() {
+        eprintln!("skipped: the packages cannot be fetched:\n{}", text(&installed));
+        return;
+    }
+    let url = format!("http://{}", server.address);
+    let variables = [("SERVER", url.as_str()), ("PASSWORD", PASSWORD)];
+    let Some(output) = run("node", &["round_trip.js"], dir.path(), &variables).await else { return };
+    assert!(output.status.success(), "{}", text(&output));
+    println!("{}", text(&output));
+}

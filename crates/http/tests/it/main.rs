@@ -1,0 +1,28 @@
+//! The HTTP interface as its clients see it: transcripts by subject, against a server with a real store.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking"
+)]
+
+mod access;
+mod attachments;
+mod bulk;
+mod categories;
+mod changes;
+mod common;
+mod conformance;
+mod databases;
+mod documents;
+mod folders;
+mod hostile;
+mod mango;
+mod multipart;
+mod observer;
+mod ports;
+mod sessions;
+mod views;

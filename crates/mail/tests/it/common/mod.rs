@@ -1,0 +1,138 @@
+//! A server's databases in a folder, with people in its directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use scrinium_database::{ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
+use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
+use scrinium_statistics::Registry;
+use scrinium_store::{Store, StoreOptions};
+use serde_json::{Map, Value, json};
+
+pub struct Server {
+    pub store: Store,
+    pub databases: Databases,
+    pub statistics: Registry,
+    pub directory: Arc<Directory>,
+    pub mailboxes: Mailboxes,
+}
+
+impl Server {
+    /// Opens a server with two mail.boxes, and `people` (short names) in its directory.
+    pub fn open(folder: &Path, people: &[&str]) -> Self {
+        Self::with(folder, people, DatabaseOptions::default())
+    }
+
+    pub fn with(folder: &Path, people: &[&str], options: DatabaseOptions) -> Self {
+        let mut store_options = StoreOptions::new(folder);
+        store_options.budget_bytes = Some(64 << 20);
+        store_options.log_extent_bytes = 4 << 20;
+        let statistics = Registry::new();
+        let store = Store::open(store_options, &statistics).unwrap();
+        let databases = Databases::open(&store, options).unwrap();
+        let directory = Arc::new(Directory::open(&databases).unwrap());
+        let mailboxes = Mailboxes::open(&databases, 2, &statistics).unwrap();
+        let server = Self { store, databases, statistics, directory, mailboxes };
+        for name in people {
+            server.add(json!({"_id": format!("person:{name}"), "Form": "Person", "ShortName": name,
+                "FullName": [format!("{name} Someone")], "InternetAddress": format!("{name}@acme.example")}));
+        }
+        server
+    }
+
+    /// Writes a person or group into the directory, if it is not there.
+    pub fn add(&self, document: Value) {
+        let document = prepare(fields(document)).unwrap();
+        let database = self.databases.get(DIRECTORY_DATABASE).unwrap();
+        drop(put(&database, Value::Object(document)));
+    }
+
+    pub fn router(&self) -> Router {
+        self.router_with(RouterOptions::default())
+    }
+
+    pub fn router_with(&self, options: RouterOptions) -> Router {
+        self.router_over(self.directory.clone(), options)
+    }
+
+    pub fn router_over(&self, lookup: Arc<dyn NameLookup>, options: RouterOptions) -> Router {
+        let resolver = Resolver::new(lookup, &["home.example".to_owned()]);
+        Router::open(&self.databases, &self.mailboxes, resolver, options, &self.statistics).unwrap()
+    }
+
+    pub fn deposit(&self, memo: Value) -> Updated {
+        self.mailboxes.deposit(fields(memo), Vec::new()).unwrap()
+    }
+
+    /// Runs rounds until none finds anything to do.
+    pub fn route_all(&self, router: &mut Router) {
+        while router.round().unwrap().memos > 0 {}
+    }
+
+    pub fn statistic(&self, name: &str) -> f64 {
+        let snapshot = self.statistics.snapshot();
+        #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+        let counter = snapshot.counters.get(name).map(|count| *count as f64);
+        counter.or_else(|| snapshot.gauges.get(name).copied()).unwrap_or_default()
+    }
+
+    /// The documents of a database, without tombstones; none where there is no such database.
+    pub fn documents(&self, name: &str) -> Vec<Map<String, Value>> {
+        let Ok(database) = self.databases.get(name) else { return Vec::new() };
+        documents(&database)
+    }
+
+    pub fn close(self) {
+        let Self { store, databases, directory, mailboxes, statistics } = self;
+        drop((databases, directory, mailboxes, statistics));
+        store.close().unwrap();
+    }
+}
+
+pub fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => panic!("not an object: {other}"),
+    }
+}
+
+pub fn put(database: &Arc<Database>, document: Value) -> scrinium_database::Result<Updated> {
+    let edit = Edit { json: document.to_string().into(), ..Edit::default() };
+    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0)
+}
+
+pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
+    let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
+    let mut changes = database.changes(query).unwrap();
+    let mut documents = Vec::new();
+    loop {
+        let some = changes.next_changes(100).unwrap();
+        if some.is_empty() {
+            return documents;
+        }
+        for change in some.into_iter().filter(|change| !change.deleted) {
+            documents.push(serde_json::from_str(&change.document.unwrap()).unwrap());
+        }
+    }
+}
+
+/// The folder of `scripts/corpus`, or `None` with a word on how to get it.
+pub fn corpus() -> Option<PathBuf> {
+    let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        Some(
+            std::env::var_os("XDG_CACHE_HOME")
+                .map_or_else(|| home.join(".cache"), PathBuf::from)
+                .join("scrinium"),
+        )
+    });
+    let folder = std::env::var_os("SCRINIUM_CORPUS")
+        .map(PathBuf::from)
+        .or_else(|| Some(cache?.join("corpus/spam-assassin-0.2.3/data")));
+    let folder = folder.filter(|folder| folder.is_dir());
+    if folder.is_none() {
+        eprintln!("SKIPPED: no corpus of real mail here; scripts/corpus fetches it (or set SCRINIUM_CORPUS)");
+    }
+    folder
+}

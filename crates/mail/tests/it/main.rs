@@ -1,0 +1,18 @@
+//! The tests of this crate from outside: one program, so that it is linked once. A module is one subject.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+mod import;
+mod import_database;
+mod messages;
+mod recipients;
+mod router;
+mod router_crash;

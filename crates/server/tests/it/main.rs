@@ -1,0 +1,38 @@
+//! The tests of this crate from outside: one program, so that it is linked once. A module is one subject.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod advise;
+mod attachments;
+mod backup;
+#[path = "../../../advise/tests/it/cases/mod.rs"]
+mod cases;
+mod client;
+mod clock;
+mod command_line;
+mod common;
+mod config;
+mod console;
+mod crash;
+mod credentials;
+mod damaged_log;
+mod documentation;
+mod fixup_engine;
+mod formula;
+mod full_disk;
+mod hostile;
+mod log_database;
+mod messages;
+mod operation_log;
+mod plan;
+mod repair_killed;
+mod serve;
+mod set_config;
+mod signals;
+mod upkeep;

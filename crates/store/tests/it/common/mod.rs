@@ -1,0 +1,54 @@
+//! What several tests of the store need.
+
+pub(crate) mod writers;
+
+use std::path::Path;
+
+use scrinium_statistics::Registry;
+use scrinium_store::{Cursor, Family, Snapshot, Store, StoreOptions};
+
+/// Options that make a store small and quick, and its log roll over often.
+pub(crate) fn small_options(dir: &Path) -> StoreOptions {
+    let mut options = StoreOptions::new(dir);
+    options.budget_bytes = Some(32 << 20);
+    options.log_extent_bytes = 1 << 20;
+    options.log_spare_extents = 1;
+    options.reserve_bytes = 0;
+    options
+}
+
+pub(crate) fn open_small(dir: &Path) -> Store {
+    Store::open(small_options(dir), &Registry::new()).unwrap()
+}
+
+/// A folder in memory where there is one, for tests that ask what is written and not whether it is synced.
+pub(crate) fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// All that a cursor still gives.
+pub(crate) fn collect(mut cursor: Cursor<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    while let Some((key, value)) = cursor.next().unwrap() {
+        found.push((key.to_vec(), value.to_vec()));
+    }
+    found
+}
+
+/// All keys and values of a family, ascending.
+pub(crate) fn all(snapshot: &Snapshot, family: Family) -> Vec<(Vec<u8>, Vec<u8>)> {
+    collect(snapshot.cursor(family, scrinium_store::KeyRange::ALL, scrinium_store::Direction::Forward))
+}
+
+/// So many bytes, a multiple of eight, that do not compress.
+pub(crate) fn noise(seed: u32, bytes: usize) -> Vec<u8> {
+    let mut state = u64::from(seed) + 1;
+    let mut noise = vec![0; bytes];
+    for part in noise.chunks_exact_mut(8) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        part.copy_from_slice(&state.to_be_bytes());
+    }
+    noise
+}

@@ -1,0 +1,88 @@
+//! The repository keeps its own rules, and breaking one is seen.
+
+use std::path::Path;
+
+#[test]
+fn the_repository_is_tidy() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let findings = scrinium_tidy::check(&root).unwrap();
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{} rules are broken:\n{}", lines.len(), lines.join("\n"));
+}
+
+/// What is found in a repository of these files.
+fn found(files: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let findings = scrinium_tidy::check(folder.path()).unwrap();
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+#[test]
+fn broken_rules_for_text_are_seen() {
+    let long = "//\n".repeat(601);
+    let left_over = concat!("fn main() {} // TO", "DO: more\n\tdb", "g!(1);  \n");
+    assert_eq!(
+        found(&[
+            ("crates/log/src/long.rs", &long),
+            ("crates/log/src/leftOver.rs", left_over),
+            ("scripts/run-it", "#!/usr/bin/env bash\necho"),
+            ("Makefile", "all:\n\techo\n"),
+            ("README.md", "[a](docs/a.md) [b](https://example.com) [c](#c) [d](Makefile#d)\n"),
+            ("target/ignored.rs", left_over),
+        ]),
+        concat!(
+            "README.md:1: the link to docs/a.md leads nowhere\n",
+            "crates/log/src/leftOver.rs: leftOver is not snake_case\n",
+            "crates/log/src/leftOver.rs:1: TO",
+            "DO was left over\n",
+            "crates/log/src/leftOver.rs:2: a tab; indent by spaces\n",
+            "crates/log/src/leftOver.rs:2: db",
+            "g!( was left over\n",
+            "crates/log/src/leftOver.rs:2: spaces at the end of the line\n",
+            "crates/log/src/long.rs: 601 lines; a file has at most 600\n",
+            "scripts/run-it:1: a script begins with set -euo pipefail\n",
+            "scripts/run-it:2: the last line does not end\n",
+        )
+    );
+}
+
+#[test]
+fn broken_rules_for_crates_are_seen() {
+    let manifest = |name: &str, dependencies: &str| {
+        format!(
+            "[package]\nname = \"scrinium-{name}\"\ndescription = \"x\"\n[dependencies]\n{dependencies}\n[lints]\nworkspace = true\n"
+        )
+    };
+    let log = manifest("log", "scrinium-store.workspace = true");
+    let lab = manifest("lab", "scrinium-log.workspace = true");
+    let server = manifest("server", "scrinium-lab.workspace = true\nscrinium-log.workspace = true");
+    let odd = "[package]\nname = \"odd\"\n";
+    assert_eq!(
+        found(&[
+            (
+                "ARCHITECTURE.md",
+                "- **log** - *Invariant*: knows no store.\nThe `lab`.\nInvariant of `server`: none.\n"
+            ),
+            ("crates/log/Cargo.toml", &log),
+            ("crates/lab/Cargo.toml", &lab),
+            ("crates/server/Cargo.toml", &server),
+            ("crates/odd/Cargo.toml", odd),
+            ("crates/odd/src/lib.rs", "// unsafe { in words }\nunsafe { x() }\n"),
+            ("crates/store/src/lib.rs", "unsafe { x() }\n"),
+        ]),
+        "ARCHITECTURE.md: no line tells the invariant of `lab`\n\
+         ARCHITECTURE.md: no line tells the invariant of `odd`\n\
+         crates/lab/Cargo.toml: `lab` may not use `log`\n\
+         crates/log/Cargo.toml: `log` may not use `store`\n\
+         crates/odd/Cargo.toml: `odd` has no place in the order of crates\n\
+         crates/odd/Cargo.toml: it must take the workspace's lints: [lints] workspace = true\n\
+         crates/odd/Cargo.toml: its package has no description\n\
+         crates/odd/Cargo.toml: its package must be called scrinium-odd\n\
+         crates/odd/src/lib.rs:2: only `store` may be unsafe\n"
+    );
+}
