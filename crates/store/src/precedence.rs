@@ -132,7 +132,9 @@ mod tests {
     #[test]
     fn a_policy_that_the_server_was_begun_with_stays() {
         if policy().is_none() {
-            return;
+            return scrinium_fault::skip(
+                "this system does not tell a thread's policy (/proc/thread-self/sched)",
+            );
         }
         let child = ["--ignored", "--exact", "precedence::tests::child_that_was_begun_as_a_batch"];
         let test = std::env::current_exe().unwrap();
@@ -140,7 +142,7 @@ mod tests {
         let Ok(ended) =
             std::process::Command::new("chrt").args(["--batch", "0"]).arg(test).args(child).output()
         else {
-            return;
+            return scrinium_fault::skip("there is no program `chrt`: install util-linux");
         };
         let told = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && told.contains("1 passed"), "{told}");

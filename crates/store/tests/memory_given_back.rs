@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "the other program uses all of it")]
 #[path = "it/common/mod.rs"]
 mod common;
 

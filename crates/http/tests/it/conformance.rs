@@ -2,9 +2,10 @@
 //! only when asked for (`cargo test -p scrinium-http --test it conformance -- --ignored`), and skip with a
 //! word where the registry cannot be reached.
 
-#[allow(dead_code, reason = "most of it is for the transcripts")]
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use scrinium_fault::skip;
 
 use crate::common::{PASSWORD, Server};
 
@@ -24,7 +25,7 @@ async fn run(program: &str, arguments: &[&str], dir: &Path, variables: &[(&str, 
     match tokio::task::spawn_blocking(move || command.output()).await.unwrap() {
         Ok(output) => Some(output),
         Err(error) => {
-            eprintln!("skipped: {program} cannot be run: {error}");
+            skip(format_args!("{program} cannot be run: {error}"));
             None
         }
     }
@@ -46,7 +47,7 @@ async fn kiviks_suite_passes_as_far_as_it_did() {
         return;
     };
     if !built.status.success() {
-        eprintln!("skipped: the suite cannot be fetched or built:\n{}", text(&built));
+        skip(format_args!("the suite cannot be fetched or built: {}", text(&built)));
         return;
     }
     let variables = [toolchain, ("CONFORMANCE_DSN", dsn.as_str())];
@@ -72,7 +73,7 @@ async fn pouchdb_replicates_both_ways() {
     let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
     let Some(installed) = run("npm", &install, dir.path(), &[]).await else { return };
     if !installed.status.success() {
-        eprintln!("skipped: the packages cannot be fetched:\n{}", text(&installed));
+        skip(format_args!("the packages cannot be fetched: {}", text(&installed)));
         return;
     }
     let url = format!("http://{}", server.address);

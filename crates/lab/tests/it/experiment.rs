@@ -562,23 +562,3 @@ fn the_probe_of_the_buffer_pool_is_a_user_of_the_shared_database() {
         probe["summary"]["database"]["rounds"].as_u64() > probe["summary"]["database"]["failed"].as_u64()
     );
 }
-
-/// One cell against the real server, where it has been built.
-#[test]
-fn a_cell_of_the_real_server() {
-    let server = PathBuf::from(env!("CARGO_BIN_EXE_scrinium-lab")).with_file_name("scrinium");
-    if !server.exists() {
-        eprintln!("skipped: {} is not built", server.display());
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let arguments =
-        ["experiment", "restart", "--quick", "--json", "--set", "documents=600", "--set", "repeats=1"];
-    let output = lab(folder.path(), &[&arguments[..], &["--only", "restart", "--report", "out"]].concat());
-    let report = report_of(&output);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let cell = &report.cells[0];
-    assert_eq!((report.cells.len(), cell.settings["log.favor"].as_str()), (1, "restart"));
-    assert!(cell.values.iter().all(Option::is_some), "{:?}", cell.values);
-    assert_eq!(report.server_name, "Scrinium");
-}

@@ -46,7 +46,7 @@ impl Disk {
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", DISK, "tmpfs"]).arg(folder.path()).status();
         if !mounted.is_ok_and(|status| status.success()) {
-            println!("SKIPPED: mounting a file system in memory is not permitted here");
+            scrinium_fault::skip("mounting a file system in memory is not permitted here; root may");
             return None;
         }
         Some(Self { folder })

@@ -27,6 +27,7 @@ mod fixup_engine;
 mod formula;
 mod full_disk;
 mod hostile;
+mod lab_experiment;
 mod log_database;
 mod messages;
 mod operation_log;

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fall over")]
 
-mod encryption;
+pub mod encryption;
 mod reading;
 mod sending;
 

@@ -10,12 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-#[path = "../mail_server/encryption.rs"]
-mod encryption;
-
-use encryption::Identity;
+use crate::mail_server::encryption::Identity;
 use rustix::process::Signal;
 use scrinium_bench::process::{Process, command};
+use scrinium_fault::skip;
 use tempfile::TempDir;
 
 pub const DOMAIN: &str = "lab.invalid";
@@ -88,9 +86,7 @@ impl MailServers {
     pub fn start() -> Option<Self> {
         let programs = ["/usr/lib/postfix/sbin/master", "/usr/lib/dovecot/lmtp", "/usr/lib/dovecot/pop3"];
         if !is_root() || !programs.iter().all(|program| Path::new(program).exists()) {
-            println!(
-                "skipped: Postfix and Dovecot are not there, or this is not root (scripts/peers installs them)"
-            );
+            skip("Postfix and Dovecot are not there, or this is not root; scripts/peers installs them");
             return None;
         }
         let folder = folder();
@@ -220,7 +216,7 @@ impl CalendarServer {
             .into_iter()
             .find(|path| Path::new(path).exists());
         let Some(program) = program else {
-            println!("skipped: Radicale is not there (scripts/peers installs it)");
+            skip("Radicale is not there; scripts/peers installs it");
             return None;
         };
         let folder = folder();
@@ -256,7 +252,7 @@ impl Postgres {
     /// `None`, with a word on why, where it cannot be started.
     pub fn start() -> Option<Self> {
         let Some(programs) = postgres_programs() else {
-            println!("skipped: PostgreSQL is not there (scripts/peers installs it)");
+            skip("PostgreSQL is not there; scripts/peers installs it");
             return None;
         };
         let user = is_root().then_some("postgres");

@@ -117,7 +117,7 @@ pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
     }
 }
 
-/// The folder of `scripts/corpus`, or `None` with a word on how to get it.
+/// The folder of `scripts/corpus`, or `None` and the test is skipped.
 pub fn corpus() -> Option<PathBuf> {
     let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
         let home = PathBuf::from(std::env::var_os("HOME")?);
@@ -132,7 +132,9 @@ pub fn corpus() -> Option<PathBuf> {
         .or_else(|| Some(cache?.join("corpus/spam-assassin-0.2.3/data")));
     let folder = folder.filter(|folder| folder.is_dir());
     if folder.is_none() {
-        eprintln!("SKIPPED: no corpus of real mail here; scripts/corpus fetches it (or set SCRINIUM_CORPUS)");
+        scrinium_fault::skip(
+            "the corpus of real mail is not here: scripts/corpus fetches it, or SCRINIUM_CORPUS names it",
+        );
     }
     folder
 }
