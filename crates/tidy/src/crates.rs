@@ -4,7 +4,7 @@ use toml_edit::{Document, TableLike};
 
 use crate::{File, Finding};
 
-const PREFIX: &str = "scrinium-";
+pub(crate) const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.

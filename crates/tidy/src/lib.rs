@@ -1,11 +1,14 @@
-//! The project's own rules for its files, checked; and the page of its benchmarks.
+//! The project's own rules for its files, checked; the page of its benchmarks; the stamps of tests that passed.
 //!
 //! [`check`] reads the whole repository and tells what breaks a rule. It knows files and manifests, and
 //! nothing of what the crates do. The rules and their reasons are in CONTRIBUTING.md.
 
 pub mod benchmarks;
+pub mod closing;
 mod crates;
 mod files;
+pub mod regression;
+pub mod stamps;
 mod text;
 
 use std::fmt;
@@ -64,6 +67,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     files::check_names(&files, &mut findings);
     text::check_links(root, &files, &mut findings);
     crates::check(&files, &mut findings);
+    stamps::check(root, &files, &mut findings);
     findings.sort();
     Ok(findings)
 }

@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod benchmarks;
+mod closing;
+mod regression;
+mod stamps;
 mod tidy;

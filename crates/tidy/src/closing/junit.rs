@@ -1,0 +1,44 @@
+//! The report of cargo-nextest.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use super::run::TestName;
+
+/// Whether each test that ran passed.
+pub(super) fn parse(report: &str) -> io::Result<BTreeMap<TestName, bool>> {
+    let mut reader = Reader::from_str(report);
+    let (mut ran, mut current) = (BTreeMap::new(), None);
+    loop {
+        match reader.read_event().map_err(io::Error::other)? {
+            Event::Start(element) | Event::Empty(element) if element.name().as_ref() == b"testcase" => {
+                let name = TestName {
+                    program: attribute(&element, "classname")?,
+                    test: attribute(&element, "name")?,
+                };
+                ran.insert(name.clone(), true);
+                current = Some(name);
+            }
+            Event::Start(element) | Event::Empty(element)
+                if matches!(element.name().as_ref(), b"failure" | b"error") =>
+            {
+                if let Some(name) = &current {
+                    ran.insert(name.clone(), false);
+                }
+            }
+            Event::Eof => return Ok(ran),
+            _ => {}
+        }
+    }
+}
+
+fn attribute(element: &BytesStart<'_>, name: &str) -> io::Result<String> {
+    let found = element.try_get_attribute(name).map_err(io::Error::other)?;
+    let found =
+        found.ok_or_else(|| io::Error::other(format!("a test without {name} in nextest's report")))?;
+    let value = found.normalized_value(XmlVersion::Implicit1_0).map_err(io::Error::other)?;
+    Ok(value.into_owned())
+}
