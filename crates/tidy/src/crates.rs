@@ -8,8 +8,9 @@ pub(crate) const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
 /// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "clock",
+    "accounting",
     "statistics",
     "worker",
     "log",
