@@ -74,13 +74,7 @@ pub enum DatabaseError {
         /// Why, and what to do.
         reason: String,
     },
-    /// A stored record that cannot be read; others are not concerned.
-    #[error("{reason}")]
-    Damaged {
-        /// Which record, and what to do.
-        reason: String,
-    },
-    /// What cannot be read at all, or a fault in the server.
+    /// Stored data that cannot be read, or a fault in the server.
     #[error("{reason}")]
     Internal {
         /// What was found.
@@ -103,7 +97,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => "forbidden",
             Self::Full { .. } => "insufficient_storage",
             Self::Unavailable { .. } => "service_unavailable",
-            Self::Damaged { .. } | Self::Internal { .. } => "internal_server_error",
+            Self::Internal { .. } => "internal_server_error",
         }
     }
 
@@ -126,7 +120,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => 403,
             Self::Full { .. } => 507,
             Self::Unavailable { .. } => 503,
-            Self::Damaged { .. } | Self::Internal { .. } => 500,
+            Self::Internal { .. } => 500,
         }
     }
 
@@ -148,7 +142,7 @@ impl DatabaseError {
 
     /// A stored record that cannot be decoded.
     pub(crate) fn damaged(what: &str, key: &str) -> Self {
-        Self::Damaged {
+        Self::Internal {
             reason: format!(
                 "The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out."
             ),
@@ -161,7 +155,7 @@ impl From<StoreError> for DatabaseError {
         let reason = error.to_string();
         match error {
             StoreError::Full | StoreError::LogAtLimit(_) => Self::Full { reason },
-            StoreError::Failed { .. } => Self::Unavailable { reason },
+            StoreError::Failed { .. } | StoreError::Scarce(_) => Self::Unavailable { reason },
             _ => Self::Internal { reason },
         }
     }

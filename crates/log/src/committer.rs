@@ -26,6 +26,10 @@ const LONE_GROUPS: u32 = 16;
 /// How long those who commit wait for the archive when the log has its largest size, before they are refused.
 const ARCHIVE_WITHIN: Duration = Duration::from_secs(30);
 
+/// How often, and after which pauses, an extent is asked for again while the system lacks handles.
+const SCARCE_TRIES: u32 = 10;
+const SCARCE_PAUSE: Duration = Duration::from_millis(50);
+
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
 
@@ -523,17 +527,28 @@ impl Engine {
         let answer = self.write(records);
         match &answer {
             Ok(_) => {}
-            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => {
-                self.shared.refuse_waiting(full);
-            }
+            Err(passing) if passing.may_pass() => self.shared.refuse_waiting(passing),
             Err(error) => self.shared.fail(error.to_string().into()),
         }
         answer
     }
 
+    /// Appends, and where the system lacks handles for a moment, tries again before those who commit are refused.
+    fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
+        let mut appended = self.log.append(records);
+        for _ in 0..SCARCE_TRIES {
+            if !matches!(appended, Err(LogError::Scarce { .. })) {
+                break;
+            }
+            std::thread::sleep(SCARCE_PAUSE);
+            appended = self.log.append(records);
+        }
+        appended
+    }
+
     fn write(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
         let timer = self.measures.start_sync();
-        let last = match self.log.append(records) {
+        let last = match self.append(records) {
             Err(LogError::AtLimit { dir, max_bytes, .. }) => {
                 // Those who commit wait for it, rather than be refused.
                 self.measures.waited();

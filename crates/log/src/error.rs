@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use crate::Sequence;
 
 /// Why the log could not do what it was asked. Clones share the cause, since every commit of a group
@@ -74,6 +76,17 @@ pub enum LogError {
         /// The size of the extent that did not fit.
         needed_bytes: u64,
     },
+    /// The system has no file handle, or no memory for one, at the moment. Nothing was written; commits are taken
+    /// again once it has.
+    #[error("cannot {action} {} for now: {source}", file.display())]
+    Scarce {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What the operating system said.
+        source: Arc<io::Error>,
+    },
     /// The log has its largest size and could not be emptied. Nothing was written; commits are taken again
     /// once it could.
     #[error(
@@ -131,7 +144,28 @@ pub enum LogError {
     },
 }
 
+/// Whether the system says that the process, or all processes together, have as many files open as they may. No sync
+/// fails so.
+pub(crate) fn lacks_handles(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
 impl LogError {
+    /// Of a step that opens a file, and syncs nothing.
+    pub(crate) fn opening(action: &'static str, file: &Path, source: io::Error) -> Self {
+        if lacks_handles(&source) || Errno::from_io_error(&source) == Some(Errno::NOMEM) {
+            Self::Scarce { action, file: file.to_owned(), source: Arc::new(source) }
+        } else {
+            Self::io(action, file, source)
+        }
+    }
+
+    /// Whether nothing was written, and the same may go well later.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::AtLimit { .. } | Self::Scarce { .. })
+    }
+
     pub(crate) fn io(action: &'static str, file: &Path, source: io::Error) -> Self {
         Self::Io { action, file: file.to_owned(), source: Arc::new(source) }
     }

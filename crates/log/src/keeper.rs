@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::LogError;
 use crate::buffer::{AlignedBuffer, BLOCK, write_all};
 use crate::control::{Control, ControlFile};
+use crate::error::lacks_handles;
 use crate::extent::{self, ExtentHeader};
 use crate::system::{Access, FileHandle, System};
 
@@ -191,8 +192,15 @@ impl Stock {
         }
         // If one of these steps fails, the file stays, in no list, until another one takes its name: its zeros
         // cannot be trusted after a failed sync, and the control file may name it after a failed change.
-        let file =
-            self.write_header(&path, &header).map_err(|error| self.refused("prepare", &path, error))?;
+        let file = match self.system.open(&path, Access::Write, self.direct) {
+            Ok(file) => file,
+            Err(error) => {
+                // Nothing is synced yet: the file is as good a spare as before.
+                self.spares.push(path.clone());
+                return Err(LogError::opening("open", &path, error));
+            }
+        };
+        self.write_header(&*file, &header).map_err(|error| self.refused("prepare", &path, error))?;
         self.control.change(|control| control.last_extent = header.number)?;
         self.count_files();
         Ok(Prepared { number: header.number, path, file })
@@ -208,7 +216,12 @@ impl Stock {
         self.write_zeros(&path).map_err(|error| {
             // Half an extent must not keep the space that others wait for.
             drop(self.system.remove(&path));
-            self.refused("create", &path, error)
+            match self.refused("create", &path, error) {
+                LogError::Io { action, file, source } if lacks_memory(&source) => {
+                    LogError::Scarce { action, file, source }
+                }
+                refused => refused,
+            }
         })?;
         Ok(path)
     }
@@ -230,14 +243,12 @@ impl Stock {
         Ok(())
     }
 
-    fn write_header(&self, path: &Path, header: &ExtentHeader) -> io::Result<Box<dyn FileHandle>> {
+    fn write_header(&self, file: &dyn FileHandle, header: &ExtentHeader) -> io::Result<()> {
         let mut block = AlignedBuffer::new(BLOCK);
         header.encode(self.control.content().key, block.bytes_mut());
-        let file = self.system.open(path, Access::Write, self.direct)?;
-        write_all(&*file, block.bytes(), 0)?;
+        write_all(file, block.bytes(), 0)?;
         file.sync_data()?;
-        self.system.sync_dir(&self.dir)?;
-        Ok(file)
+        self.system.sync_dir(&self.dir)
     }
 
     /// Takes extents out of the log, then keeps or deletes their files.
@@ -284,7 +295,13 @@ impl Stock {
     fn refused(&self, action: &'static str, file: &Path, error: io::Error) -> LogError {
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => self.full(),
+            _ if lacks_handles(&error) => LogError::opening(action, file, error),
             _ => LogError::io(action, file, error),
         }
     }
+}
+
+/// Of a step that syncs nothing: a sync that failed for want of memory has failed all the same.
+fn lacks_memory(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::OutOfMemory
 }

@@ -152,7 +152,7 @@ impl Log {
     /// is written, and the answer is that of the last record there is.
     ///
     /// # Errors
-    /// [`LogError::TooLarge`] and [`LogError::Full`] leave the log as it was; [`LogError::Io`] is final: the
+    /// [`LogError::TooLarge`], [`LogError::Full`] and [`LogError::Scarce`] leave the log as it was; [`LogError::Io`] is final: the
     /// group may or may not be there when the log is opened anew, and until then appends are
     /// [`LogError::Failed`].
     pub fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
@@ -170,7 +170,7 @@ impl Log {
         self.full = matches!(written, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,
-            Err(full @ (LogError::Full { .. } | LogError::AtLimit { .. })) => return Err(full),
+            Err(passing) if passing.may_pass() => return Err(passing),
             Err(error) => {
                 // What the disk holds now is unknown; only reading it anew can tell.
                 self.failure = Some(error.to_string().into());

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_backup::RESTORING;
 use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
@@ -16,6 +17,10 @@ use crate::backup::archive_dir;
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings};
 use crate::volumes::{Placed, attach_volumes, first_budget_bytes, set_running};
+
+/// How often, and after which pauses, a store is opened again while the system lacks file handles.
+const SCARCE_TRIES: u32 = 50;
+const SCARCE_PAUSE: Duration = Duration::from_millis(200);
 
 /// The store and the databases on it.
 pub(crate) struct Storage {
@@ -41,11 +46,22 @@ impl From<StorageError> for Failure {
 }
 
 impl Storage {
+    /// Opens everything for a command, which has no connections to share files with.
     pub(crate) fn open(settings: &Settings, statistics: &Registry) -> Result<Self, StorageError> {
+        Self::open_within(settings, statistics, None)
+    }
+
+    /// Opens everything; each store keeps so many of its files open.
+    pub(crate) fn open_within(
+        settings: &Settings,
+        statistics: &Registry,
+        open_files: Option<u32>,
+    ) -> Result<Self, StorageError> {
         let unusable = |reason: String| StorageError::Unusable(reason);
         check_restored(settings).map_err(unusable)?;
         make_own_archive(settings).map_err(unusable)?;
-        let store = Store::open(store_options(settings), statistics).map_err(|error| match error {
+        let options = StoreOptions { open_files, ..store_options(settings) };
+        let store = open_patiently(&options, statistics).map_err(|error| match error {
             StoreError::Locked { .. } => StorageError::InUse(error.to_string()),
             other => unusable(other.to_string()),
         })?;
@@ -55,7 +71,7 @@ impl Storage {
         placed.set(settings);
         databases.set_placement(Arc::<Placed>::clone(&placed));
         open_objects(&databases, settings).map_err(unusable)?;
-        attach_volumes(&databases, settings, statistics)?;
+        attach_volumes(&databases, settings, statistics, open_files)?;
         crate::attachments::report_unfinished(&databases);
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
@@ -112,6 +128,21 @@ impl Storage {
             }
         }
     }
+}
+
+/// Opens a store, and where the system lacks file handles for a moment, tries again for a while.
+pub(crate) fn open_patiently(options: &StoreOptions, statistics: &Registry) -> Result<Store, StoreError> {
+    let mut opened = Store::open(options.clone(), statistics);
+    for _ in 0..SCARCE_TRIES {
+        let Err(error) = &opened else { break };
+        if !error.is_scarce() {
+            break;
+        }
+        tracing::warn!(%error, "a store cannot be opened for now, and is tried again");
+        std::thread::sleep(SCARCE_PAUSE);
+        opened = Store::open(options.clone(), statistics);
+    }
+    opened
 }
 
 type Apply = fn(&Databases, &Settings) -> Result<(), String>;

@@ -8,11 +8,11 @@ use parking_lot::RwLock;
 use scrinium_database::{DatabaseError, Databases, FIRST_VOLUME, Placement, is_mailbox};
 use scrinium_directory::DIRECTORY_DATABASE;
 use scrinium_statistics::Registry;
-use scrinium_store::{Store, StoreError, StoreOptions};
+use scrinium_store::{StoreError, StoreOptions};
 
 use crate::cli::Failure;
 use crate::config::{Settings, VolumeSettings};
-use crate::storage::{StorageError, budget_bytes, common_options};
+use crate::storage::{StorageError, budget_bytes, common_options, open_patiently};
 
 /// How the configuration wants a volume's store to be opened.
 pub(crate) fn volume_options(settings: &Settings, volume: &VolumeSettings) -> StoreOptions {
@@ -30,10 +30,11 @@ pub(crate) fn attach_volumes(
     databases: &Databases,
     settings: &Settings,
     statistics: &Registry,
+    open_files: Option<u32>,
 ) -> Result<(), StorageError> {
     let unusable = |error: DatabaseError| StorageError::Unusable(error.to_string());
     for (name, volume) in &settings.volumes {
-        let options = volume_options(settings, volume);
+        let options = StoreOptions { open_files, ..volume_options(settings, volume) };
         let known = databases.known_volume(name).map_err(unusable)?;
         let store = if known.is_some() && !options.dir.join("store.format").exists() {
             let dir = options.dir.display();
@@ -41,7 +42,7 @@ pub(crate) fn attach_volumes(
                 "there is no store in {dir} any more; bring its device back, or restore it from a backup"
             ))
         } else {
-            match Store::open(options, &statistics.within(&format!("Volume.{name}."))) {
+            match open_patiently(&options, &statistics.within(&format!("Volume.{name}."))) {
                 Err(error @ StoreError::Locked { .. }) => return Err(StorageError::InUse(error.to_string())),
                 opened => opened.map_err(|error| error.to_string()),
             }

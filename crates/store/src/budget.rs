@@ -1,7 +1,7 @@
 //! The memory budget: one block cache, to which memtables are charged, and which is smaller by
 //! what is reserved for other purposes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rocksdb::{Cache, LruCacheOptions, WriteBufferManager};
@@ -38,6 +38,8 @@ pub(crate) struct Budget {
     reserved: Reserved,
     /// 0: as the budget allows.
     read_ahead_bytes: AtomicU64,
+    /// 0: half of what the process may open.
+    open_files: AtomicU32,
     /// What the cache's capacity was made smaller by.
     taken_bytes: Mutex<u64>,
 }
@@ -65,6 +67,7 @@ impl Budget {
             peak_bytes: AtomicU64::new(0),
             reserved: Reserved::default(),
             read_ahead_bytes: AtomicU64::new(0),
+            open_files: AtomicU32::new(0),
             taken_bytes: Mutex::new(0),
         }
     }
@@ -148,6 +151,16 @@ impl Budget {
             return to_usize(set.min(MAX_SET));
         }
         to_usize((self.bytes() / 128).clamp(MIN, MAX))
+    }
+
+    /// How many files a tree that is opened with this budget keeps open.
+    pub(crate) fn open_files(&self) -> Option<u32> {
+        Some(self.open_files.load(Ordering::Relaxed)).filter(|files| *files > 0)
+    }
+
+    /// Sets it for trees that are opened later.
+    pub(crate) fn set_open_files(&self, files: Option<u32>) {
+        self.open_files.store(files.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Sets it; 0: as the budget allows.

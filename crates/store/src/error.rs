@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use scrinium_log::LogError;
 
 use crate::Family;
@@ -70,6 +71,10 @@ pub enum StoreError {
         "{0}; writes go on once there is space for the databases' own files, or with a larger log.max_size"
     )]
     LogAtLimit(LogError),
+
+    /// The system has no file handle at the moment. Nothing was written; writes go on as soon as it has.
+    #[error("{0}; it is tried again with the next write")]
+    Scarce(LogError),
 
     /// A write or a sync failed, so that the store takes no more writes until it is opened again.
     #[error(
@@ -173,6 +178,7 @@ impl From<LogError> for StoreError {
         match error {
             LogError::Full { .. } => Self::Full,
             LogError::AtLimit { .. } => Self::LogAtLimit(error),
+            LogError::Scarce { .. } => Self::Scarce(error),
             LogError::Damaged { .. } | LogError::Missing { .. } => Self::DamagedLog(error),
             LogError::NewerFormat { file, found, supported } => {
                 Self::NewerFormat { path: file, found, supported }
@@ -190,6 +196,23 @@ impl From<LogError> for StoreError {
 }
 
 impl StoreError {
+    /// Whether the system had no file handle, or no memory, for what was to be opened.
+    #[must_use]
+    pub fn is_scarce(&self) -> bool {
+        let lacks = |source: &io::Error| {
+            source.kind() == io::ErrorKind::OutOfMemory
+                || matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE))
+        };
+        match self {
+            Self::Scarce(_) => true,
+            Self::Io { source, .. } => lacks(source),
+            Self::Log(LogError::Io { source, .. }) => lacks(source),
+            // RocksDB tells it in the system's words.
+            Self::Tree { message, .. } => message.contains("Too many open files"),
+            _ => false,
+        }
+    }
+
     /// What a commit is answered with; a failed write or sync of the log has stopped all later ones too.
     pub(crate) fn of_commit(error: LogError) -> Self {
         match error {

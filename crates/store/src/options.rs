@@ -50,6 +50,9 @@ pub struct StoreOptions {
     pub read_ahead_bytes: u64,
     /// A sync of the log that takes so long or longer is reported; zero: none is.
     pub report_syncs_above: Duration,
+    /// How many of the tree's files are open at once; a file that is needed beyond that is opened again each time.
+    /// `None`: half of what the process may open.
+    pub open_files: Option<u32>,
     /// Where files of the log are copied before they are used again, if anywhere.
     pub log_archive: Option<LogArchive>,
 }
@@ -81,6 +84,7 @@ impl StoreOptions {
             log_spare_extents: 2,
             queue_bytes: 64 << 20,
             direct_io: true,
+            open_files: None,
             log_archive: None,
             sync: true,
             direct_reads: false,

@@ -72,6 +72,7 @@ impl Store {
         let log_options = log_options(&options, &folder);
         let budget = Arc::new(Budget::new(options.budget_bytes));
         budget.set_read_ahead(options.read_ahead_bytes);
+        budget.set_open_files(options.open_files);
         let memtable_bytes = options.log_favor.memtable_bytes();
         let direct = Direct::of(&options, &folder);
         let tree = Arc::new(Tree::open(folder, budget, direct, memtable_bytes)?);

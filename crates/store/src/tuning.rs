@@ -58,7 +58,8 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
         begin_compactors(environment.clone(), i32::try_from(cores.saturating_add(1)).unwrap_or(64));
         options.set_env(&environment);
     }
-    options.set_max_open_files(open_file_limit());
+    let open_files = budget.open_files().and_then(|files| i32::try_from(files).ok());
+    options.set_max_open_files(open_files.unwrap_or_else(open_file_limit));
     options.set_skip_stats_update_on_db_open(true);
     options.set_advise_random_on_open(true);
     options.set_avoid_unnecessary_blocking_io(true);
