@@ -15,7 +15,6 @@ pub(crate) mod record;
 
 use std::sync::{Arc, LazyLock};
 
-use scrinium_document::json::stored_value;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::{Value, json};
 
@@ -282,7 +281,8 @@ fn info(
 }
 
 pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
-    stored_value(&record.columns).ok_or_else(|| DatabaseError::damaged("columns of the folder", &record.name))
+    serde_json::from_str(&record.columns)
+        .map_err(|_| DatabaseError::damaged("columns of the folder", &record.name))
 }
 
 /// Columns as they are stored, once they are known to compile.

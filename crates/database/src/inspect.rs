@@ -1,7 +1,6 @@
 //! The raw records of databases, for support: where they lie, what they hold, and what that means where it can be told.
 
 use scrinium_document::FieldValue;
-use scrinium_document::json::{stored_value, stored_value_of_bytes};
 use scrinium_store::{Family, RawStore};
 use serde_json::{Map, Value, json};
 
@@ -216,7 +215,7 @@ fn number_of(value: &[u8]) -> Option<u32> {
 }
 
 fn json_of(value: &[u8]) -> Option<Value> {
-    stored_value_of_bytes(value)
+    serde_json::from_slice(value).ok()
 }
 
 fn header(value: &[u8]) -> Option<Value> {
@@ -268,7 +267,7 @@ fn leaf(id: &str, value: &[u8]) -> Option<Value> {
     let mut fields = Map::new();
     for (name, value) in leaf.fields(id).ok()?.iter() {
         let value = match value {
-            FieldValue::Json(json) => stored_value(json)?,
+            FieldValue::Json(json) => serde_json::from_str(json).ok()?,
             FieldValue::Outside(outside) => {
                 json!({"outside": hex(&outside.digest), "length": outside.length})
             }

@@ -14,7 +14,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use scrinium_document::json::JsonText;
 use scrinium_mango::{Bookmark, IndexDefinition, Plan, Query, Reading, explain, plan};
 use serde_json::{Value, json};
 
@@ -180,7 +179,7 @@ impl Find {
     ///
     /// # Errors
     /// A document or a field of it that cannot be read, and what the store reports.
-    pub fn next(&mut self, max_documents: usize, max_examined: usize) -> Result<Vec<JsonText>> {
+    pub fn next(&mut self, max_documents: usize, max_examined: usize) -> Result<Vec<String>> {
         let mut results = Vec::new();
         if self.at_end {
             return Ok(results);

@@ -2,7 +2,6 @@
 
 pub(crate) mod render;
 
-use scrinium_document::json::JsonText;
 use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};
 
@@ -63,7 +62,7 @@ pub struct Document {
     /// Whether it is a tombstone.
     pub deleted: bool,
     /// All of it as JSON, `_id` and `_rev` first.
-    pub json: JsonText,
+    pub json: String,
 }
 
 /// Which revisions [`Database::open_revisions`] gives.

@@ -4,7 +4,6 @@ mod documents;
 
 use std::sync::Arc;
 
-use scrinium_document::json::JsonText;
 use serde_json::Value;
 
 use crate::access::Access;
@@ -147,11 +146,11 @@ pub struct Row {
     /// The document; none in a row of totals and in one for a key that is not there.
     pub id: Option<String>,
     /// The key.
-    pub key: JsonText,
+    pub key: String,
     /// The value.
-    pub value: Option<JsonText>,
+    pub value: Option<String>,
     /// The document itself, if it was asked for.
-    pub document: Option<JsonText>,
+    pub document: Option<String>,
     /// `not_found`: a key that was asked for is not there.
     pub error: Option<&'static str>,
     /// In a page of a folder: where in it the document is.

@@ -5,37 +5,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
+use scrinium_clock::{Clock, milliseconds};
 
-use crate::hashing::HashingGate;
 use crate::lookup::{Found, NameLookup};
+use crate::names::fold_name;
 use crate::password::{PasswordHashText, hash_password, verify_password};
 use crate::{DirectoryError, LoginError, Person};
 
-/// How credentials are kept and how many are checked at once.
+/// How credentials are kept.
 #[derive(Debug, Clone)]
 pub struct CredentialOptions {
     /// How many right answers are remembered, each in some 250 bytes.
     pub remembered: usize,
     /// How long one is remembered after it was last asked for.
     pub remember_for: Duration,
-    /// How many passwords are hashed at once, each with 19 MiB.
-    pub hashing_at_once: usize,
-    /// How many more logins may wait for their turn.
-    pub waiting: usize,
-    /// The longest such wait.
-    pub longest_wait: Duration,
+    /// What time it is.
+    pub clock: Clock,
 }
 
 impl Default for CredentialOptions {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self {
-            remembered: 200_000,
-            remember_for: Duration::from_hours(1),
-            hashing_at_once: cores,
-            waiting: 1_000,
-            longest_wait: Duration::from_secs(10),
-        }
+        Self { remembered: 200_000, remember_for: Duration::from_hours(1), clock: Clock::default() }
     }
 }
 
@@ -49,7 +39,7 @@ pub struct Credentials {
     lookup: Arc<dyn NameLookup>,
     remembered: Cache<[u8; 32], Arc<Remembered>>,
     remember_for: Duration,
-    gate: HashingGate,
+    clock: Clock,
     began: Instant,
     /// Random, of this process alone: a digest in a core dump tells nothing.
     key: [u8; 32],
@@ -73,8 +63,8 @@ impl Credentials {
             lookup,
             remembered: Cache::new(options.remembered.max(1)),
             remember_for: options.remember_for,
-            gate: HashingGate::new(options.hashing_at_once, options.waiting, options.longest_wait),
-            began: Instant::now(),
+            clock: options.clock.clone(),
+            began: options.clock.instant(),
             key: rand::random(),
             nobody: hash_password("nobody has this password")?,
         })
@@ -89,11 +79,28 @@ impl Credentials {
         self.remembers(&self.digest(&person.id, password), hash).then_some(person)
     }
 
+    /// What tells people apart whichever of their names they use: the document's id, or the name itself where it is
+    /// nobody's. Guesses are counted under it.
+    #[must_use]
+    pub fn key_of(&self, name: &str) -> String {
+        match self.lookup.find(name) {
+            Found::Person(person) => person.id.clone(),
+            Found::Nobody | Found::Group(_) | Found::Several => fold_name(name),
+        }
+    }
+
+    /// A digest of a name and a password, so that the same wrong pair is known again.
+    #[must_use]
+    pub fn attempt(&self, key: &str, password: &str) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.digest(key, password);
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
     /// The person with this name (short name, full name or address) and password. Blocks for some 20 ms when
-    /// the pair is not remembered.
+    /// the pair is not remembered, so it is for threads that hash: see [`crate::Logins`].
     ///
     /// # Errors
-    /// [`LoginError::Refused`], not telling whether name or password was wrong; [`LoginError::Busy`].
+    /// [`LoginError::Refused`], not telling whether name or password was wrong.
     pub fn check(&self, name: &str, password: &str) -> Result<Arc<Person>, LoginError> {
         let person = match self.lookup.find(name) {
             Found::Person(person) => Some(person),
@@ -106,7 +113,7 @@ impl Credentials {
         {
             return Ok(Arc::clone(person));
         }
-        let matches = self.gate.run(|| verify_password(password, hash.as_ref().unwrap_or(&self.nobody)))?;
+        let matches = verify_password(password, hash.as_ref().unwrap_or(&self.nobody));
         match (person, hash) {
             (Some(person), Some(hash)) if matches => {
                 let used_ms = AtomicU64::new(self.now_ms());
@@ -131,7 +138,7 @@ impl Credentials {
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.clock.elapsed(self.began))
     }
 
     fn digest(&self, id: &str, password: &str) -> [u8; 32] {

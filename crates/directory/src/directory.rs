@@ -90,6 +90,19 @@ impl Directory {
         self.index.person(id)
     }
 
+    /// A number that changes with every change of the directory.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        let database = self.databases.get(DIRECTORY_DATABASE);
+        // A database that was dropped, and one that was made instead of it, have other numbers.
+        database.map_or(0, |database| {
+            database
+                .visible_change_number()
+                .wrapping_mul(1 << 16)
+                .wrapping_add(u64::from(database.number()) + 1)
+        })
+    }
+
     /// Writes the first administrator if nobody administers the server, with the `given` password (the
     /// environment's) or a made one, which the caller shows once.
     ///

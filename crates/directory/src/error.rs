@@ -1,8 +1,8 @@
 //! What can be wrong with a directory document or a login.
 
-use thiserror::Error;
+use std::time::Duration;
 
-use crate::hashing::HashingError;
+use thiserror::Error;
 
 /// Why a document cannot stand in the directory.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -57,9 +57,11 @@ pub enum DirectoryError {
         /// How many are allowed.
         limit: usize,
     },
-    /// The password is empty or too long.
-    #[error("a password has between 1 and {limit} bytes")]
+    /// The password is too short or too long.
+    #[error("a password has between {least} and {limit} bytes")]
     PasswordLength {
+        /// The least length, in bytes.
+        least: usize,
         /// The greatest length, in bytes.
         limit: usize,
     },
@@ -74,15 +76,16 @@ pub enum LoginError {
     /// Unknown name or wrong password; which of both is never told.
     #[error("Name or password is incorrect.")]
     Refused,
+    /// Too many attempts with this name came from the same network.
+    #[error("Account is temporarily locked due to multiple authentication failures")]
+    Locked {
+        /// For so much longer.
+        retry_after: Duration,
+    },
     /// Too many logins are being checked at this moment.
     #[error("too many logins are being checked; try again in a moment")]
-    Busy,
-}
-
-impl From<HashingError> for LoginError {
-    fn from(error: HashingError) -> Self {
-        match error {
-            HashingError::Busy => Self::Busy,
-        }
-    }
+    Busy {
+        /// When to try again.
+        retry_after: Duration,
+    },
 }

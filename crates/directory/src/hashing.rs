@@ -1,8 +1,17 @@
-//! How many passwords may be hashed at once.
+//! Threads on which passwords are hashed, and the short queue in front of them.
+//!
+//! Hashing is slow on purpose, so it has threads of its own: whatever number of people or strangers log in, nothing else
+//! waits for it. The queue is short, since a log-in that waits for long is given up anyhow: what finds no place is
+//! refused at once. Those who have logged in from where they are before come first, those whose network has failed lately
+//! last; among the same, networks take turns, so that one which sends many log-ins delays its own.
 
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use scrinium_accounting::{Network, Standing};
 use thiserror::Error;
 
 /// Why a hashing could not begin.
@@ -13,75 +22,191 @@ pub enum HashingError {
     Busy,
 }
 
-/// Lets a bounded number of hashings run at once and a bounded number wait, so that a flood of logins costs
-/// a bounded amount of memory.
-#[derive(Debug)]
-pub struct HashingGate {
-    running_limit: usize,
-    waiting_limit: usize,
-    longest_wait: Duration,
-    state: Mutex<GateState>,
-    freed: Condvar,
+/// How many hashings there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct HashingOptions {
+    /// How many at once, each on a thread and with 19 MiB.
+    pub threads: usize,
+    /// How many more may wait. Of these, strangers fill three quarters, and networks that have failed lately half.
+    pub waiting: usize,
+    /// The longest such wait.
+    pub longest_wait: Duration,
+    /// Called by each thread as it begins.
+    pub on_start: fn(),
 }
 
-#[derive(Debug, Default)]
-struct GateState {
-    running: usize,
+impl Default for HashingOptions {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let threads = (cores / 2).max(1);
+        // About a second's work.
+        Self { threads, waiting: threads * 40, longest_wait: Duration::from_secs(5), on_start: || () }
+    }
+}
+
+/// What is to be done on a hashing thread; `false`: it has waited for too long, and is only to say so.
+type Work = Box<dyn FnOnce(bool) + Send>;
+
+struct Job {
+    work: Work,
+    since: Instant,
+}
+
+/// The threads. When this is dropped, they end with what they are at; what waits is told that it is too late.
+pub struct HashingThreads {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    options: HashingOptions,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By standing: the first is served first.
+    lanes: [Lane; 3],
     waiting: usize,
+    stopping: bool,
 }
 
-impl HashingGate {
-    /// A gate for `running_limit` hashings at once (at least one) and `waiting_limit` more waiting, none
-    /// longer than `longest_wait`.
-    #[must_use]
-    pub fn new(running_limit: usize, waiting_limit: usize, longest_wait: Duration) -> Self {
-        Self {
-            running_limit: running_limit.max(1),
-            waiting_limit,
-            longest_wait,
-            state: Mutex::default(),
-            freed: Condvar::new(),
+/// Jobs of networks that take turns.
+#[derive(Default)]
+struct Lane {
+    jobs: HashMap<Network, VecDeque<Job>>,
+    turns: VecDeque<Network>,
+}
+
+impl Lane {
+    fn push(&mut self, network: Network, job: Job) {
+        let jobs = self.jobs.entry(network).or_default();
+        if jobs.is_empty() {
+            self.turns.push_back(network);
+        }
+        jobs.push_back(job);
+    }
+
+    fn pop(&mut self) -> Option<Job> {
+        let network = self.turns.pop_front()?;
+        let jobs = self.jobs.get_mut(&network)?;
+        let job = jobs.pop_front();
+        if jobs.is_empty() {
+            self.jobs.remove(&network);
+        } else {
+            self.turns.push_back(network);
+        }
+        job
+    }
+}
+
+impl Queue {
+    fn lane(&mut self, standing: Standing) -> &mut Lane {
+        let [known, fresh, suspect] = &mut self.lanes;
+        match standing {
+            Standing::Known => known,
+            Standing::Fresh => fresh,
+            Standing::Suspect => suspect,
         }
     }
 
-    /// Runs `hash` when there is room for it.
+    fn pop(&mut self) -> Option<Job> {
+        let job = self.lanes.iter_mut().find_map(Lane::pop)?;
+        self.waiting -= 1;
+        Some(job)
+    }
+}
+
+impl HashingThreads {
+    /// Begins the threads.
     ///
     /// # Errors
-    /// [`HashingError::Busy`] where too many wait or the wait was too long.
-    pub fn run<T>(&self, hash: impl FnOnce() -> T) -> Result<T, HashingError> {
-        self.enter()?;
-        let _leave = Leave(self);
-        Ok(hash())
-    }
-
-    fn enter(&self) -> Result<(), HashingError> {
-        let mut state = self.state.lock();
-        if state.running >= self.running_limit {
-            if state.waiting >= self.waiting_limit {
-                return Err(HashingError::Busy);
-            }
-            state.waiting += 1;
-            let deadline = Instant::now() + self.longest_wait;
-            while state.running >= self.running_limit {
-                if self.freed.wait_until(&mut state, deadline).timed_out() {
-                    break;
-                }
-            }
-            state.waiting -= 1;
-            if state.running >= self.running_limit {
-                return Err(HashingError::Busy);
+    /// The system's, where it gives no thread at all.
+    pub fn begin(options: HashingOptions) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { options, queue: Mutex::default(), wake: Condvar::new() });
+        let mut threads = Vec::new();
+        for _ in 0..options.threads.max(1) {
+            let of_thread = Arc::clone(&shared);
+            match std::thread::Builder::new().name("hashing".to_owned()).spawn(move || of_thread.run()) {
+                Ok(thread) => threads.push(thread),
+                Err(error) if threads.is_empty() => return Err(error),
+                // Fewer do as well.
+                Err(_) => break,
             }
         }
-        state.running += 1;
+        Ok(Self { shared, threads })
+    }
+
+    /// Has `work` done on one of the threads, in its turn. It is told whether it came in time.
+    ///
+    /// # Errors
+    /// [`HashingError::Busy`] where too many wait; then `work` is not called.
+    pub fn submit(
+        &self,
+        standing: Standing,
+        network: Network,
+        work: impl FnOnce(bool) + Send + 'static,
+    ) -> Result<(), HashingError> {
+        let most = self.shared.options.waiting;
+        let share = match standing {
+            Standing::Known => most,
+            Standing::Fresh => most - most / 4,
+            Standing::Suspect => most / 2,
+        };
+        let mut queue = self.shared.queue.lock();
+        // The threads take one at once, so that a queue of none still works.
+        if queue.waiting >= share.max(1) {
+            return Err(HashingError::Busy);
+        }
+        queue.waiting += 1;
+        queue.lane(standing).push(network, Job { work: Box::new(work), since: Instant::now() });
+        drop(queue);
+        self.shared.wake.notify_one();
         Ok(())
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.shared.queue.lock().waiting
     }
 }
 
-struct Leave<'a>(&'a HashingGate);
+impl Shared {
+    fn run(&self) {
+        (self.options.on_start)();
+        loop {
+            let mut queue = self.queue.lock();
+            let job = loop {
+                if queue.stopping {
+                    return;
+                }
+                match queue.pop() {
+                    Some(job) => break job,
+                    None => self.wake.wait(&mut queue),
+                }
+            };
+            drop(queue);
+            (job.work)(job.since.elapsed() < self.options.longest_wait);
+        }
+    }
+}
 
-impl Drop for Leave<'_> {
+impl Drop for HashingThreads {
     fn drop(&mut self) {
-        self.0.state.lock().running -= 1;
-        self.0.freed.notify_one();
+        let left = {
+            let mut queue = self.shared.queue.lock();
+            queue.stopping = true;
+            std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>()
+        };
+        self.shared.wake.notify_all();
+        for job in left {
+            (job.work)(false);
+        }
+        for thread in self.threads.drain(..) {
+            // A panic was told by the thread itself.
+            drop(thread.join());
+        }
     }
 }

@@ -15,10 +15,12 @@ mod error;
 mod fields;
 mod group;
 mod hashing;
+mod login;
 mod lookup;
 mod names;
 mod password;
 mod person;
+mod revocation;
 mod session;
 
 pub use administrator::{
@@ -29,12 +31,14 @@ pub use credentials::{CredentialOptions, Credentials};
 pub use directory::{Directory, EnsureError};
 pub use error::{DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
-pub use hashing::{HashingError, HashingGate};
+pub use hashing::{HashingError, HashingOptions, HashingThreads};
+pub use login::{LoginAttempt, LoginOutcome, LoginWatch, Logins};
 pub use lookup::{Found, NameIndex, NameLookup};
 pub use names::{abbreviate, common_name, fold_name};
 pub use password::{PasswordHashText, hash_password, verify_password};
 pub use person::{PERSON_FORM, PERSON_PREFIX, Person, hide_secrets, prepare_person};
-pub use session::{Session, SessionError, SessionKeeper};
+pub use revocation::Revocations;
+pub use session::{Session, SessionError, SessionKeeper, SessionName, SessionTimes, SessionUse};
 
 /// The database that holds people and groups.
 pub const DIRECTORY_DATABASE: &str = "directory";

@@ -70,7 +70,7 @@ impl std::fmt::Debug for PasswordHashText {
 /// [`DirectoryError::Hash`] where the system gives no random bytes.
 pub fn hash_password(password: &str) -> Result<PasswordHashText, DirectoryError> {
     if password.is_empty() || password.len() > LONGEST_PASSWORD {
-        return Err(DirectoryError::PasswordLength { limit: LONGEST_PASSWORD });
+        return Err(DirectoryError::PasswordLength { least: 1, limit: LONGEST_PASSWORD });
     }
     let mut salt = [0_u8; 16];
     OsRng.try_fill_bytes(&mut salt).map_err(|error| DirectoryError::Hash(error.to_string()))?;

@@ -63,6 +63,22 @@ impl Person {
         self.full_names.first().map_or(&self.short_name, |name| name)
     }
 
+    /// A digest of what the person may do and how they show that it is them: another password or other roles make it
+    /// another one. It does not depend on the order of roles.
+    #[must_use]
+    pub fn standing(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        let mut update = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        };
+        update(self.password_hash.as_ref().map_or("", |hash| hash.as_str()));
+        let mut roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        roles.into_iter().for_each(update);
+        *hasher.finalize().as_bytes()
+    }
+
     /// Whether the person has the role.
     #[must_use]
     pub fn has_role(&self, role: &str) -> bool {

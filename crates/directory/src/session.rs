@@ -1,15 +1,32 @@
-//! Cookie sessions, as CouchDB's `AuthSession`: the name, the time and a code that only this server can make.
+//! Cookie sessions, as CouchDB's `AuthSession`: the person, times, and a code that only this server can make.
+//!
+//! A cookie is base64url of `PERSON:ISSUED:BEGUN:` (times in seconds since 1970, hexadecimal), 16 random bytes that name
+//! the session, and 32 bytes of code: a keyed BLAKE3 over all that and over what the person may and how they show it. So
+//! a new password, or other roles, end all sessions from before; what ends one session alone is a
+//! [`crate::Revocations`].
+//!
+//! A session ends when it is not used for a while, and at a certain age however much it is used. While it is used, its
+//! token is replaced by a newer one now and then. If an older one is shown again after the newer one was used, two have
+//! it, of whom one has stolen it: see [`SessionUse`].
 
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use quick_cache::sync::Cache;
 use thiserror::Error;
 
-use crate::Person;
+use crate::{ADMINISTRATOR_ROLE, Person};
 
 const CODE_BYTES: usize = 32;
+const NAME_BYTES: usize = 16;
 const LONGEST_COOKIE: usize = 1024;
+
+/// Requests that were on their way when a token was replaced may still show the older one.
+const GRACE_S: u64 = 60;
+
+/// Sessions whose last token is remembered, each in some 60 bytes.
+const USES_REMEMBERED: usize = 100_000;
 
 /// Why a session's cookie is not accepted.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
@@ -17,52 +34,99 @@ pub enum SessionError {
     /// The text is not one that this server makes.
     #[error("Malformed AuthSession cookie. Please clear your cookies.")]
     Malformed,
-    /// The code is wrong: forged, of another server, or from before the password was changed.
+    /// The code is wrong: forged, of another server, or from before password or roles were changed.
     #[error("the session is not valid here any more; log in again")]
     Invalid,
     /// It was not used for too long.
     #[error("the session has timed out; log in again")]
     TimedOut,
+    /// It was begun too long ago.
+    #[error("the session is too old; log in again")]
+    TooOld,
 }
+
+/// How long sessions last.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionTimes {
+    /// Without use.
+    pub timeout: Duration,
+    /// In all.
+    pub most: Duration,
+    /// In all, of somebody who administers the server.
+    pub most_of_administrators: Duration,
+}
+
+/// What tells sessions apart.
+pub type SessionName = [u8; NAME_BYTES];
 
 /// An accepted session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// Id of the person's document.
     pub person_id: String,
-    /// When its cookie was made, in seconds since 1970.
+    /// Which session it is, whatever its token.
+    pub name: SessionName,
+    /// When it began, in seconds since 1970.
+    pub begun_s: u64,
+    /// When its cookie was made.
     pub issued_s: u64,
-    /// Whether the client should get a fresh cookie with this answer, so that a session in use never ends.
+    /// When it ends at the latest.
+    pub ends_s: u64,
+    /// Whether the client should get a fresh cookie with this answer, so that a session in use goes on.
     pub renew: bool,
 }
 
-/// Makes and checks the cookies of sessions. A cookie is base64url of `id:HEXTIME:code`, where the code is a
-/// keyed BLAKE3 over id, time and the person's password hash: a new password ends all sessions of the old one.
+/// What the use of a token says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionUse {
+    /// As it should be.
+    Fine,
+    /// An older token than one that was used before: somebody has copied it.
+    Copied,
+}
+
+/// Makes and checks the cookies of sessions.
 pub struct SessionKeeper {
     key: [u8; 32],
-    timeout: Duration,
+    times: SessionTimes,
+    /// Of each session: the newest token that was used, and since when.
+    uses: Cache<SessionName, (u64, u64)>,
+}
+
+/// What a cookie says, beside its code.
+struct Claim {
+    person_id: String,
+    issued_s: u64,
+    begun_s: u64,
+    name: SessionName,
+    code: blake3::Hash,
 }
 
 impl SessionKeeper {
-    /// Keeps sessions with the server's secret (the same after a restart, or everybody must log in again),
-    /// each for `timeout` after its last use.
+    /// Keeps sessions with the server's secret (the same after a restart, or everybody must log in again).
     #[must_use]
-    pub fn new(secret: &[u8], timeout: Duration) -> Self {
-        Self { key: blake3::derive_key("scrinium 2026 session cookies", secret), timeout }
+    pub fn new(secret: &[u8], times: SessionTimes) -> Self {
+        let key = blake3::derive_key("scrinium 2026 session cookies with a name", secret);
+        Self { key, times, uses: Cache::new(USES_REMEMBERED) }
     }
 
-    /// How long a session lasts without use.
+    /// The cookie's value for a session of `person` that begins at `now_s` (seconds since 1970).
     #[must_use]
-    pub fn timeout(&self) -> Duration {
-        self.timeout
+    pub fn begin(&self, person: &Person, now_s: u64) -> String {
+        self.cookie(person, rand::random(), now_s, now_s)
     }
 
-    /// The cookie's value for a session of `person` that begins or goes on at `now_s` (seconds since 1970).
+    /// The cookie's value for a session that goes on at `now_s`.
     #[must_use]
-    pub fn issue(&self, person: &Person, now_s: u64) -> String {
-        let mut cookie = format!("{}:{now_s:X}:", person.id).into_bytes();
-        cookie.extend_from_slice(self.code(person, now_s).as_bytes());
-        URL_SAFE_NO_PAD.encode(cookie)
+    pub fn renew(&self, person: &Person, session: &Session, now_s: u64) -> String {
+        self.cookie(person, session.name, session.begun_s, now_s)
+    }
+
+    /// How long a browser is to keep a cookie that is made at `now_s`.
+    #[must_use]
+    pub fn keep_for(&self, person: &Person, begun_s: u64, now_s: u64) -> Duration {
+        let left = self.end_of(person, begun_s).saturating_sub(now_s);
+        self.times.timeout.min(Duration::from_secs(left))
     }
 
     /// The id of the person whom a cookie names, not yet believed: look the person up, then [`Self::check`].
@@ -78,35 +142,61 @@ impl SessionKeeper {
     /// # Errors
     /// [`SessionError`].
     pub fn check(&self, cookie: &str, person: &Person, now_s: u64) -> Result<Session, SessionError> {
-        let claim = Claim::read(cookie)?;
+        let Claim { person_id, issued_s, begun_s, name, code } = Claim::read(cookie)?;
         // `blake3::Hash` compares in constant time.
-        if claim.person_id != person.id || self.code(person, claim.issued_s) != claim.code {
+        if person_id != person.id || self.code(person, &name, begun_s, issued_s) != code {
             return Err(SessionError::Invalid);
         }
-        let timeout_s = self.timeout.as_secs();
-        let age_s = now_s.saturating_sub(claim.issued_s);
+        let timeout_s = self.times.timeout.as_secs();
+        let age_s = now_s.saturating_sub(issued_s);
         if age_s >= timeout_s {
             return Err(SessionError::TimedOut);
         }
+        let ends_s = self.end_of(person, begun_s);
+        if now_s >= ends_s {
+            return Err(SessionError::TooOld);
+        }
         // As CouchDB does: a new cookie once a tenth of the time is gone, not with every request.
         let renew = age_s >= timeout_s / 10;
-        Ok(Session { person_id: claim.person_id, issued_s: claim.issued_s, renew })
+        Ok(Session { person_id, name, begun_s, issued_s, ends_s, renew })
     }
 
-    fn code(&self, person: &Person, issued_s: u64) -> blake3::Hash {
-        let hash = person.password_hash.as_ref().map_or("", |hash| hash.as_str());
+    /// Notes that the token of an accepted session was used, and says whether another one has it too. What was noted is
+    /// lost at a restart, and the longest unused when there are very many.
+    #[must_use]
+    pub fn note_use(&self, session: &Session, now_s: u64) -> SessionUse {
+        let (newest_s, since_s) = self.uses.get(&session.name).unwrap_or((0, now_s));
+        if session.issued_s > newest_s {
+            self.uses.insert(session.name, (session.issued_s, now_s));
+        } else if session.issued_s < newest_s && now_s.saturating_sub(since_s) > GRACE_S {
+            return SessionUse::Copied;
+        }
+        SessionUse::Fine
+    }
+
+    fn end_of(&self, person: &Person, begun_s: u64) -> u64 {
+        let most = if person.has_role(ADMINISTRATOR_ROLE) {
+            self.times.most_of_administrators
+        } else {
+            self.times.most
+        };
+        begun_s.saturating_add(most.as_secs())
+    }
+
+    fn cookie(&self, person: &Person, name: SessionName, begun_s: u64, issued_s: u64) -> String {
+        let mut cookie = format!("{}:{issued_s:X}:{begun_s:X}:", person.id).into_bytes();
+        cookie.extend_from_slice(&name);
+        cookie.extend_from_slice(self.code(person, &name, begun_s, issued_s).as_bytes());
+        URL_SAFE_NO_PAD.encode(cookie)
+    }
+
+    fn code(&self, person: &Person, name: &SessionName, begun_s: u64, issued_s: u64) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&issued_s.to_le_bytes());
+        hasher.update(&issued_s.to_le_bytes()).update(&begun_s.to_le_bytes()).update(name);
         hasher.update(&(person.id.len() as u64).to_le_bytes()).update(person.id.as_bytes());
-        hasher.update(hash.as_bytes());
+        hasher.update(&person.standing());
         hasher.finalize()
     }
-}
-
-struct Claim {
-    person_id: String,
-    issued_s: u64,
-    code: blake3::Hash,
 }
 
 impl Claim {
@@ -116,11 +206,23 @@ impl Claim {
         }
         let bytes =
             URL_SAFE_NO_PAD.decode(cookie.trim_end_matches('=')).map_err(|_| SessionError::Malformed)?;
-        let (text, code) = bytes.split_last_chunk::<CODE_BYTES>().ok_or(SessionError::Malformed)?;
-        let text = std::str::from_utf8(text).ok().and_then(|text| text.strip_suffix(':'));
+        Self::take_apart(&bytes).ok_or(SessionError::Malformed)
+    }
+
+    fn take_apart(bytes: &[u8]) -> Option<Self> {
+        let (rest, code) = bytes.split_last_chunk::<CODE_BYTES>()?;
+        let (text, name) = rest.split_last_chunk::<NAME_BYTES>()?;
+        let text = std::str::from_utf8(text).ok()?.strip_suffix(':')?;
         // From the right, since an id holds a colon itself.
-        let (person_id, time) = text.and_then(|text| text.rsplit_once(':')).ok_or(SessionError::Malformed)?;
-        let issued_s = u64::from_str_radix(time, 16).map_err(|_| SessionError::Malformed)?;
-        Ok(Self { person_id: person_id.to_owned(), issued_s, code: blake3::Hash::from_bytes(*code) })
+        let (text, begun) = text.rsplit_once(':')?;
+        let (person_id, issued) = text.rsplit_once(':')?;
+        let seconds = |text: &str| u64::from_str_radix(text, 16).ok();
+        Some(Self {
+            person_id: person_id.to_owned(),
+            issued_s: seconds(issued)?,
+            begun_s: seconds(begun)?,
+            name: *name,
+            code: blake3::Hash::from_bytes(*code),
+        })
     }
 }

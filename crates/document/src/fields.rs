@@ -16,9 +16,8 @@
 //!
 //! Fields keep the order, and numbers and strings the spelling, in which the client sent them.
 
-use crate::DocumentError;
 use crate::binary::{read_bytes, read_varint, write_varint};
-use crate::json::JsonWriter;
+use crate::{DocumentError, json};
 
 const VERSION: u8 = 1;
 const OUTSIDE_BYTES: usize = 40;
@@ -217,20 +216,19 @@ impl<'a> Fields<'a> {
     /// Only those of `outside`.
     pub fn write_members<E>(
         &self,
-        out: &mut JsonWriter,
+        out: &mut Vec<u8>,
         mut first: bool,
-        mut outside: impl FnMut(OutsideValue, &mut JsonWriter) -> Result<(), E>,
+        mut outside: impl FnMut(OutsideValue, &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         for (name, value) in self.iter() {
             if !first {
-                out.literal(",");
+                out.push(b',');
             }
             first = false;
-            out.string(name).literal(":");
+            json::write_string(out, name);
+            out.push(b':');
             match value {
-                FieldValue::Json(json) => {
-                    out.stored(json);
-                }
+                FieldValue::Json(json) => out.extend_from_slice(json.as_bytes()),
                 FieldValue::Outside(value) => outside(value, out)?,
             }
         }
@@ -243,12 +241,12 @@ impl<'a> Fields<'a> {
     /// Only those of `outside`.
     pub fn write_json<E>(
         &self,
-        out: &mut JsonWriter,
-        outside: impl FnMut(OutsideValue, &mut JsonWriter) -> Result<(), E>,
+        out: &mut Vec<u8>,
+        outside: impl FnMut(OutsideValue, &mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        out.literal("{");
+        out.push(b'{');
         self.write_members(out, true, outside)?;
-        out.literal("}");
+        out.push(b'}');
         Ok(())
     }
 

@@ -1,6 +1,11 @@
 //! What this crate asks of the rest of the server: who somebody is, and how the server is run.
 
+use std::any::Any;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -8,17 +13,45 @@ use serde_json::Value;
 const ADMINISTRATOR_ROLE: &str = "_admin";
 
 /// Who asks: a name with roles, or nobody. Clones are cheap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Identity {
     name: Option<Arc<str>>,
     roles: Arc<[String]>,
+    grant: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// Two are the same who may the same, whichever way they came.
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.roles == other.roles
+    }
+}
+
+impl Eq for Identity {}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Identity").field("name", &self.name).field("roles", &self.roles).finish()
+    }
 }
 
 impl Identity {
     /// Somebody who has shown who they are. The role `_admin` makes a server administrator.
     #[must_use]
     pub fn new(name: &str, roles: Vec<String>) -> Self {
-        Self { name: Some(name.into()), roles: roles.into() }
+        Self { name: Some(name.into()), roles: roles.into(), grant: None }
+    }
+
+    /// The same, with what the [`Authenticator`] keeps of why it is believed.
+    #[must_use]
+    pub fn with_grant(self, grant: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { grant: Some(grant), ..self }
+    }
+
+    /// What [`Identity::with_grant`] was given, where it is a `T`.
+    #[must_use]
+    pub fn grant<T: 'static>(&self) -> Option<&T> {
+        self.grant.as_deref()?.downcast_ref()
     }
 
     /// Somebody who has not said who they are.
@@ -75,27 +108,62 @@ pub struct Session {
     pub renewed: Option<SessionToken>,
 }
 
+/// Why somebody could not log in.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LoginRefusal {
+    /// Unknown name or wrong password; which of both is never told.
+    #[error("Name or password is incorrect.")]
+    Wrong,
+    /// Too many attempts with this name came from the same network.
+    #[error("Account is temporarily locked due to multiple authentication failures")]
+    Locked {
+        /// For so much longer.
+        retry_after: Duration,
+    },
+    /// Too many log-ins are being checked.
+    #[error("Too many log-ins are being checked; try again in a moment.")]
+    Busy {
+        /// When to try again.
+        retry_after: Duration,
+    },
+}
+
+/// The check of a password that is under way.
+pub type Verification<'a> = Pin<Box<dyn Future<Output = Result<Identity, LoginRefusal>> + Send + 'a>>;
+
 /// Knows people by their passwords and sessions.
 pub trait Authenticator: Send + Sync + 'static {
     /// The person of a name and password that were verified not long ago. Answers at once, from memory;
     /// `None` means only that [`Authenticator::verify`] must be asked.
-    fn recall(&self, name: &str, password: &str) -> Option<Identity>;
+    fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity>;
 
-    /// The person of a name and password, or `None` where they do not fit. Slow on purpose (argon2id),
-    /// so it is called on the worker pool.
-    ///
-    /// # Errors
-    /// A sentence for the log, when the directory cannot be read.
-    fn verify(&self, name: &str, password: &str) -> Result<Option<Identity>, String>;
+    /// The person of a name and password. Slow on purpose (argon2id), and slower for those who guess; waiting for it
+    /// holds no thread.
+    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a>;
 
     /// Begins a session.
     fn open_session(&self, identity: &Identity) -> SessionToken;
 
     /// The session of a token, where it is genuine and not too old. Answers at once, from memory.
-    fn session(&self, token: &str) -> Option<Session>;
+    fn session(&self, token: &str, from: IpAddr) -> Option<Session>;
 
-    /// Ends a session; an unknown token is none of anybody's business.
-    fn close_session(&self, token: &str);
+    /// Ends a session for good: its token opens nothing any more, also after a restart. An unknown token is none of
+    /// anybody's business. Blocks.
+    ///
+    /// # Errors
+    /// Where that could not be written down.
+    fn close_session(&self, token: &str) -> io::Result<()>;
+
+    /// Whether somebody who was known when a request came still is: neither logged out nor removed, with the same
+    /// roles and password. Answers at once, from memory.
+    fn holds(&self, _identity: &Identity) -> bool {
+        true
+    }
+
+    /// A number that changes whenever the answer of [`Authenticator::holds`] may have changed for anybody.
+    fn changes(&self) -> u64 {
+        0
+    }
 }
 
 /// What the console answers to a command.

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderName, Method};
+use scrinium_accounting::Account;
 use scrinium_database::Level;
 
 use crate::access::{self, Opened};
 use crate::authority::Identity;
+use crate::client::Client;
 use crate::encoding;
 use crate::error::{HttpError, Result};
 use crate::port::PortOptions;
@@ -25,6 +27,10 @@ pub(crate) struct Context {
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
     pub(crate) identity: Identity,
+    /// Where the request comes from, and by which scheme.
+    pub(crate) client: Client,
+    /// What it holds is counted here: of the person, or of the network of one who has not logged in.
+    pub(crate) account: Account,
     /// By which means the sender was known: `cookie` or `default` (Basic).
     pub(crate) authenticated_by: Option<&'static str>,
     /// How long it has waited for places in the worker pool, in microseconds.
@@ -43,7 +49,12 @@ impl Context {
         let identity = self.identity.clone();
         let name = name.to_owned();
         let asked = Instant::now();
-        let work = move || Ok((asked.elapsed(), work(access::open(&databases, &name, &identity, need)?)?));
+        // Given back by the work itself, which goes on when the client has left.
+        let thread = self.account.thread().await;
+        let work = move || {
+            let _thread = thread;
+            Ok((asked.elapsed(), work(access::open(&databases, &name, &identity, need)?)?))
+        };
         let (waited, done) = self.state.run(work).await?;
         self.note_wait(waited);
         Ok(done)
@@ -107,7 +118,7 @@ impl Context {
     pub(crate) fn locate(&self, response: &mut http::Response<Body>, segments: &[&str]) {
         let mut address = String::with_capacity(96);
         if let Some(host) = self.header(&HOST) {
-            address.push_str(if self.port.tls.is_some() { "https://" } else { "http://" });
+            address.push_str(if self.client.secure { "https://" } else { "http://" });
             address.push_str(host);
         }
         for segment in segments {

@@ -82,6 +82,11 @@ fn headers_are_known(asked: &str) -> bool {
         .all(|name| name.is_empty() || name == REQUESTED_WITH || HEADERS.contains(&name.as_str()))
 }
 
+/// Whether pages of `origin` may act for their readers.
+pub(crate) fn lets_in(port: &PortOptions, origin: &str) -> bool {
+    port.cors_credentials && port.cors_origins.iter().any(|allowed| allowed == origin && allowed != "*")
+}
+
 /// Adds the headers that let a page of an allowed origin read the answer; false where it may not.
 pub(crate) fn allow(port: &PortOptions, origin: Option<&HeaderValue>, answer: &mut HeaderMap) -> bool {
     if port.cors_origins.is_empty() {

@@ -143,7 +143,7 @@ async fn server_page(context: &Context, page: ServerPage, body: &mut RequestBody
         (ServerPage::Uuids, "GET") => server_pages::uuids(context),
         (ServerPage::Session, "GET") => Ok(session::show(context)),
         (ServerPage::Session, "POST") => session::open(context, body).await,
-        (ServerPage::Session, "DELETE") => session::close(context),
+        (ServerPage::Session, "DELETE") => session::close(context).await,
         (ServerPage::Statistics, "GET") => server_pages::statistics(context).await,
         (ServerPage::Prometheus, "GET") => server_pages::prometheus(context).await,
         (ServerPage::ActiveTasks, "GET") => server_pages::active_tasks(context).await,

@@ -1,15 +1,17 @@
 //! Errors as CouchDB words them: a status, a short name and a reason.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use scrinium_accounting::Overdrawn;
 use scrinium_database::DatabaseError;
 use scrinium_document::DocumentError;
-use scrinium_document::json::JsonWriter;
 use scrinium_mango::MangoError;
 use scrinium_worker::WorkerError;
 
+use crate::authority::LoginRefusal;
 use crate::response::{self, Body};
 
 /// A refusal, on its way to becoming `{"error":…,"reason":…}`.
@@ -118,10 +120,10 @@ impl HttpError {
 
     /// The answer: CouchDB's JSON object and a newline.
     pub(crate) fn into_response(self) -> Response<Body> {
-        let mut text = JsonWriter::with_capacity(self.error.len() + self.reason.len() + 32);
-        text.literal("{");
+        let mut text = String::with_capacity(self.error.len() + self.reason.len() + 32);
         response::push_error_members(&mut text, &self.error, &self.reason);
-        text.literal("}\n");
+        text.insert(0, '{');
+        text.push_str("}\n");
         let mut response = response::json(self.status, text);
         if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);
@@ -150,6 +152,34 @@ impl From<DocumentError> for HttpError {
 impl From<MangoError> for HttpError {
     fn from(error: MangoError) -> Self {
         DatabaseError::from(error).into()
+    }
+}
+
+impl HttpError {
+    /// 429 (RFC 6585 §4), with the whole seconds after which it may go well.
+    pub(crate) fn too_many(reason: impl Into<Words>, retry_after: Duration) -> Self {
+        let mut refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", reason);
+        let seconds = retry_after.as_millis().div_ceil(1000).max(1);
+        let seconds = HeaderValue::from(u64::try_from(seconds).unwrap_or(u64::MAX));
+        refusal.header = Some(Box::new((RETRY_AFTER, seconds)));
+        refusal
+    }
+}
+
+impl From<Overdrawn> for HttpError {
+    fn from(error: Overdrawn) -> Self {
+        Self::too_many(error.to_string(), Duration::from_secs(1))
+    }
+}
+
+impl From<LoginRefusal> for HttpError {
+    fn from(error: LoginRefusal) -> Self {
+        let reason = error.to_string();
+        match error {
+            LoginRefusal::Wrong => Self::unauthorized(reason),
+            LoginRefusal::Locked { .. } => Self::forbidden(reason),
+            LoginRefusal::Busy { retry_after } => Self::too_many(reason, retry_after),
+        }
     }
 }
 

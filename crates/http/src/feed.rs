@@ -2,7 +2,7 @@
 //!
 //! A feed that waits holds no thread and no snapshot, only its place: the sequence that it has reached and
 //! a watch on the database. It ends by itself when its limit or time is reached, when the database is
-//! dropped and when the server stops, each time with the sequence where the client may go on.
+//! dropped, when its reader may not read any more, and when the server stops, each time with the sequence where the client may go on.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use scrinium_accounting::{Claim, Resource};
 use scrinium_database::{ChangesQuery, Database, Level, Since};
-use scrinium_document::json::JsonWriter;
 use scrinium_worker::WorkerPool;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,7 +24,8 @@ use crate::context::Context;
 use crate::databases;
 use crate::error::{HttpError, Result};
 use crate::port::raised;
-use crate::response::{self, Body};
+use crate::response::{self, Body, push_string};
+use crate::standing::StandingWatch;
 use crate::stream::admit_again;
 
 /// How the changes of a feed are written.
@@ -53,7 +54,10 @@ pub(crate) async fn open(
         })
         .await?;
     let query = ChangesQuery { access: opened.access.clone(), ..query };
+    let claim = context.account.claim(Resource::Feeds, 1)?;
     let mut feed = Feed {
+        _claim: claim,
+        standing: StandingWatch::new(&context.state, &context.identity),
         database: opened.database,
         identity: context.identity.clone(),
         workers: context.state.workers.clone(),
@@ -84,6 +88,10 @@ pub(crate) async fn open(
 }
 
 struct Feed {
+    /// One of the feeds that one person may have.
+    _claim: Claim,
+    /// Ends the feed when its reader logs out, leaves, or has other roles or another password.
+    standing: StandingWatch,
     database: Arc<Database>,
     /// Who reads it; what they may read is looked at again with whatever comes.
     identity: Identity,
@@ -107,7 +115,7 @@ struct Feed {
 
 /// What one hand-off to the worker pool brought.
 struct Pulled {
-    text: JsonWriter,
+    text: String,
     given: u64,
     since: String,
     pending: u64,
@@ -140,9 +148,9 @@ impl Feed {
             if self.ended {
                 return Ok(None);
             }
-            let mut text = JsonWriter::new();
+            let mut text = String::new();
             if !std::mem::replace(&mut self.begun, true) && self.style == Style::LongPoll {
-                text.literal("{\"results\":[\n");
+                text.push_str("{\"results\":[\n");
             }
             if self.left == Some(0) {
                 return Ok(Some(self.end(text, 0)));
@@ -152,7 +160,7 @@ impl Feed {
                     Woken::Heartbeat => return Ok(Some(Bytes::from_static(self.heartbeat()))),
                     Woken::Over => return Ok(Some(self.end(text, 0))),
                     Woken::Changed => {
-                        if !self.reopen().await? {
+                        if !self.standing.holds() || !self.reopen().await? {
                             return Ok(Some(self.end(text, 0)));
                         }
                         continue;
@@ -182,14 +190,14 @@ impl Feed {
     }
 
     /// Reads about a piece of changes on the worker pool.
-    async fn pull(&self, mut reader: ChangeReader, mut text: JsonWriter) -> Result<Pulled> {
+    async fn pull(&self, mut reader: ChangeReader, mut text: String) -> Result<Pulled> {
         let (style, any) = (self.style, self.any);
         let admission = admit_again(&self.workers).await?;
         let pulled = admission.run(move || {
             let mut given = 0;
             let last = reader.write(&mut text, |text, change| {
                 if style == Style::LongPoll && (any || given > 0) {
-                    text.literal(",\n");
+                    text.push_str(",\n");
                 }
                 given += 1;
                 push(text, style, change);
@@ -245,6 +253,7 @@ impl Feed {
         tokio::select! {
             biased;
             () = raised(&mut self.stopping) => Woken::Over,
+            () = self.standing.ended() => Woken::Over,
             changed = self.visible.changed() => if changed.is_ok() { Woken::Changed } else { Woken::Over },
             () = tokio::time::sleep_until(until) => {
                 if self.waiting.heartbeat.is_some() { Woken::Heartbeat } else { Woken::Over }
@@ -259,16 +268,16 @@ impl Feed {
         }
     }
 
-    fn end(&mut self, mut text: JsonWriter, pending: u64) -> Bytes {
+    fn end(&mut self, mut text: String, pending: u64) -> Bytes {
         self.ended = true;
         match self.style {
             Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
             Style::Continuous => {
-                text.literal("{\"last_seq\":");
-                text.string(&self.since);
-                text.literal(",\"pending\":");
-                text.number(pending);
-                text.literal("}\n");
+                text.push_str("{\"last_seq\":");
+                push_string(&mut text, &self.since);
+                text.push_str(",\"pending\":");
+                text.push_str(&pending.to_string());
+                text.push_str("}\n");
             }
             Style::EventSource => {}
         }
@@ -276,17 +285,19 @@ impl Feed {
     }
 }
 
-fn push(text: &mut JsonWriter, style: Style, change: &scrinium_database::Change) {
+fn push(text: &mut String, style: Style, change: &scrinium_database::Change) {
     match style {
         Style::LongPoll => changes::push_change(text, change),
         Style::Continuous => {
             changes::push_change(text, change);
-            text.literal("\n");
+            text.push('\n');
         }
         Style::EventSource => {
-            text.literal("data: ");
+            text.push_str("data: ");
             changes::push_change(text, change);
-            text.literal("\nid: ").plain_line(&change.sequence).literal("\n\n");
+            text.push_str("\nid: ");
+            text.push_str(&change.sequence);
+            text.push_str("\n\n");
         }
     }
 }

@@ -17,10 +17,12 @@
 mod access;
 mod access_list;
 mod attachment;
+mod audit;
 mod authority;
 mod body;
 mod bulk;
 mod changes;
+mod client;
 mod compact;
 mod compress;
 mod connection;
@@ -44,6 +46,7 @@ mod open_revisions;
 mod operation_log;
 mod patience;
 mod port;
+mod proxy_header;
 mod query;
 mod range;
 mod related;
@@ -53,6 +56,7 @@ mod server_pages;
 mod service;
 mod session;
 mod settings;
+mod standing;
 mod state;
 mod stream;
 mod unread;
@@ -61,7 +65,10 @@ mod uuid;
 mod view;
 mod write;
 
-pub use authority::{Administration, Authenticator, ConsoleAnswer, Identity, Session, SessionToken};
+pub use audit::{Audit, AuditAction, AuditEntry};
+pub use authority::{
+    Administration, Authenticator, ConsoleAnswer, Identity, LoginRefusal, Session, SessionToken, Verification,
+};
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};
 pub use operation_log::OperationLogOptions;

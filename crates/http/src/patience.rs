@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use scrinium_accounting::{Busy, Claim, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
@@ -32,21 +33,38 @@ pub(crate) struct Clock {
     requests: AtomicU64,
 }
 
-/// A request being answered; dropped with the last of its body.
+impl Clock {
+    /// Whether a request is being answered.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A request being answered, and what it holds; dropped with the last of its body.
 #[derive(Debug)]
-pub(crate) struct InFlight(Arc<Clock>);
+pub(crate) struct InFlight {
+    clock: Arc<Clock>,
+    /// The connection is not idle meanwhile.
+    _busy: Busy,
+    claims: [Option<Claim>; 2],
+}
 
 impl InFlight {
-    pub(crate) fn begin(clock: &Arc<Clock>) -> Self {
+    pub(crate) fn begin(clock: &Arc<Clock>, connection: &Arc<Connection>) -> Self {
         clock.requests.fetch_add(1, Ordering::Relaxed);
         clock.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(clock))
+        Self { clock: Arc::clone(clock), _busy: connection.begin(), claims: [None, None] }
+    }
+
+    /// Keeps what the request, and then its answer, have claimed.
+    pub(crate) fn hold(&mut self, request: Option<Claim>, answer: Option<Claim>) {
+        self.claims = [request, answer];
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.clock.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

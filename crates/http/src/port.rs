@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use scrinium_accounting::{AddressRange, ConnectionRefusal, Holder};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
-use crate::connection;
+use crate::client::Peer;
+use crate::connection::{self, Link};
+use crate::standing;
 use crate::state::HttpState;
 
 /// Connections that the system may hold for us before we accept them.
@@ -35,8 +38,10 @@ pub struct PortOptions {
     pub max_request_bytes: usize,
     /// The longest head of a request; at least 8,192.
     pub max_header_bytes: usize,
-    /// Connections at the same time; more wait in the system's queue.
-    pub max_connections: usize,
+    /// Proxies that are believed when they say who asks, by a PROXY header or in the headers of a request.
+    pub trusted_proxies: Vec<AddressRange>,
+    /// Requests of one HTTP/2 connection at the same time.
+    pub max_streams: u32,
     /// How long a request's head may take, and the pause between two pieces of its body.
     pub read_timeout_ms: u64,
     /// How long a client may take nothing of an answer that is ready.
@@ -55,7 +60,8 @@ impl Default for PortOptions {
             cors_credentials: false,
             max_request_bytes: 64 << 20,
             max_header_bytes: 64 << 10,
-            max_connections: 20_000,
+            trusted_proxies: Vec::new(),
+            max_streams: 128,
             read_timeout_ms: 30_000,
             write_timeout_ms: 60_000,
             idle_timeout_ms: 300_000,
@@ -123,6 +129,7 @@ impl Server {
             tokio::spawn(accept(listener, options, self.state.clone(), ending.clone()));
         }
         drop(ending);
+        tokio::spawn(standing::follow(self.state.clone()));
         shutdown.await;
         self.state.stop();
         if tokio::time::timeout(grace, last_gone.recv()).await.is_err() {
@@ -151,38 +158,65 @@ fn offer_protocols(tls: Arc<rustls::ServerConfig>) -> Arc<rustls::ServerConfig> 
 
 /// Takes connections of one port until the server stops.
 async fn accept(listener: TcpListener, options: Arc<PortOptions>, state: HttpState, mut ending: Ending) {
-    let places = Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
     loop {
         let accepted = tokio::select! {
             biased;
             () = raised(&mut ending.stopping) => return,
-            accepted = accept_one(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, place)) => {
-                let connection = serve(stream, place, Arc::clone(&options), state.clone(), ending.clone());
-                tokio::spawn(connection);
+            Ok((stream, peer)) => {
+                let Some(link) = admit(peer, &options, &state, &mut ending).await else { continue };
+                tokio::spawn(serve(stream, link, Arc::clone(&options), state.clone(), ending.clone()));
             }
             Err(error) => {
                 tracing::warn!(listen = %options.listen, %error, "a connection could not be accepted");
+                state.counters.unaccepted.add(1);
+                // The files of one that is idle are what the next one needs.
+                state.options.accounts.shed_oldest();
                 tokio::time::sleep(ACCEPT_REST).await;
             }
         }
     }
 }
 
-async fn accept_one(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
-    Ok((stream, place))
+/// Takes a connection into the accounts. Where the server is full and nobody idle, it waits for the first that goes, so
+/// that further ones wait in the system's queue. `None`: its network has as many as it may, all busy.
+async fn admit(
+    peer: SocketAddr,
+    options: &PortOptions,
+    state: &HttpState,
+    ending: &mut Ending,
+) -> Option<Arc<Link>> {
+    let peer = Peer::new(peer.ip(), options.tls.is_some(), &options.trusted_proxies);
+    let accounts = &state.options.accounts;
+    // A trusted proxy's connections are those of its clients.
+    let holder = (!peer.trusted).then(|| Holder::Network(accounts.network(peer.address)));
+    let shed = Arc::new(Notify::new());
+    loop {
+        let told = Arc::clone(&shed);
+        match accounts.connect(holder.clone(), Arc::new(move || told.notify_one())) {
+            Ok(connection) => return Some(Arc::new(Link::new(peer, connection, shed))),
+            Err(error @ ConnectionRefusal::HolderFull { .. }) => {
+                tracing::debug!(address = %peer.address, %error, "a connection is refused");
+                state.counters.refused.add(1);
+                return None;
+            }
+            Err(ConnectionRefusal::ServerFull { .. }) => {
+                let freed = tokio::time::timeout(ACCEPT_REST, accounts.freed());
+                tokio::select! {
+                    biased;
+                    () = raised(&mut ending.stopping) => return None,
+                    _ = freed => {}
+                }
+            }
+        }
+    }
 }
 
 async fn serve(
     stream: TcpStream,
-    place: OwnedSemaphorePermit,
+    link: Arc<Link>,
     options: Arc<PortOptions>,
     state: HttpState,
     ending: Ending,
@@ -193,7 +227,6 @@ async fn serve(
     }
     state.counters.accepted.add(1);
     state.connections.fetch_add(1, Ordering::Relaxed);
-    connection::serve(stream, options, &state, ending).await;
+    connection::serve(stream, link, options, &state, ending).await;
     state.connections.fetch_sub(1, Ordering::Relaxed);
-    drop(place);
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA};
 use http::{Response, StatusCode};
-use scrinium_document::json::JsonWriter;
 use scrinium_statistics::PROMETHEUS_CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::json;
@@ -25,19 +24,24 @@ const COMMAND_BYTES: usize = 4096;
 
 /// `GET /`.
 pub(crate) fn welcome(context: &Context) -> Response<Body> {
+    // CouchDB's clients look for these before they log in; which version of ours it is concerns those who have.
+    let mut vendor = json!({"name": "Scrinium"});
+    if let (false, Some(vendor)) = (context.identity.is_anonymous(), vendor.as_object_mut()) {
+        vendor.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
+    }
     let text = json!({
         "couchdb": "Welcome",
         "version": INTERFACE_VERSION,
         "uuid": context.state.databases.server_uuid(),
         "features": ["formula"],
-        "vendor": {"name": "Scrinium", "version": env!("CARGO_PKG_VERSION")},
+        "vendor": vendor,
     });
     response::json_value(StatusCode::OK, &text)
 }
 
 /// `GET /_up`.
 pub(crate) fn up() -> Response<Body> {
-    response::json(StatusCode::OK, JsonWriter::of_literal("{\"status\":\"ok\",\"seeds\":{}}\n"))
+    response::json(StatusCode::OK, "{\"status\":\"ok\",\"seeds\":{}}\n")
 }
 
 /// `GET /_uuids?count=`.

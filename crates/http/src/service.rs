@@ -10,8 +10,13 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
+use scrinium_accounting::{Claim, Holder, Overdrawn, Resource};
 
+use crate::authority::Identity;
 use crate::body::RequestBody;
+use crate::client::Client;
+use crate::compress::Uncompressed;
+use crate::connection::Link;
 use crate::context::Context;
 use crate::dispatch;
 use crate::error::{HttpError, Result};
@@ -21,21 +26,27 @@ use crate::port::PortOptions;
 use crate::query::Query;
 use crate::response::Body;
 use crate::router::{self, ServerPage, Target};
+use crate::standing::StandingWatch;
 use crate::state::HttpState;
 use crate::{compress, cors, session};
 
-const NAME: HeaderValue = HeaderValue::from_static(concat!("Scrinium/", env!("CARGO_PKG_VERSION")));
+/// Without a version: it would tell everybody which of its faults are still there.
+const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
 const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
 const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 const BASIC: HeaderValue = HeaderValue::from_static("Basic realm=\"Scrinium\"");
 
+/// Shorter answers are not counted: the limit of requests bounds them.
+const COUNTED_BYTES: usize = 32 << 10;
+
 /// Answers a request. It never fails: whatever goes wrong is an answer too.
 pub(crate) async fn answer(
     state: HttpState,
     port: Arc<PortOptions>,
-    in_flight: InFlight,
+    link: Arc<Link>,
+    mut in_flight: InFlight,
     request: Request<Incoming>,
 ) -> std::result::Result<Response<Body>, Infallible> {
     state.counters.requests.add(1);
@@ -48,10 +59,10 @@ pub(crate) async fn answer(
     let mut response = match cors::preflight(&port, &method, &parts.headers) {
         Some(preflight) => preflight,
         None => {
-            let mut usage = None;
+            let mut under_way = UnderWay { body: &mut body, usage: None, in_flight: &mut in_flight };
             let answered =
-                answer_parts(&state, Arc::clone(&port), method, parts, (&mut body, &mut usage)).await;
-            let usage = counted(usage, &answered, &body);
+                answer_parts(&state, Arc::clone(&port), &link, (method, parts), &mut under_way).await;
+            let usage = counted(under_way.usage, &answered, &body);
             let mut response = finish(&state, &port, &wanted, answered).await;
             if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -64,6 +75,13 @@ pub(crate) async fn answer(
     headers.insert(REQUEST_ID, request_id);
     headers.insert(BODY_TIME, HeaderValue::from_static("0"));
     Ok(response.map(|body| body.with_guard(in_flight)))
+}
+
+/// What comes and goes with a request.
+struct UnderWay<'r> {
+    body: &'r mut RequestBody,
+    usage: Option<Box<Usage>>,
+    in_flight: &'r mut InFlight,
 }
 
 /// What a request used, if it was answered as it was meant: what was refused used nothing worth telling, and may
@@ -151,16 +169,19 @@ fn effective_method(parts: &Parts) -> Method {
 async fn answer_parts(
     state: &HttpState,
     port: Arc<PortOptions>,
-    method: Method,
-    parts: Parts,
-    (body, usage): (&mut RequestBody, &mut Option<Box<Usage>>),
+    link: &Link,
+    (method, parts): (Method, Parts),
+    under_way: &mut UnderWay<'_>,
 ) -> Result<Response<Body>> {
     let target = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
-    let known = session::authenticate(state, &parts.headers).await?;
+    let client = link.peer.client(&parts.headers, &port.trusted_proxies);
+    let known = session::authenticate(state, &parts.headers, client).await?;
     if known.identity.is_anonymous() && !is_open(&target) {
         return Err(HttpError::unauthorized("Authentication required."));
     }
+    let account = link.account(&holder(state, &known.identity, client), &state.options.accounts);
+    let claim = overdrawn(state, account.claim(Resource::Requests, 1))?;
     let context = Context {
         state: state.clone(),
         port,
@@ -168,12 +189,14 @@ async fn answer_parts(
         headers: parts.headers,
         query,
         identity: known.identity,
+        client,
+        account,
         authenticated_by: known.by,
         waited_us: AtomicU64::new(0),
     };
-    *usage = Usage::of(&context, &target);
+    under_way.usage = Usage::of(&context, &target);
     let entry = state.operation_log.entry(&context, &target);
-    let answered = dispatch::dispatch(&context, target, body).await;
+    let answered = dispatch::dispatch(&context, target, under_way.body).await;
     if let Some(entry) = entry {
         state.operation_log.record(&entry, &answered);
     }
@@ -181,7 +204,46 @@ async fn answer_parts(
     if let Some(renewed) = known.renewed {
         session::insert_cookie(response.headers_mut(), &context, &renewed);
     }
-    Ok(response)
+    let untaken = claim_answer(&context, &response)?;
+    under_way.in_flight.hold(Some(claim), untaken);
+    Ok(watched(&context, response))
+}
+
+/// For whom this request is counted.
+fn holder(state: &HttpState, identity: &Identity, client: Client) -> Holder {
+    match identity.shared_name() {
+        None => Holder::Network(state.options.accounts.network(client.address)),
+        Some(name) if identity.is_administrator() => Holder::Administrator(name),
+        Some(name) => Holder::Person(name),
+    }
+}
+
+fn overdrawn<T>(state: &HttpState, claimed: std::result::Result<T, Overdrawn>) -> Result<T> {
+    claimed.map_err(|error| {
+        state.counters.overdrawn.add(1);
+        error.into()
+    })
+}
+
+/// Counts what an answer holds until the client has taken it. One answer may be as long as it is; several of one person
+/// that nobody takes may not.
+fn claim_answer(context: &Context, response: &Response<Body>) -> Result<Option<Claim>> {
+    let bytes = response.body().held_bytes();
+    if bytes < COUNTED_BYTES {
+        return Ok(None);
+    }
+    if context.account.held(Resource::Bytes) == 0 {
+        return Ok(context.account.claim(Resource::Bytes, bytes).ok());
+    }
+    overdrawn(&context.state, context.account.claim(Resource::Bytes, bytes)).map(Some)
+}
+
+/// The answer, which breaks off when the one who asked may not have it any more. A feed ends by itself, in its own way.
+fn watched(context: &Context, response: Response<Body>) -> Response<Body> {
+    if context.identity.is_anonymous() || response.extensions().get::<Uncompressed>().is_some() {
+        return response;
+    }
+    response.map(|body| body.while_it_holds(|| StandingWatch::new(&context.state, &context.identity)))
 }
 
 /// What everybody may ask.

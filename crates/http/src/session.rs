@@ -1,20 +1,37 @@
 //! Who asks: Basic authentication and the `AuthSession` cookie, and the pages that open and close sessions.
+//!
+//! CouchDB's clients look for a cookie of the name `AuthSession` and send it back by themselves, so it stays. Where the
+//! client uses `https`, a second cookie of the name `__Host-AuthSession` holds the same token and counts first: a browser
+//! takes that name only from the host itself, over TLS and for all paths, so that neither a neighbouring host nor an
+//! attacker on a plain connection can put a session of their own in its place.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, LOCATION, SET_COOKIE};
+use http::header::{
+    AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN,
+    SET_COOKIE,
+};
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::audit::AuditAction;
 use crate::authority::{Identity, SessionToken};
 use crate::body::{RequestBody, parse_json};
+use crate::client::Client;
 use crate::context::Context;
+use crate::cors;
 use crate::error::{HttpError, Result};
 use crate::query::Query;
 use crate::response::{self, Body};
 use crate::state::HttpState;
 
 const COOKIE_NAME: &str = "AuthSession";
+
+/// Where there is `https` (RFC 6265bis §4.1.3.2).
+const HOST_COOKIE_NAME: &str = "__Host-AuthSession";
+
+/// Browsers say by it where a request began: another site's form may not log anybody in.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What is known of the one who asks.
 pub(crate) struct Known {
@@ -25,30 +42,26 @@ pub(crate) struct Known {
 }
 
 /// Finds out who asks. A cookie that is no good is nobody's; a wrong password is an error.
-pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap) -> Result<Known> {
+pub(crate) async fn authenticate(state: &HttpState, headers: &HeaderMap, client: Client) -> Result<Known> {
     if let Some(value) = headers.get(AUTHORIZATION)
         && let Some((name, password)) = basic(value)
     {
-        let identity = verify(state, &name, &password).await?;
+        let identity = verify(state, &name, &password, client).await?;
         return Ok(Known { identity, by: Some("default"), renewed: None });
     }
-    let session = cookie(headers).and_then(|token| state.authenticator.session(token));
+    let session = cookies(headers).find_map(|token| state.authenticator.session(token, client.address));
     Ok(session.map_or_else(
         || Known { identity: Identity::anonymous(), by: None, renewed: None },
         |session| Known { identity: session.identity, by: Some("cookie"), renewed: session.renewed },
     ))
 }
 
-/// The person of a name and password.
-async fn verify(state: &HttpState, name: &str, password: &str) -> Result<Identity> {
-    if let Some(identity) = state.authenticator.recall(name, password) {
+/// The person of a name and password. One that was right a moment ago waits for nobody.
+async fn verify(state: &HttpState, name: &str, password: &str, client: Client) -> Result<Identity> {
+    if let Some(identity) = state.authenticator.recall(name, password, client.address) {
         return Ok(identity);
     }
-    let authenticator = std::sync::Arc::clone(&state.authenticator);
-    let (name, password) = (name.to_owned(), password.to_owned());
-    let verified =
-        state.run(move || authenticator.verify(&name, &password).map_err(HttpError::unavailable)).await?;
-    verified.ok_or_else(|| HttpError::unauthorized("Name or password is incorrect."))
+    Ok(state.authenticator.verify(name, password, client.address).await?)
 }
 
 /// Name and password of a Basic header (RFC 7617).
@@ -62,32 +75,38 @@ fn basic(value: &HeaderValue) -> Option<(String, String)> {
     Some((name.to_owned(), password.to_owned()))
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The tokens that a client shows, the one that counts first.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    [HOST_COOKIE_NAME, COOKIE_NAME].into_iter().filter_map(|name| cookie(headers, name))
+}
+
+fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     headers
         .get_all(COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, value)| *name == COOKIE_NAME && !value.is_empty())
+        .find(|(name, value)| *name == wanted && !value.is_empty())
         .map(|(_, value)| value)
 }
 
-/// Sets the session's cookie: out of scripts' reach, not sent with other sites' forms, and over TLS only
-/// where the port has it. A page of another origin that CORS lets in needs `SameSite=None`, which
+/// Sets the session's cookies: out of scripts' reach, not sent with other sites' forms, and over TLS only where the
+/// client uses it, be it towards a proxy. A page of another origin that CORS lets in needs `SameSite=None`, which
 /// browsers take over TLS only.
 pub(crate) fn insert_cookie(headers: &mut HeaderMap, context: &Context, session: &SessionToken) {
-    let secure = if context.port.tls.is_some() { "; Secure" } else { "" };
-    let same_site = match context.port.tls {
-        Some(_) if context.port.cors_credentials => "None",
-        _ => "Strict",
-    };
-    let text = format!(
-        "{COOKIE_NAME}={}; Version=1; Path=/; HttpOnly; SameSite={same_site}; Max-Age={}{secure}",
-        session.token, session.max_age_seconds
-    );
-    if let Ok(value) = HeaderValue::try_from(text) {
-        headers.append(SET_COOKIE, value);
+    let is_secure = context.client.secure;
+    let secure = if is_secure { "; Secure" } else { "" };
+    let same_site = if is_secure && context.port.cors_credentials { "None" } else { "Strict" };
+    let names = if is_secure { &[COOKIE_NAME, HOST_COOKIE_NAME][..] } else { &[COOKIE_NAME][..] };
+    for name in names {
+        let text = format!(
+            "{name}={}; Version=1; Path=/; HttpOnly; SameSite={same_site}; Max-Age={}{secure}",
+            session.token, session.max_age_seconds
+        );
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.append(SET_COOKIE, value);
+        }
     }
 }
 
@@ -107,11 +126,14 @@ pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Re
     let declared = context.header(&CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or("");
     let (name, password) = match declared.trim() {
         "application/json" => credentials_of_json(&collected.bytes)?,
-        "application/x-www-form-urlencoded" => credentials_of_form(&collected.bytes)?,
+        "application/x-www-form-urlencoded" => {
+            refuse_other_sites(context)?;
+            credentials_of_form(&collected.bytes)?
+        }
         _ => return Err(HttpError::not_json()),
     };
     let next = context.query.get("next").map(local_address).transpose()?;
-    let identity = verify(&context.state, &name, &password).await?;
+    let identity = verify(&context.state, &name, &password, context.client).await?;
     let session = context.state.authenticator.open_session(&identity);
     let text = json!({"ok": true, "name": identity.name(), "roles": identity.roles()});
     let mut response = match next {
@@ -124,6 +146,28 @@ pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Re
     };
     insert_cookie(response.headers_mut(), context, &session);
     Ok(response)
+}
+
+/// A form of another site may not log its reader in as somebody else; one of an origin that CORS lets in may. JSON needs
+/// no such check: a browser sends it to another origin only after a preflight.
+fn refuse_other_sites(context: &Context) -> Result<()> {
+    let origin = context.header(&ORIGIN);
+    let is_let_in = origin.is_some_and(|origin| cors::lets_in(&context.port, origin));
+    let is_foreign = match (context.header(&FETCH_SITE), origin) {
+        (Some(site), _) => site == "cross-site" || site == "same-site",
+        // An older browser: the origin's host must be the one that was asked.
+        (None, Some(origin)) => {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            host.is_none() || host != context.header(&HOST)
+        }
+        (None, None) => false,
+    };
+    if is_foreign && !is_let_in {
+        return Err(HttpError::forbidden(
+            "Pages of another site may not log in here; an administrator can let them in (http.cors_origins).",
+        ));
+    }
+    Ok(())
 }
 
 /// An address on this server only, so that nobody is led elsewhere after logging in.
@@ -157,10 +201,20 @@ fn complete(name: Option<String>, password: Option<String>) -> Result<(String, S
     Ok((name, password))
 }
 
-/// `DELETE /_session`.
-pub(crate) fn close(context: &Context) -> Result<Response<Body>> {
-    if let Some(token) = cookie(&context.headers) {
-        context.state.authenticator.close_session(token);
+/// `DELETE /_session`: the session is over, here and wherever its token has gone.
+pub(crate) async fn close(context: &Context) -> Result<Response<Body>> {
+    let tokens: Vec<String> = cookies(&context.headers).map(str::to_owned).collect();
+    if !tokens.is_empty() {
+        let authenticator = std::sync::Arc::clone(&context.state.authenticator);
+        let closed = context.state.run(move || {
+            let failed = |error| HttpError::unavailable(format!("You could not be logged out: {error}"));
+            tokens.iter().try_for_each(|token| authenticator.close_session(token)).map_err(failed)
+        });
+        closed.await?;
+        context.state.standings_changed();
+        if let Some(name) = context.identity.name() {
+            context.audit(AuditAction::SessionEnded, name, None);
+        }
     }
     let mut response = response::ok(StatusCode::OK);
     let ended = SessionToken { token: String::new(), max_age_seconds: 0 };

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
+use scrinium_accounting::{AccountOptions, Accounts};
 use scrinium_database::{Databases, is_mailbox};
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
 
+use crate::audit::Audit;
 use crate::authority::{Administration, Authenticator};
 use crate::error::Result;
 use crate::observer::{NamedOperation, Observer};
@@ -30,6 +32,8 @@ pub struct HttpOptions {
     pub node_name: String,
     /// Where what is done is written down, if anywhere.
     pub operation_log: Option<OperationLogOptions>,
+    /// What networks and people hold, of this protocol and others.
+    pub accounts: Accounts,
 }
 
 impl Default for HttpOptions {
@@ -39,6 +43,7 @@ impl Default for HttpOptions {
             changes_timeout_ms: 60_000,
             node_name: String::from("scrinium@127.0.0.1"),
             operation_log: None,
+            accounts: Accounts::new(AccountOptions::default()),
         }
     }
 }
@@ -81,6 +86,9 @@ pub struct Shared {
     pub(crate) workers: WorkerPool,
     stopping: watch::Sender<bool>,
     observer: OnceLock<Arc<dyn Observer>>,
+    audit: OnceLock<Arc<dyn Audit>>,
+    /// Told when somebody's standing may have changed.
+    standings: watch::Sender<u64>,
 }
 
 /// Histograms under the names that `show trans` prints.
@@ -113,6 +121,12 @@ pub(crate) struct Counters {
     pub(crate) accepted: Counter,
     /// Of these, those that began with TLS.
     pub(crate) greetings: Counter,
+    /// Connections that were closed at once, since their network had as many busy ones as it may.
+    pub(crate) refused: Counter,
+    /// Connections that the system could not give us.
+    pub(crate) unaccepted: Counter,
+    /// Requests of somebody who had as much under way as one may.
+    pub(crate) overdrawn: Counter,
 }
 
 /// Databases, or the indexes of a design document, to be compacted on request: one at a time, each at most once in the
@@ -137,6 +151,13 @@ impl HttpState {
         }
     }
 
+    /// Puts on record, from now on, what [`Audit`] is about. Only the first call counts.
+    pub fn set_audit(&self, audit: Arc<dyn Audit>) {
+        if self.0.audit.set(audit).is_err() {
+            tracing::warn!("there is an audit already");
+        }
+    }
+
     /// Registers the statistics of this crate and joins what requests need.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
@@ -145,6 +166,9 @@ impl HttpState {
         let counted = Arc::clone(&connections);
         #[allow(clippy::cast_precision_loss, reason = "no server has 2^53 connections")]
         registry.gauge("Server.Users", move || counted.load(Ordering::Relaxed) as f64);
+        let accounts = parts.options.accounts.clone();
+        #[allow(clippy::cast_precision_loss, reason = "nor were 2^53 shed")]
+        registry.gauge("HTTP.Connections.Shed", move || accounts.connections_shed() as f64);
         let permits = (parts.options.body_budget_bytes / 1024).min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared {
             operations: Operations::register(registry),
@@ -153,6 +177,9 @@ impl HttpState {
                 errors: registry.counter("HTTP.Errors"),
                 accepted: registry.counter("HTTP.Connections"),
                 greetings: registry.counter("HTTP.Handshakes"),
+                refused: registry.counter("HTTP.Connections.Refused"),
+                unaccepted: registry.counter("HTTP.Connections.Failed"),
+                overdrawn: registry.counter("HTTP.Requests.Overdrawn"),
             },
             uuids: UuidSequence::new(),
             body_budget: Arc::new(Semaphore::new(permits)),
@@ -167,6 +194,8 @@ impl HttpState {
             workers: parts.workers,
             stopping: watch::Sender::new(false),
             observer: OnceLock::new(),
+            audit: OnceLock::new(),
+            standings: watch::Sender::new(0),
         }))
     }
 }
@@ -186,6 +215,20 @@ impl Shared {
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.workers.run(work).await?
+    }
+
+    pub(crate) fn audit(&self) -> Option<&Arc<dyn Audit>> {
+        self.audit.get()
+    }
+
+    /// Changes when somebody's standing may have.
+    pub(crate) fn standings(&self) -> watch::Receiver<u64> {
+        self.standings.subscribe()
+    }
+
+    /// Has all answers under way look whether they may go on.
+    pub(crate) fn standings_changed(&self) {
+        self.standings.send_modify(|changes| *changes = changes.wrapping_add(1));
     }
 
     pub(crate) fn observer(&self) -> Option<&Arc<dyn Observer>> {

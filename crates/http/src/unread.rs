@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use scrinium_database::{Level, Marked};
-use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -74,12 +73,11 @@ pub(crate) async fn mark(
         Ok(database.mark_each(&person, marks)?)
     })
     .await?;
-    let mut text = JsonWriter::new();
-    text.literal("[");
+    let mut text = String::from("[");
     for (id, result) in ids.iter().zip(results) {
         push_result(&mut text, id, result, |text, marked: &Marked| push_changed(text, marked.changed));
     }
-    text.literal("]\n");
+    text.push_str("]\n");
     Ok(response::json(StatusCode::OK, text))
 }
 

@@ -1,81 +1,196 @@
 //! Who may use the server: the directory behind the HTTP port's questions.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
+use scrinium_accounting::Accounts;
+use scrinium_clock::Clock;
 use scrinium_directory::{
-    CredentialOptions, Credentials, Directory, LoginError, NameLookup, Person, SessionKeeper,
+    CredentialOptions, Credentials, Directory, HashingOptions, LoginError, Logins, NameLookup, Person,
+    Revocations, SessionKeeper, SessionName, SessionTimes, SessionUse,
 };
-use scrinium_http::{Authenticator, Identity, Session, SessionToken};
+use scrinium_http::{
+    Audit, AuditAction, AuditEntry, Authenticator, Identity, LoginRefusal, Session, SessionToken,
+    Verification,
+};
+use scrinium_statistics::Registry;
 
 use crate::cli::Failure;
+use crate::config::Settings;
 use crate::files;
+use crate::log_database::LogDatabase;
 
 /// The file in the data folder that signs sessions, so that they outlive a restart.
 const SECRET_FILE: &str = "session.secret";
+
+/// The file in the data folder that holds the sessions that are over before their time.
+const REVOKED_FILE: &str = "session.revoked";
 
 const SECRET_BYTES: usize = 32;
 
 /// Knows people by their passwords and sessions.
 pub(crate) struct People {
     directory: Arc<Directory>,
-    credentials: Credentials,
+    logins: Logins,
     sessions: SessionKeeper,
+    revocations: Arc<Revocations>,
+    log: LogDatabase,
+    clock: Clock,
+}
+
+/// Why somebody is believed to be who they are, for as long as it holds.
+struct Grant {
+    person_id: String,
+    standing: [u8; 32],
+    /// Where it is a session.
+    session: Option<GrantedSession>,
+}
+
+struct GrantedSession {
+    name: SessionName,
+    begun_s: u64,
+    ends_s: u64,
+}
+
+/// What people are known with.
+pub(crate) struct PeopleParts<'p> {
+    pub(crate) directory: &'p Arc<Directory>,
+    pub(crate) accounts: Accounts,
+    pub(crate) statistics: &'p Registry,
+    pub(crate) log: LogDatabase,
+    pub(crate) clock: Clock,
 }
 
 impl People {
-    pub(crate) fn new(
-        directory: &Arc<Directory>,
-        data_dir: &Path,
-        session_timeout: Duration,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(parts: PeopleParts<'_>, settings: &Settings) -> Result<Self, Failure> {
+        let PeopleParts { directory, accounts, statistics, log, clock } = parts;
         let lookup: Arc<dyn NameLookup> = directory.clone();
-        let credentials = Credentials::new(lookup, &CredentialOptions::default()).map_err(Failure::work)?;
-        let secret = secret(&data_dir.join(SECRET_FILE))
-            .map_err(|error| Failure::Work(format!("cannot keep the secret of sessions: {error}")))?;
-        let sessions = SessionKeeper::new(&secret, session_timeout);
-        Ok(Self { directory: Arc::clone(directory), credentials, sessions })
+        let options = CredentialOptions { clock: clock.clone(), ..CredentialOptions::default() };
+        let credentials = Credentials::new(lookup, &options).map_err(Failure::work)?;
+        let watched = log.clone();
+        let watch =
+            Box::new(move |attempt: &scrinium_directory::LoginAttempt<'_>| watched.attempted(attempt));
+        let logins = Logins::new(credentials, accounts, hashing(settings), (statistics, watch));
+        let data_dir = &settings.server.data_dir;
+        Ok(Self {
+            directory: Arc::clone(directory),
+            logins: logins.map_err(Failure::work)?,
+            sessions: keeper(data_dir, settings)?,
+            revocations: Arc::new(revocations(data_dir, &clock)?),
+            log,
+            clock,
+        })
     }
 
-    fn token(&self, person: &Person) -> SessionToken {
-        SessionToken {
-            token: self.sessions.issue(person, now_s()),
-            max_age_seconds: self.sessions.timeout().as_secs(),
+    /// The person's identity; `session` is what it rests on, if not on a password.
+    fn identity(&self, person: &Person, session: Option<GrantedSession>) -> Identity {
+        let grant = Grant { person_id: person.id.clone(), standing: person.standing(), session };
+        identity(person).with_grant(Arc::new(grant))
+    }
+
+    /// Ends a session of which somebody has a copy: nobody can tell who of both is the thief.
+    fn revoke_copied(&self, person: &Person, session: scrinium_directory::Session, from: IpAddr) {
+        tracing::warn!(person = person.id, address = %from, "an old token of a session was used: the session is ended");
+        let details = serde_json::json!({"reason": "a token was used that had been replaced"});
+        let entry = AuditEntry {
+            action: AuditAction::SessionRevoked,
+            target: &person.id,
+            person: Some(&person.short_name),
+            address: Some(from),
+            details: Some(&details),
+        };
+        Audit::record(&self.log, &entry);
+        let (revocations, now_s) = (Arc::clone(&self.revocations), self.clock.now_s());
+        // It waits for the disk, which whoever asks must not.
+        let revoke = move || {
+            if let Err(error) = revocations.add(&session, now_s) {
+                tracing::error!(%error, "a session that is over would be good again after a restart");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(revoke)),
+            Err(_) => revoke(),
         }
+    }
+
+    /// The person and the session of a token that is genuine, not too old and not over.
+    fn find(&self, token: &str) -> Option<(Arc<Person>, scrinium_directory::Session)> {
+        let person = self.directory.person(&SessionKeeper::claimed_person(token).ok()?)?;
+        let session = self.sessions.check(token, &person, self.clock.now_s()).ok()?;
+        let is_over = self.revocations.holds(&session.name, &session.person_id, session.begun_s);
+        (!is_over).then_some((person, session))
     }
 }
 
 impl Authenticator for People {
-    fn recall(&self, name: &str, password: &str) -> Option<Identity> {
-        self.credentials.recall(name, password).as_deref().map(identity)
+    fn recall(&self, name: &str, password: &str, from: IpAddr) -> Option<Identity> {
+        let person = self.logins.recall(name, password, from)?;
+        Some(self.identity(&person, None))
     }
 
-    fn verify(&self, name: &str, password: &str) -> Result<Option<Identity>, String> {
-        match self.credentials.check(name, password) {
-            Ok(person) => Ok(Some(identity(&person))),
-            Err(LoginError::Refused) => Ok(None),
-            Err(error @ LoginError::Busy) => Err(error.to_string()),
-        }
+    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
+        Box::pin(async move {
+            match self.logins.verify(name, password, from).await {
+                Ok(person) => Ok(self.identity(&person, None)),
+                Err(LoginError::Refused) => Err(LoginRefusal::Wrong),
+                Err(LoginError::Locked { retry_after }) => Err(LoginRefusal::Locked { retry_after }),
+                Err(LoginError::Busy { retry_after }) => Err(LoginRefusal::Busy { retry_after }),
+            }
+        })
     }
 
     fn open_session(&self, identity: &Identity) -> SessionToken {
-        match identity.name().map(|name| self.directory.find(name)) {
-            Some(scrinium_directory::Found::Person(person)) => self.token(&person),
+        let person = identity.grant::<Grant>().and_then(|grant| self.directory.person(&grant.person_id));
+        let Some(person) = person.filter(|_| self.holds(identity)) else {
             // Somebody who left the directory in this moment gets a token that opens nothing.
-            _ => SessionToken { token: String::new(), max_age_seconds: 0 },
+            return SessionToken { token: String::new(), max_age_seconds: 0 };
+        };
+        let now_s = self.clock.now_s();
+        SessionToken {
+            token: self.sessions.begin(&person, now_s),
+            max_age_seconds: self.sessions.keep_for(&person, now_s, now_s).as_secs(),
         }
     }
 
-    fn session(&self, token: &str) -> Option<Session> {
-        let person = self.directory.person(&SessionKeeper::claimed_person(token).ok()?)?;
-        let session = self.sessions.check(token, &person, now_s()).ok()?;
-        Some(Session { identity: identity(&person), renewed: session.renew.then(|| self.token(&person)) })
+    fn session(&self, token: &str, from: IpAddr) -> Option<Session> {
+        let (person, session) = self.find(token)?;
+        let now_s = self.clock.now_s();
+        if self.sessions.note_use(&session, now_s) == SessionUse::Copied {
+            self.revoke_copied(&person, session, from);
+            return None;
+        }
+        let renewed = session.renew.then(|| SessionToken {
+            token: self.sessions.renew(&person, &session, now_s),
+            max_age_seconds: self.sessions.keep_for(&person, session.begun_s, now_s).as_secs(),
+        });
+        let scrinium_directory::Session { name, begun_s, ends_s, .. } = session;
+        Some(Session {
+            identity: self.identity(&person, Some(GrantedSession { name, begun_s, ends_s })),
+            renewed,
+        })
     }
 
-    fn close_session(&self, _token: &str) {
-        // A session is what its token says; the browser is told to forget it.
+    fn close_session(&self, token: &str) -> io::Result<()> {
+        match self.find(token) {
+            Some((_, session)) => self.revocations.add(&session, self.clock.now_s()),
+            None => Ok(()),
+        }
+    }
+
+    fn holds(&self, identity: &Identity) -> bool {
+        let Some(grant) = identity.grant::<Grant>() else { return true };
+        let is_same = |person: Arc<Person>| person.standing() == grant.standing;
+        self.directory.person(&grant.person_id).is_some_and(is_same)
+            && grant.session.as_ref().is_none_or(|session| {
+                session.ends_s > self.clock.now_s()
+                    && !self.revocations.holds(&session.name, &grant.person_id, session.begun_s)
+            })
+    }
+
+    fn changes(&self) -> u64 {
+        self.directory.changes().wrapping_add(self.revocations.changes() << 48)
     }
 }
 
@@ -83,8 +198,31 @@ fn identity(person: &Person) -> Identity {
     Identity::new(&person.short_name, person.roles.clone())
 }
 
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+fn hashing(settings: &Settings) -> HashingOptions {
+    let usual = HashingOptions::default();
+    let set = &settings.login;
+    let threads = if set.hashing_threads == 0 { usual.threads } else { set.hashing_threads };
+    let waiting = if set.waiting == 0 { threads.saturating_mul(40) } else { set.waiting };
+    // Nothing that anybody else does waits for a hash.
+    HashingOptions { threads, waiting, on_start: scrinium_store::come_after_others, ..usual }
+}
+
+fn keeper(data_dir: &Path, settings: &Settings) -> Result<SessionKeeper, Failure> {
+    let secret = secret(&data_dir.join(SECRET_FILE))
+        .map_err(|error| Failure::Work(format!("cannot keep the secret of sessions: {error}")))?;
+    let times = SessionTimes {
+        timeout: settings.session.timeout,
+        most: settings.session.max_age,
+        most_of_administrators: settings.session.max_age_administrators,
+    };
+    Ok(SessionKeeper::new(&secret, times))
+}
+
+fn revocations(data_dir: &Path, clock: &Clock) -> Result<Revocations, Failure> {
+    let path = data_dir.join(REVOKED_FILE);
+    Revocations::open(&path, clock.now_s()).map_err(|error| {
+        Failure::Work(format!("cannot keep the list of sessions that are over, {}: {error}", path.display()))
+    })
 }
 
 /// The secret in the file, which is made if it is missing or too short to be one.

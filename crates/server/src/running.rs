@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use scrinium_clock::Clock;
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
@@ -14,12 +15,14 @@ use crate::administration::Administrated;
 use crate::cli::{Failure, Terminal};
 use crate::config::{Address, Settings};
 use crate::credentials::PASSWORD_VARIABLE;
+use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
 use crate::log_database::LogWriter;
-use crate::people::People;
+use crate::people::{People, PeopleParts};
 use crate::storage::Storage;
 use crate::upkeep::{self, Bodies};
+use crate::{file_limits, limits};
 
 /// A server that answers.
 pub(crate) struct Running {
@@ -34,7 +37,8 @@ impl Running {
     /// Opens everything, ports last: whoever can connect is served.
     pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
         let settings = ground.settings();
-        let storage = Storage::open(&settings, ground.statistics())?;
+        let files = file_shares(&settings);
+        let storage = Storage::open_within(&settings, ground.statistics(), Some(files.each_store))?;
         storage.follow(ground.configuration(), ground.workers());
         storage.databases.set_tasks(ground.tasks());
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
@@ -54,7 +58,16 @@ impl Running {
         let recorded = log.clone();
         let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed)).start();
 
-        let people = People::new(&directory, &settings.server.data_dir, settings.session.timeout)?;
+        let clock = Clock::system();
+        let accounts = limits::accounts(&settings, files, clock.clone());
+        let parts = PeopleParts {
+            directory: &directory,
+            accounts: accounts.clone(),
+            statistics,
+            log: log.clone(),
+            clock,
+        };
+        let people = People::new(parts, &settings)?;
         let state = HttpState::new(Parts {
             databases: storage.databases.clone(),
             authenticator: Arc::new(people),
@@ -66,9 +79,11 @@ impl Running {
                 changes_timeout_ms: milliseconds(settings.http.changes_timeout),
                 node_name: format!("scrinium@{}", ground.name()),
                 operation_log: operation_log(&settings),
+                accounts,
             },
         });
         state.set_observer(Arc::new(log.clone()));
+        state.set_audit(Arc::new(log.clone()));
         let bodies = Bodies { state: state.clone(), memory: storage.store.reserve(Purpose::Requests, 0) };
         let server = Server::bind(ports(ground, &settings)?, state).map_err(Failure::work)?;
         let (plain, encrypted) = server.addresses().split_at(settings.http.listen.len());
@@ -100,6 +115,22 @@ impl Running {
         });
         drop(closed.await);
     }
+}
+
+/// How many files stores and connections may have open; less than was set is told.
+fn file_shares(settings: &Settings) -> FileShares {
+    let limit = file_limits::raise();
+    let wanted = settings.http.max_connections;
+    let shares = file_limits::divide(limit, settings.volumes.len() + 1, wanted);
+    if shares.connections < wanted {
+        tracing::info!(
+            connections = shares.connections,
+            wanted,
+            open_files = limit,
+            "fewer connections are taken than http.max_connections says, since the system lets this process open no more files"
+        );
+    }
+    shares
 }
 
 /// Where what is done is written down; a relative path begins in the data folder.
@@ -154,7 +185,8 @@ fn ports(ground: &Ground, settings: &Settings) -> Result<Vec<PortOptions>, Failu
                 cors_credentials: http.cors_credentials,
                 max_request_bytes: bounded(http.max_request_bytes),
                 max_header_bytes: bounded(http.max_header_bytes),
-                max_connections: http.max_connections,
+                trusted_proxies: limits::trusted_proxies(settings),
+                max_streams: u32::try_from(http.max_streams).unwrap_or(u32::MAX),
                 read_timeout_ms: milliseconds(http.read_timeout),
                 write_timeout_ms: milliseconds(http.write_timeout),
                 idle_timeout_ms: milliseconds(http.idle_timeout),

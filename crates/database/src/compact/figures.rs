@@ -49,7 +49,6 @@ impl Databases {
             float(common.store.blob_figures().garbage_bytes)
         });
         self.register_view_statistics(statistics);
-        self.register_passed_over(statistics);
         self.io_limits().register(statistics);
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use scrinium_document::json::{JsonText, JsonWriter};
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
@@ -73,22 +72,8 @@ impl Source {
     }
 
     /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not
-    /// wanted, or it may not be read. A document that cannot be read has a row with an error for whoever may read
-    /// everything, and none for others, since nobody knows whether they may.
+    /// wanted, or it may not be read.
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
-        match self.database.pass_over(id, self.sound_row(id, stored, tombstones))? {
-            Some(row) => Ok(row),
-            None if self.options.access.reader_names().is_some() => Ok(None),
-            None => Ok(Some(Row {
-                id: Some(id.to_owned()),
-                key: JsonText::of_string(id),
-                error: Some("internal_server_error"),
-                ..Row::default()
-            })),
-        }
-    }
-
-    fn sound_row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         if self.kind == Kind::Local {
             return self.local_row(id, stored).map(Some);
         }
@@ -100,7 +85,7 @@ impl Source {
         }
         let is_restricted = self.options.access.reader_names().is_some();
         let document = match (self.include_documents, winner.deleted) {
-            (true, true) => Some(JsonText::default()),
+            (true, true) => Some("null".to_owned()),
             (false, true) => None,
             (false, false) if !is_restricted => None,
             (include_documents, false) => match self.document(id, &head)? {
@@ -108,10 +93,11 @@ impl Source {
                 None => return Ok(None),
             },
         };
-        let value = revision_value(&winner.revision.to_string(), winner.deleted);
+        let deleted = if winner.deleted { ",\"deleted\":true" } else { "" };
+        let value = format!("{{\"rev\":\"{}\"{deleted}}}", winner.revision);
         Ok(Some(Row {
             id: Some(id.to_owned()),
-            key: JsonText::of_string(id),
+            key: json_text(id),
             value: Some(value),
             document,
             ..Row::default()
@@ -119,7 +105,7 @@ impl Source {
     }
 
     /// The document's JSON if it is wanted; `None` if it may not be read.
-    fn document(&self, id: &str, head: &Head) -> Result<Option<JsonText>> {
+    fn document(&self, id: &str, head: &Head) -> Result<Option<String>> {
         let number = self.database.number();
         let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
@@ -128,18 +114,18 @@ impl Source {
             return Ok(None);
         }
         if !self.include_documents {
-            return Ok(Some(JsonText::default()));
+            return Ok(Some(String::new()));
         }
         Ok(Some(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json))
     }
 
     fn local_row(&self, id: &str, stored: &[u8]) -> Result<Row> {
         let document = crate::local::render(&self.database, id, stored)?;
-        let value = revision_value(&document.revision, false);
+        let value = format!("{{\"rev\":\"{}\"}}", document.revision);
         let document = self.include_documents.then_some(document.json);
         Ok(Row {
             id: Some(id.to_owned()),
-            key: JsonText::of_string(id),
+            key: json_text(id),
             value: Some(value),
             document,
             ..Row::default()
@@ -258,7 +244,7 @@ impl ListedRows {
                 _ => None,
             };
             rows.push(found.unwrap_or_else(|| Row {
-                key: JsonText::from(&key),
+                key: key.to_string(),
                 error: Some("not_found"),
                 ..Row::default()
             }));
@@ -267,10 +253,6 @@ impl ListedRows {
     }
 }
 
-/// `{"rev":…}`, and of a tombstone `"deleted":true`.
-fn revision_value(revision: &str, deleted: bool) -> JsonText {
-    let mut value = JsonWriter::with_capacity(revision.len() + 32);
-    value.literal("{\"rev\":").string(revision);
-    value.literal(if deleted { ",\"deleted\":true}" } else { "}" });
-    value.into_text()
+fn json_text(text: &str) -> String {
+    Value::from(text).to_string()
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use scrinium_bench::client::Connection;
 use scrinium_bench::folder;
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Parts, PortOptions,
-    Server, Session, SessionToken,
+    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, LoginRefusal, Parts,
+    PortOptions, Server, Session, SessionToken, Verification,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 struct Anybody;
 
 impl Authenticator for Anybody {
-    fn recall(&self, name: &str, _password: &str) -> Option<Identity> {
+    fn recall(&self, name: &str, _password: &str, _from: IpAddr) -> Option<Identity> {
         Some(match name.split_once('+') {
             Some((name, group)) => Identity::new(name, vec![group.to_owned()]),
             None if name == "a" => Identity::new(name, vec!["_admin".to_owned()]),
@@ -33,19 +33,21 @@ impl Authenticator for Anybody {
         })
     }
 
-    fn verify(&self, _name: &str, _password: &str) -> Result<Option<Identity>, String> {
-        Ok(None)
+    fn verify<'a>(&'a self, _name: &'a str, _password: &'a str, _from: IpAddr) -> Verification<'a> {
+        Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
     }
 
     fn open_session(&self, _identity: &Identity) -> SessionToken {
         SessionToken { token: String::new(), max_age_seconds: 0 }
     }
 
-    fn session(&self, _token: &str) -> Option<Session> {
+    fn session(&self, _token: &str, _from: IpAddr) -> Option<Session> {
         None
     }
 
-    fn close_session(&self, _token: &str) {}
+    fn close_session(&self, _token: &str) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Nothing;

@@ -1,7 +1,8 @@
 //! A server on a free port over a store in a temporary folder, and a client that asks it.
 
-use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use scrinium_accounting::{AccountOptions, Accounts};
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, Observer, Operated,
-    Parts, PortOptions, Session, SessionToken, Used,
+    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, LoginRefusal, Observer,
+    Operated, Parts, PortOptions, Session, SessionToken, Used, Verification,
 };
 use scrinium_statistics::{Registry, prometheus_text};
 use scrinium_store::{Store, StoreOptions};
@@ -39,19 +41,37 @@ pub(crate) fn roles_of(name: &str) -> Option<Vec<String>> {
     }
 }
 
+/// People without a directory: everybody has the same password, and somebody can be removed.
 #[derive(Default)]
-struct People {
+pub(crate) struct People {
     sessions: Mutex<HashMap<String, Identity>>,
+    removed: Mutex<HashSet<String>>,
+    changes: AtomicU64,
+    /// Where the last one who logged in came from.
+    pub(crate) seen_from: Mutex<Option<IpAddr>>,
+}
+
+/// Which session somebody came with.
+struct Token(String);
+
+impl People {
+    /// The person is no more.
+    pub(crate) fn remove(&self, name: &str) {
+        self.removed.lock().unwrap().insert(name.to_owned());
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 impl Authenticator for People {
-    fn recall(&self, _name: &str, _password: &str) -> Option<Identity> {
+    fn recall(&self, _name: &str, _password: &str, _from: IpAddr) -> Option<Identity> {
         None
     }
 
-    fn verify(&self, name: &str, password: &str) -> Result<Option<Identity>, String> {
+    fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
+        *self.seen_from.lock().unwrap() = Some(from);
         let roles = roles_of(name).filter(|_| password == PASSWORD);
-        Ok(roles.map(|roles| Identity::new(name, roles)))
+        let found = roles.map(|roles| Identity::new(name, roles)).ok_or(LoginRefusal::Wrong);
+        Box::pin(std::future::ready(found))
     }
 
     fn open_session(&self, identity: &Identity) -> SessionToken {
@@ -62,13 +82,24 @@ impl Authenticator for People {
         SessionToken { token, max_age_seconds: 600 }
     }
 
-    fn session(&self, token: &str) -> Option<Session> {
+    fn session(&self, token: &str, _from: IpAddr) -> Option<Session> {
         let identity = self.sessions.lock().unwrap().get(token).cloned()?;
-        Some(Session { identity, renewed: None })
+        Some(Session { identity: identity.with_grant(Arc::new(Token(token.to_owned()))), renewed: None })
     }
 
-    fn close_session(&self, token: &str) {
+    fn close_session(&self, token: &str) -> std::io::Result<()> {
         self.sessions.lock().unwrap().remove(token);
+        Ok(())
+    }
+
+    fn holds(&self, identity: &Identity) -> bool {
+        let is_open = |token: &Token| self.sessions.lock().unwrap().contains_key(&token.0);
+        identity.grant::<Token>().is_none_or(is_open)
+            && identity.name().is_none_or(|name| !self.removed.lock().unwrap().contains(name))
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
     }
 }
 
@@ -127,6 +158,7 @@ pub(crate) struct Server {
     pub(crate) databases: Databases,
     pub(crate) statistics: Registry,
     pub(crate) observed: Arc<Observed>,
+    pub(crate) people: Arc<People>,
     client: Client<HttpConnector, Full<Bytes>>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
@@ -144,6 +176,15 @@ impl Server {
     }
 
     pub(crate) async fn with(port: PortOptions, options: DatabaseOptions) -> Self {
+        Self::with_accounts(port, options, AccountOptions::default()).await
+    }
+
+    /// With other limits of networks and people.
+    pub(crate) async fn with_accounts(
+        port: PortOptions,
+        options: DatabaseOptions,
+        accounts: AccountOptions,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut store_options = StoreOptions::new(dir.path());
         store_options.budget_bytes = Some(64 << 20);
@@ -154,13 +195,14 @@ impl Server {
         // Closing takes RocksDB a second, which so many tests need not wait for: the process's end does it.
         std::mem::forget(store.clone());
         let databases = Databases::open(&store, options).unwrap();
+        let people = Arc::new(People::default());
         let state = HttpState::new(Parts {
             databases: databases.clone(),
-            authenticator: Arc::new(People::default()),
+            authenticator: people.clone(),
             administration: Arc::new(Console(statistics.clone())),
             workers: WorkerPool::new(&WorkerOptions { threads: 8, ..WorkerOptions::default() }, &statistics),
             statistics: statistics.clone(),
-            options: HttpOptions::default(),
+            options: HttpOptions { accounts: Accounts::new(accounts), ..HttpOptions::default() },
         });
         let observed = Arc::new(Observed::default());
         state.set_observer(observed.clone());
@@ -173,6 +215,7 @@ impl Server {
             databases,
             statistics,
             observed,
+            people,
             client: Client::builder(TokioExecutor::new()).build_http(),
             stop: Some(stop),
             running: Some(running),

@@ -1,5 +1,6 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
+use scrinium_accounting::AddressRange;
 use scrinium_database::{is_mailbox, validate_name};
 use scrinium_directory::DIRECTORY_DATABASE;
 
@@ -68,6 +69,11 @@ pub(super) fn origin(text: &str) -> Result<(), String> {
         !authority.is_empty() && authority.chars().all(legal)
     });
     if fine { Ok(()) } else { Err(format!("{text:?} is no origin: write it like \"https://example.com\"")) }
+}
+
+/// A range of addresses, or one address.
+pub(super) fn network(text: &str) -> Result<(), String> {
+    text.parse::<AddressRange>().map(drop).map_err(|error| error.to_string())
 }
 
 /// A path without what no file's name has.

@@ -225,8 +225,18 @@ configuration! {
         body_budget_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
         /// The longest head of a request.
         max_header_bytes: Bytes { min: 8 * KB, max: MB } = "64 KB", Restart;
-        /// Connections at once. Past that, new ones wait to be accepted.
+        /// Proxies that are believed when they say who asks: networks such as `10.0.0.0/8` or `::1`. They may send a PROXY
+        /// header (versions 1 and 2) before all else, or `Forwarded` (RFC 7239), or `X-Forwarded-For` and
+        /// `X-Forwarded-Proto`, which tell the client's address and whether it used https. From everybody else these
+        /// are ignored. Empty: none.
+        trusted_proxies: TextList { form: "a network (10.0.0.0/8) or an address", check: checks::network } = "",
+            Restart;
+        /// Connections of all ports at once, at most; fewer where the system's limit of open files is smaller
+        /// (`ulimit -n`; the server raises it as far as it may). When all are taken, the one that has been idle for
+        /// longest is closed for a new one; if none is idle, new ones wait to be accepted.
         max_connections: Integer { min: 1, max: 1_000_000 } = "20000", Restart, domino "SERVER_MAXSESSIONS";
+        /// Requests of one HTTP/2 connection at once.
+        max_streams: Integer { min: 1, max: 1000 } = "128", Restart;
         /// The longest that the head of a request may take, and the longest pause within its body.
         read_timeout: Duration { min: SECOND, max: HOUR } = "30 s", Restart;
         /// The longest that a client may take nothing of an answer.
@@ -251,11 +261,67 @@ configuration! {
         compression: Boolean = "false", Restart;
     }
 
+    /// What one network may hold before log-in, and one person after it, at once. Administrators of the server are bound
+    /// by the limits of the whole server only.
+    limits as LimitSettings {
+        /// How many bits of an IPv4 address name a network.
+        ipv4_bits: Integer { min: 8, max: 32 } = "32", Restart;
+        /// How many bits of an IPv6 address name a network. Providers give each customer 64, or fewer.
+        ipv6_bits: Integer { min: 16, max: 128 } = "64", Restart;
+        /// Connections of a network on which nobody has logged in. Over it, the one that has been idle for longest is
+        /// closed, and the new one is taken.
+        network_connections: Integer { min: 1, max: 1_000_000 } = "512", Restart;
+        /// Requests of a network before log-in. More are answered with 429.
+        network_requests: Integer { min: 1, max: 1_000_000 } = "128", Restart;
+        /// Memory for answers of a network before log-in, and its requests.
+        network_bytes: Bytes { min: MB, max: TB } = "16 MB", Restart;
+        /// Pool tasks that work for a network before log-in; more wait.
+        network_threads: Integer { min: 1, max: 10_000 } = "16", Restart;
+        /// Log-ins of a network that wait or are checked. More are answered with 429.
+        network_logins: Integer { min: 1, max: 100_000 } = "32", Restart;
+        /// Connections of a person. Over it, the one that has been idle for longest is closed.
+        person_connections: Integer { min: 1, max: 1_000_000 } = "512", Restart;
+        /// Requests of a person, open feeds among them. More are answered with 429.
+        person_requests: Integer { min: 1, max: 1_000_000 } = "256", Restart;
+        /// Feeds of changes (`_changes` that waits) of a person, on all devices. More are answered with 429.
+        person_feeds: Integer { min: 1, max: 1_000_000 } = "128", Restart;
+        /// Memory for requests of a person, and for answers that were not taken yet. One answer is always given.
+        person_bytes: Bytes { min: MB, max: TB } = "128 MB", Restart;
+        /// Pool tasks (`server.pool_tasks`) that work for a person; more wait, and hold nobody else up.
+        person_threads: Integer { min: 1, max: 10_000 } = "50", Restart;
+    }
+
+    /// Logging in with a name and a password.
+    login as LoginSettings {
+        /// After so many wrong passwords for one name from one network, within `login.lock_for`, that name is locked for
+        /// that network (403). From other networks its owner logs in as ever.
+        lock_after: Integer { min: 1, max: 32 } = "5", Restart;
+        /// How long a wrong password counts, and how long the lock holds.
+        lock_for: Duration { min: SECOND, max: DAY } = "5 min", Restart;
+        /// After so many failures of one network, whatever the names, its further log-ins are delayed. One of them is
+        /// forgotten in each part of `login.lock_for`. Names that have logged in from there before are not delayed.
+        delay_after: Integer { min: 1, max: 1_000_000 } = "10", Restart;
+        /// The first delay; each further failure doubles it. 0: none.
+        delay_first: Duration { min: Duration::ZERO, max: HOUR } = "2 s", Restart;
+        /// The longest delay.
+        delay_most: Duration { min: Duration::ZERO, max: HOUR } = "15 s", Restart;
+        /// Threads on which passwords are checked, each with 19 MB. 0: one for two processors.
+        hashing_threads: Integer { min: 0, max: 1024 } = "0", Restart;
+        /// Log-ins that may wait for these threads. More are answered with 429. 0: as many as take about a second.
+        waiting: Integer { min: 0, max: 100_000 } = "0", Restart;
+        /// The least length of a password that is set, in bytes.
+        password_bytes: Integer { min: 1, max: 128 } = "8", Running;
+    }
+
     /// People who have logged in by a form (cookie).
     session as SessionSettings {
         /// A session ends when it was not used for this long.
         timeout: Duration { min: SECOND, max: YEAR } = "10 min", Restart,
             domino "idle session timeout";
+        /// A session ends at this age, however much it is used.
+        max_age: Duration { min: SECOND, max: YEAR } = "30 d", Restart;
+        /// The same for administrators of the server.
+        max_age_administrators: Duration { min: SECOND, max: YEAR } = "24 h", Restart;
     }
 
     /// Mail.
@@ -277,9 +343,11 @@ configuration! {
         keep_for: Duration { min: HOUR, max: CENTURY } = "14 d", Running;
         /// The statistics of each full hour are removed after this time.
         keep_hourly_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
+        /// The audit, which tells who changed what may be done here, is removed after this time.
+        keep_audit_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
         /// An operation that takes this long or longer gets a document with its database and person. 0: none does.
         slow_after: Duration { min: Duration::ZERO, max: HOUR } = "1 s", Running;
-        /// Documents of each kind (events, mail, task runs, slow operations) in a minute, at most. What is left out is
+        /// Documents of each kind (events, mail, task runs, slow operations, log-ins, audit) in a minute, at most. What is left out is
         /// counted, and told by an event.
         per_minute: Integer { min: 1, max: 1_000_000 } = "600", Running;
     }

@@ -8,7 +8,8 @@ use super::{ConsoleError, Reply};
 use crate::config::parse_duration;
 use crate::log_database::{Class, time_text};
 
-pub(super) const ARGUMENTS: &str = "[events|mail|tasks|slow|usage] [SINCE] [-l LEVEL] [-n COUNT]";
+pub(super) const ARGUMENTS: &str =
+    "[events|mail|tasks|slow|usage|logins|audit] [SINCE] [-l LEVEL] [-n COUNT]";
 
 pub(super) const HELP: &str = "What happened lately, from the log database: of the last hour (1h) or since a time \
      (2026-11-22T10:00), events from a level up (-l warn)";
@@ -74,6 +75,8 @@ fn class_of(word: &str) -> Option<Class> {
         ("tasks", Class::Task),
         ("slow", Class::Slow),
         ("usage", Class::Usage),
+        ("logins", Class::Login),
+        ("audit", Class::Audit),
     ];
     let word = word.to_ascii_lowercase();
     classes.into_iter().find(|(name, _)| name.starts_with(&word)).map(|(_, class)| class)
@@ -206,6 +209,19 @@ fn columns(class: Class) -> Vec<Column> {
             right("Received bytes", "ReceivedBytes"),
             right("Sent bytes", "SentBytes"),
         ],
+        Class::Login => vec![
+            left("Outcome", "Outcome"),
+            left("Person", "Person"),
+            left("Address", "Address"),
+            right("Count", "Count"),
+        ],
+        Class::Audit => vec![
+            left("Action", "Action"),
+            left("Target", "Target"),
+            left("Person", "Person"),
+            left("Address", "Address"),
+            left("Details", "Details"),
+        ],
         Class::Event | Class::Statistics | Class::Hourly => {
             vec![left("Level", "Level"), left("Source", "Source"), left("Text", "Text")]
         }
@@ -217,7 +233,7 @@ fn cell(document: &Map<String, Value>, column: &Column) -> String {
     let value = document.get(column.field).unwrap_or(&Value::Null);
     let mut text = match (column.field, value) {
         ("Time", Value::String(time)) => time.get(..19).unwrap_or(time).replace('T', " "),
-        (_, Value::String(text)) => text.clone(),
+        (_, Value::String(text)) => text.replace(char::is_control, " "),
         (_, Value::Number(number)) => number.as_u64().map_or_else(|| number.to_string(), grouped),
         (_, Value::Null) => String::new(),
         (_, other) => other.to_string(),
@@ -225,7 +241,7 @@ fn cell(document: &Map<String, Value>, column: &Column) -> String {
     let fields = document.get("Fields").and_then(Value::as_object).filter(|_| column.field == "Text");
     for (name, value) in fields.into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        text.push_str(&format!(" {name}={value}"));
+        text.push_str(&format!(" {name}={}", value.replace(char::is_control, " ")));
     }
     text
 }

@@ -7,9 +7,11 @@
 //!
 //! Nothing is recorded of what these threads do themselves, so that a record never leads to another one.
 
+mod audit;
 mod design;
 mod events;
 mod figures;
+mod logins;
 mod queue;
 mod record;
 mod requests;
@@ -31,6 +33,7 @@ use scrinium_statistics::{Counter, Registry, TaskState, TaskStatus};
 use serde_json::{Map, Value, json};
 
 use crate::config::{RunningConfiguration, Settings};
+use logins::LoginTable;
 use queue::Queue;
 use record::{Names, Record, bounded, milliseconds};
 use retention::Keep;
@@ -67,6 +70,7 @@ struct Shared {
     names: Names,
     queue: Mutex<Queue>,
     usage: UsageTable,
+    logins: LoginTable,
     /// In microseconds; `u64::MAX`: no operation is slow.
     slow_after_us: AtomicU64,
     per_minute: AtomicUsize,
@@ -83,6 +87,7 @@ impl LogDatabase {
             names: Names::default(),
             queue: Mutex::default(),
             usage: UsageTable::default(),
+            logins: LoginTable::default(),
             slow_after_us: AtomicU64::new(u64::MAX),
             per_minute: AtomicUsize::new(usize::MAX),
             written: statistics.counter("LogDatabase.Written"),
@@ -109,7 +114,7 @@ impl LogDatabase {
             });
         }
         // These are read whenever old documents are looked for.
-        for key in ["log_database.keep_for", "log_database.keep_hourly_for"] {
+        for key in ["log_database.keep_for", "log_database.keep_hourly_for", "log_database.keep_audit_for"] {
             configuration.on_change(key, |_| Ok(()));
         }
     }
@@ -129,7 +134,8 @@ impl LogDatabase {
         let configuration = configuration.clone();
         let keep = move || {
             let settings = configuration.settings();
-            Keep { documents: settings.log_database.keep_for, hourly: settings.log_database.keep_hourly_for }
+            let keep = &settings.log_database;
+            Keep { documents: keep.keep_for, hourly: keep.keep_hourly_for, audit: keep.keep_audit_for }
         };
         let (databases, statistics) = (databases.clone(), statistics.clone());
         LogWriter::start(self, LogParts { databases, statistics, name, keep: Box::new(keep) })
@@ -161,6 +167,12 @@ impl LogDatabase {
             return;
         }
         let record = self.make(class, now, fields());
+        self.shared.queue.lock().push(class, record);
+    }
+
+    /// Makes a record of what the queue has room for, however many of its kind there are: for what is bounded otherwise.
+    fn record_always(&self, class: Class, fields: impl FnOnce() -> Map<String, Value>) {
+        let record = self.make(class, Timestamp::now(), fields());
         self.shared.queue.lock().push(class, record);
     }
 

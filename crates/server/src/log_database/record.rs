@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// Longer texts are cut, so that all of a record stays within its document and none of it becomes a content.
-pub(super) const TEXT_BYTES_MAX: usize = 1000;
+const TEXT_BYTES_MAX: usize = 1000;
 
 /// What a record tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub(crate) enum Class {
     Slow,
     /// What one person used of one database in an hour.
     Usage,
+    /// Attempts to log in.
+    Login,
+    /// Changes of what may be done on the server, and looks into what is another's; kept for longer.
+    Audit,
     /// All statistics, each minute.
     Statistics,
     /// All statistics, each hour; kept for longer.
@@ -36,8 +40,17 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Event, Self::Mail, Self::Task, Self::Slow, Self::Usage, Self::Statistics, Self::Hourly];
+    pub(super) const ALL: [Self; 9] = [
+        Self::Event,
+        Self::Mail,
+        Self::Task,
+        Self::Slow,
+        Self::Usage,
+        Self::Login,
+        Self::Audit,
+        Self::Statistics,
+        Self::Hourly,
+    ];
 
     /// What its ids begin with.
     pub(crate) const fn prefix(self) -> &'static str {
@@ -47,6 +60,8 @@ impl Class {
             Self::Task => "task:",
             Self::Slow => "slow:",
             Self::Usage => "usage:",
+            Self::Login => "login:",
+            Self::Audit => "audit:",
             Self::Statistics => "statistics:",
             Self::Hourly => "hourly:",
         }
@@ -60,6 +75,8 @@ impl Class {
             Self::Task => "TaskRun",
             Self::Slow => "SlowOperation",
             Self::Usage => "Usage",
+            Self::Login => "Login",
+            Self::Audit => "Audit",
             Self::Statistics => "Statistics",
             Self::Hourly => "HourlyStatistics",
         }
@@ -73,6 +90,8 @@ impl Class {
             Self::Task => "task runs",
             Self::Slow => "slow operations",
             Self::Usage => "lines of usage",
+            Self::Login => "log-ins",
+            Self::Audit => "lines of the audit",
             Self::Statistics | Self::Hourly => "statistics",
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Keep {
     pub(crate) documents: Duration,
     /// The statistics of each hour.
     pub(crate) hourly: Duration,
+    /// The audit.
+    pub(crate) audit: Duration,
 }
 
 /// What was removed.
@@ -49,7 +51,11 @@ pub(super) fn remove_old(
 ) -> Result<Removed, DatabaseError> {
     let mut removed = Removed::default();
     for class in Class::ALL {
-        let kept = if class == Class::Hourly { keep.hourly } else { keep.documents };
+        let kept = match class {
+            Class::Hourly => keep.hourly,
+            Class::Audit => keep.audit,
+            _ => keep.documents,
+        };
         let Ok(oldest) = now.checked_sub(kept) else { continue };
         let end = format!("{}{}", class.prefix(), time_text(oldest));
         loop {

@@ -42,7 +42,7 @@ impl World {
 
     fn writer(&self, now: Timestamp) -> Writer {
         let (databases, statistics) = (self.databases.clone(), self.statistics.clone());
-        let keep = Box::new(|| Keep { documents: HOUR, hourly: HOUR });
+        let keep = Box::new(|| Keep { documents: HOUR, hourly: HOUR, audit: HOUR });
         let mut writer = Writer::new(
             self.log.clone(),
             LogParts { databases, statistics, name: "log".to_owned(), keep },
@@ -70,7 +70,7 @@ impl World {
         let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
         let mut rows = self.databases.get("log").unwrap().view(design, name, query).unwrap();
         let rows = rows.next_rows(usize::MAX).unwrap().into_iter();
-        rows.map(|row| (row.id.unwrap(), row.value.unwrap().into())).collect()
+        rows.map(|row| (row.id.unwrap(), row.value.unwrap())).collect()
     }
 
     /// A time of the day on which these tests take place.

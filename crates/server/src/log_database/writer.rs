@@ -154,6 +154,7 @@ impl Writer {
     /// Stores what waits, and what was used in the hour that has not ended.
     pub(super) fn end(&mut self, now: Timestamp) {
         self.take_usage(now);
+        self.log.tell_of_logins();
         self.retry_at = None;
         for _ in 0..LAST_BATCHES {
             self.store();
@@ -181,6 +182,7 @@ impl Writer {
         if self.retry_at.is_none() && !self.log.shared.queue.lock().is_full() {
             self.tell_what_was_left_out(now);
         }
+        self.log.tell_of_logins();
         let figures = figures::fields(&self.parts.statistics.snapshot());
         if is_new_hour {
             self.take_usage(now);

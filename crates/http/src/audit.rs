@@ -1,0 +1,94 @@
+//! What must be on record afterwards: who changed what may be done here, and who opened what is another's.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::context::Context;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditAction {
+    /// A database was made.
+    DatabaseCreated,
+    /// A database was deleted by a request.
+    DatabaseDeleted,
+    /// A database that was deleted before was removed from the disk, or one was dropped on the console.
+    DatabaseDropped,
+    /// An access list (`_acl`) was written or removed.
+    AccessListChanged,
+    /// `_security` was written.
+    SecurityChanged,
+    /// A person was added to the directory.
+    PersonCreated,
+    /// A person was removed from the directory.
+    PersonDeleted,
+    /// A person's roles are others than before.
+    RolesChanged,
+    /// A person's password is another one than before.
+    PasswordChanged,
+    /// A group was added, removed or has other members.
+    GroupChanged,
+    /// A configuration key was set on the console.
+    ConfigurationSet,
+    /// An administrator opened the mail file of somebody else.
+    MailFileOpened,
+    /// Somebody logged out.
+    SessionEnded,
+    /// The server ended a session by itself, such as one whose cookie was used by two.
+    SessionRevoked,
+}
+
+impl AuditAction {
+    /// The word that records hold.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::DatabaseCreated => "database created",
+            Self::DatabaseDeleted => "database deleted",
+            Self::DatabaseDropped => "database dropped",
+            Self::AccessListChanged => "access list changed",
+            Self::SecurityChanged => "security changed",
+            Self::PersonCreated => "person created",
+            Self::PersonDeleted => "person deleted",
+            Self::RolesChanged => "roles changed",
+            Self::PasswordChanged => "password changed",
+            Self::GroupChanged => "group changed",
+            Self::ConfigurationSet => "configuration set",
+            Self::MailFileOpened => "mail file opened",
+            Self::SessionEnded => "session ended",
+            Self::SessionRevoked => "session revoked",
+        }
+    }
+}
+
+/// One line of the record.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditEntry<'e> {
+    /// What was done.
+    pub action: AuditAction,
+    /// To what: a database, a person's id, a key.
+    pub target: &'e str,
+    /// Who did it; `None`: the server itself.
+    pub person: Option<&'e str>,
+    /// From where; `None`: from this machine's console, or the server itself.
+    pub address: Option<IpAddr>,
+    /// What it was before and is now, where that says something and is no secret: an access list, roles, a value.
+    pub details: Option<&'e Value>,
+}
+
+/// Keeps the record. It must not wait.
+pub trait Audit: Send + Sync + 'static {
+    /// Takes a line.
+    fn record(&self, entry: &AuditEntry<'_>);
+}
+
+impl Context {
+    /// Puts on record what the sender of this request has done to `target`.
+    pub(crate) fn audit(&self, action: AuditAction, target: &str, details: Option<&Value>) {
+        if let Some(audit) = self.state.audit() {
+            let (person, address) = (self.identity.name(), Some(self.client.address));
+            audit.record(&AuditEntry { action, target, person, address, details });
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Who is at the other end: the address and the scheme that a client used, through proxies that are trusted.
+//!
+//! A connection's peer is what the system says, or what a PROXY header says that a trusted peer sent before all else
+//! (see `proxy_header`). If that peer is a trusted proxy, the headers of each request tell who asked it: `Forwarded`
+//! (RFC 7239), or else `X-Forwarded-For` and `X-Forwarded-Proto`. They are read from the end, since each proxy adds to
+//! the end what it knows by itself: the first address that is no trusted proxy's is the client's, and whatever stands
+//! before it may be invented. From everybody else these headers are ignored.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, HeaderName};
+use scrinium_accounting::{AddressRange, is_within};
+
+const FORWARDED: HeaderName = http::header::FORWARDED;
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Proxies in a row that are looked at.
+const HOPS_MOST: usize = 32;
+
+/// Who sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) address: IpAddr,
+    /// Whether the client used `https`.
+    pub(crate) secure: bool,
+}
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    /// Whether the connection is encrypted, as far as the peer sees it.
+    pub(crate) secure: bool,
+    /// Whether its headers are believed.
+    pub(crate) trusted: bool,
+}
+
+/// What one proxy says of the one who asked it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Hop {
+    /// `None`: it does not say, or says nothing that is an address.
+    address: Option<IpAddr>,
+    secure: Option<bool>,
+}
+
+impl Peer {
+    pub(crate) fn new(address: IpAddr, secure: bool, proxies: &[AddressRange]) -> Self {
+        let address = address.to_canonical();
+        Self { address, secure, trusted: is_within(proxies, address) }
+    }
+
+    /// Who sent a request with these headers over a connection of this peer.
+    pub(crate) fn client(&self, headers: &HeaderMap, proxies: &[AddressRange]) -> Client {
+        let mut client = Client { address: self.address, secure: self.secure };
+        if !self.trusted {
+            return client;
+        }
+        for hop in hops(headers) {
+            client.secure = hop.secure.unwrap_or(client.secure);
+            let Some(address) = hop.address else { break };
+            client.address = address;
+            if !is_within(proxies, address) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+/// What proxies say, the nearest one first.
+fn hops(headers: &HeaderMap) -> Vec<Hop> {
+    if headers.contains_key(FORWARDED) {
+        let mut hops = Vec::new();
+        // Several headers are one list in their order (RFC 9110 §5.3).
+        for value in headers.get_all(FORWARDED).iter().rev() {
+            // What cannot be read ends what can be believed.
+            let Some(elements) = value.to_str().ok().map(split_quoted(',')) else { break };
+            hops.extend(elements.into_iter().rev().map(forwarded_hop));
+        }
+        hops.truncate(HOPS_MOST);
+        return hops;
+    }
+    let list = |name: HeaderName| -> Vec<&str> {
+        let values = headers.get_all(name).iter().rev();
+        let texts = values.map_while(|value| value.to_str().ok());
+        texts.flat_map(|text| text.rsplit(',').map(str::trim)).take(HOPS_MOST).collect()
+    };
+    let (addresses, schemes) = (list(FORWARDED_FOR), list(FORWARDED_PROTO));
+    if addresses.is_empty() {
+        let secure = schemes.first().and_then(|scheme| is_secure(scheme));
+        return vec![Hop { address: None, secure }];
+    }
+    let by_hop = schemes.len() == addresses.len();
+    let hop = |(index, text): (usize, &&str)| Hop {
+        address: node_address(text),
+        // One scheme for several addresses is what the nearest proxy knows.
+        secure: schemes.get(if by_hop { index } else { 0 }).and_then(|scheme| is_secure(scheme)),
+    };
+    addresses.iter().enumerate().map(hop).collect()
+}
+
+/// One element of `Forwarded` (RFC 7239 §4): pairs with semicolons between them.
+fn forwarded_hop(element: &str) -> Hop {
+    let mut hop = Hop::default();
+    for pair in split_quoted(';')(element) {
+        let Some((name, value)) = pair.split_once('=') else { continue };
+        let value = unquoted(value.trim());
+        match name.trim().to_ascii_lowercase().as_str() {
+            "for" => hop.address = node_address(&value),
+            "proto" => hop.secure = is_secure(&value),
+            _ => {}
+        }
+    }
+    hop
+}
+
+fn is_secure(scheme: &str) -> Option<bool> {
+    match scheme.to_ascii_lowercase().as_str() {
+        "https" | "wss" => Some(true),
+        "http" | "ws" => Some(false),
+        _ => None,
+    }
+}
+
+/// The address of a node (RFC 7239 §6), with or without a port. `unknown` and names that mean nothing are none.
+fn node_address(node: &str) -> Option<IpAddr> {
+    let node = node.trim();
+    if let Ok(address) = node.parse::<IpAddr>() {
+        return Some(address.to_canonical());
+    }
+    if let Ok(address) = node.parse::<SocketAddr>() {
+        return Some(address.ip().to_canonical());
+    }
+    let bracketed = node.strip_prefix('[')?.split_once(']')?.0;
+    bracketed.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+}
+
+/// Splits at `mark` where it stands outside of a quoted string (RFC 9110 §5.6.4).
+fn split_quoted(mark: char) -> impl Fn(&str) -> Vec<&str> {
+    move |text| {
+        let (mut quoted, mut escaped) = (false, false);
+        text.split(|letter: char| {
+            if escaped {
+                escaped = false;
+                return false;
+            }
+            match letter {
+                '\\' => escaped = quoted,
+                '"' => quoted = !quoted,
+                _ => return letter == mark && !quoted,
+            }
+            false
+        })
+        .map(str::trim)
+        .collect()
+    }
+}
+
+fn unquoted(value: &str) -> String {
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    inner.map_or_else(|| value.to_owned(), |inner| inner.replace('\\', ""))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn proxies() -> Vec<AddressRange> {
+        ["10.0.0.0/8", "2001:db8::/32"].iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn seen(peer: &str, headers: &[(&str, &str)]) -> (String, bool) {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
+        }
+        let client = Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies());
+        (client.address.to_string(), client.secure)
+    }
+
+    #[test]
+    fn only_trusted_proxies_say_who_asks() {
+        let forged = [("x-forwarded-for", "192.0.2.9"), ("x-forwarded-proto", "https")];
+        assert_eq!(seen("198.51.100.1", &forged), ("198.51.100.1".to_owned(), false));
+        assert_eq!(seen("10.1.1.1", &forged), ("192.0.2.9".to_owned(), true));
+        assert_eq!(seen("::ffff:10.1.1.1", &forged), ("192.0.2.9".to_owned(), true));
+        let forwarded = [("forwarded", "for=192.0.2.9;proto=https")];
+        assert_eq!(seen("198.51.100.1", &forwarded), ("198.51.100.1".to_owned(), false));
+        assert_eq!(seen("10.1.1.1", &[]), ("10.1.1.1".to_owned(), false));
+    }
+
+    #[test]
+    fn what_a_client_invents_before_the_proxy_adds_its_address_is_not_believed() {
+        for (name, value) in [
+            ("x-forwarded-for", "127.0.0.1, 10.9.9.9, 192.0.2.9"),
+            ("x-forwarded-for", "127.0.0.1, 192.0.2.9, 10.2.2.2"),
+            ("forwarded", "for=127.0.0.1, for=\"192.0.2.9:4711\""),
+            ("forwarded", "for=127.0.0.1;by=x, for=192.0.2.9, for=10.2.2.2"),
+            ("forwarded", "for=\"a, for=127.0.0.1\", for=192.0.2.9"),
+        ] {
+            assert_eq!(seen("10.1.1.1", &[(name, value)]).0, "192.0.2.9", "{value}");
+        }
+        // Several headers are one list.
+        let twice = [("x-forwarded-for", "127.0.0.1"), ("x-forwarded-for", "192.0.2.9")];
+        assert_eq!(seen("10.1.1.1", &twice).0, "192.0.2.9");
+        // `Forwarded` counts alone.
+        let both = [("forwarded", "for=192.0.2.9"), ("x-forwarded-for", "127.0.0.1")];
+        assert_eq!(seen("10.1.1.1", &both).0, "192.0.2.9");
+    }
+
+    #[test]
+    fn a_hop_without_an_address_ends_what_is_believed() {
+        for value in
+            ["for=127.0.0.1, for=unknown", "for=127.0.0.1, for=_hidden;proto=http", "for=127.0.0.1, ="]
+        {
+            assert_eq!(seen("10.1.1.1", &[("forwarded", value)]).0, "10.1.1.1", "{value}");
+        }
+        assert_eq!(seen("10.1.1.1", &[("x-forwarded-for", "127.0.0.1, nonsense")]).0, "10.1.1.1");
+    }
+
+    #[test]
+    fn addresses_and_schemes_are_read_as_the_rfc_writes_them() {
+        let six = "for=\"[2001:db8:cafe::17]:4711\";proto=https";
+        // That one is a trusted proxy, which says no more.
+        assert_eq!(seen("10.1.1.1", &[("forwarded", six)]), ("2001:db8:cafe::17".to_owned(), true));
+        let six = "For=\"[2001:dead::17]\";Proto=HTTPS;by=203.0.113.43";
+        assert_eq!(seen("10.1.1.1", &[("forwarded", six)]), ("2001:dead::17".to_owned(), true));
+        let by_hop = [("x-forwarded-for", "192.0.2.9, 10.2.2.2"), ("x-forwarded-proto", "https, http")];
+        assert_eq!(seen("10.1.1.1", &by_hop), ("192.0.2.9".to_owned(), true));
+        assert_eq!(seen("10.1.1.1", &[("x-forwarded-proto", "https")]), ("10.1.1.1".to_owned(), true));
+    }
+}
