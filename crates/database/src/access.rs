@@ -9,6 +9,7 @@ pub(crate) mod readers;
 
 use std::sync::Arc;
 
+use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Family, Snapshot};
 use serde_json::{Value, json};
 
@@ -182,6 +183,15 @@ impl Access {
     }
 
     /// # Errors
+    /// [`DatabaseError::Forbidden`] if the person may not write local documents.
+    pub(crate) fn check_local(&self) -> Result<()> {
+        if self.level() >= Level::Reader {
+            return Ok(());
+        }
+        Err(forbidden("It takes a reader to write local documents.".to_owned()))
+    }
+
+    /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may not replace this revision of the document, or delete it.
     pub(crate) fn check_edit(
         &self,
@@ -250,7 +260,7 @@ impl Database {
         let list = match stored {
             None => None,
             Some(bytes) => {
-                let json: Value = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+                let json = stored_value_of_bytes(&bytes).ok_or_else(damaged)?;
                 Some(Arc::new(AccessList::parse(&json).map_err(|_| damaged())?))
             }
         };

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use scrinium_document::json::JsonText;
 use scrinium_document::{Revision, is_design};
 use scrinium_mango::Selector;
 use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
@@ -69,7 +70,7 @@ pub struct Change {
     /// Whether the winner is a tombstone.
     pub deleted: bool,
     /// The document as JSON, if it was asked for.
-    pub document: Option<String>,
+    pub document: Option<JsonText>,
 }
 
 /// Documents held against a selector by one call.
@@ -174,7 +175,7 @@ impl Changes {
             if self.wants(&record.id) {
                 let looks = self.query.selector.is_some() || self.query.access.reader_names().is_some();
                 examined += usize::from(looks);
-                let change = self.change(change_number, record)?;
+                let change = self.sound_change(change_number, record)?;
                 self.left -= u64::from(change.is_some());
                 changes.extend(change);
             }
@@ -186,8 +187,28 @@ impl Changes {
         (!self.query.design_only || is_design(id)) && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
     }
 
+    /// The change of a document that cannot be read is told to those who may read everything, without the document, and
+    /// to nobody else, since nobody knows whether they may.
+    fn sound_change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
+        let change = self.change(change_number, &record);
+        if let Some(change) = self.database.pass_over(&record.id, change)? {
+            return Ok(change);
+        }
+        if self.query.access.reader_names().is_some() || self.query.selector.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Change {
+            sequence: self.database.sequence_text(change_number),
+            change_number,
+            revisions: vec![record.winner.to_string()],
+            deleted: record.deleted,
+            document: self.query.include_documents.then(JsonText::default),
+            id: record.id,
+        }))
+    }
+
     /// None if the selector leaves it out, or it may not be read.
-    fn change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
+    fn change(&self, change_number: u64, record: &ChangeRecord) -> Result<Option<Change>> {
         let needs_head = self.query.all_leaves && record.several_leaves || self.query.include_documents;
         let head = if needs_head { self.database.head(&self.snapshot, &record.id)? } else { None };
         let mut revisions = Vec::new();
@@ -214,7 +235,7 @@ impl Changes {
         Ok(Some(Change {
             sequence: self.database.sequence_text(change_number),
             change_number,
-            id: record.id,
+            id: record.id.clone(),
             revisions,
             deleted: record.deleted,
             document,

@@ -201,7 +201,11 @@ impl Contents {
         let Some(_kept) = theirs.hold(digest)? else { return Ok(Brought::Missing) };
         let reader = theirs.reader(digest)?;
         match self.receive(&reader) {
-            Err(DatabaseError::Internal { reason }) if reader.is_object() => Ok(Brought::Lost(reason)),
+            Err(DatabaseError::Damaged { reason } | DatabaseError::Internal { reason })
+                if reader.is_object() =>
+            {
+                Ok(Brought::Lost(reason))
+            }
             received => finish(received?, digest).map(Brought::Here),
         }
     }

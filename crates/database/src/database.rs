@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
@@ -291,9 +292,8 @@ impl Database {
         let stored = self.store().get(Family::Meta, &keys::security(self.number))?;
         let value = match stored {
             None => serde_json::Value::Object(serde_json::Map::new()),
-            Some(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|_| DatabaseError::damaged("_security", &self.name))?
-            }
+            Some(bytes) => stored_value_of_bytes(&bytes)
+                .ok_or_else(|| DatabaseError::damaged("_security", &self.name))?,
         };
         let value = Arc::new(value);
         *kept = Some(Arc::clone(&value));

@@ -19,6 +19,7 @@ use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::opened::Opened;
+use crate::passed_over::PassedOver;
 use crate::view::{Announced, Engines, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
@@ -84,6 +85,7 @@ pub(crate) struct Wide {
     pub(crate) compactions: Compactions,
     pub(crate) io: IoLimits,
     pub(crate) view_counts: Arc<ViewCounts>,
+    pub(crate) passed_over: PassedOver,
 }
 
 impl Common {
@@ -198,6 +200,7 @@ impl Databases {
                     compactions: Compactions::default(),
                     io: IoLimits::default(),
                     view_counts: Arc::default(),
+                    passed_over: PassedOver::default(),
                 }),
             }),
             volumes: RwLock::default(),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_document::json::stored_value_of_bytes;
 use scrinium_document::{
-    AttachmentBody, AttachmentEntry, FieldsBuf, Limits, Revision, is_design, parse_document, validate_id,
+    AttachmentBody, AttachmentEntry, FieldsBuf, GENERATION_MAX, Limits, OCTET_STREAM, ParsedDocument,
+    Revision, is_design, is_local, parse_document, validate_attachment, validate_id,
 };
 
 use crate::access::Access;
@@ -127,6 +129,11 @@ impl Edit {
         let given = self.revision.as_deref().map(Revision::parse).transpose()?;
         if self.attachments_only {
             let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
+            validate_id(&id)?;
+            if is_local(&id) {
+                return Err(DatabaseError::bad_request("_local documents do not accept attachments."));
+            }
+            let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
             return Ok(Prepared {
                 id,
                 deleted: false,
@@ -134,7 +141,7 @@ impl Edit {
                 path: Vec::new(),
                 fields: None,
                 outside: Vec::new(),
-                attachments: self.attachments.into_iter().map(PreparedAttachment::beside).collect(),
+                attachments: attachments.collect::<Result<_>>()?,
                 remove_attachments: self.remove_attachments,
                 beside,
                 access: self.access,
@@ -151,10 +158,16 @@ impl Edit {
             parsed = parse_document(&self.json, &limits)?;
         }
         let path = parsed.path().to_vec();
-        let id = self.id.or(parsed.id).unwrap_or_else(new_id);
+        let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(new_id);
         validate_id(&id)?;
-        if mode == EditMode::Interactive && is_design(&id) && !parsed.deleted {
-            check_design(&self.json)?;
+        if is_local(&id) {
+            return Ok(Prepared::local(id, given, parsed, self.access));
+        }
+        if mode == EditMode::Replicated {
+            check_brought(&path, parsed.deleted)?;
+        }
+        if is_design(&id) && !parsed.deleted {
+            check_design(&self.json, mode)?;
         }
         if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
             && beside != inside
@@ -181,6 +194,22 @@ impl Edit {
 }
 
 impl Prepared {
+    /// An edit of a local document, which has neither history nor attachments, and keeps its values to itself.
+    fn local(id: String, given: Option<Revision>, parsed: ParsedDocument, access: Access) -> Self {
+        Self {
+            id,
+            deleted: parsed.deleted,
+            revision: given.or(parsed.revision),
+            path: Vec::new(),
+            fields: Some(parsed.fields),
+            outside: Vec::new(),
+            attachments: Vec::new(),
+            remove_attachments: Vec::new(),
+            beside: Beside::default(),
+            access,
+        }
+    }
+
     /// About what the edit adds to a batch, without its contents.
     pub(crate) fn room_bytes(&self) -> usize {
         const KEYS_AND_RECORDS: usize = 512;
@@ -204,13 +233,17 @@ impl Prepared {
 }
 
 impl PreparedAttachment {
-    fn beside(attachment: NewAttachment) -> Self {
-        Self::New {
-            name: attachment.name,
-            content_type: attachment.content_type,
-            revpos: None,
-            content: attachment.content,
-        }
+    /// # Errors
+    /// A name or a media type that no attachment may have.
+    fn new(name: String, content_type: String, revpos: Option<u64>, content: Content) -> Result<Self> {
+        validate_attachment(&name, &content_type)?;
+        Ok(Self::New { name, content_type, revpos, content })
+    }
+
+    fn beside(attachment: NewAttachment) -> Result<Self> {
+        let content_type = Some(attachment.content_type).filter(|content_type| !content_type.is_empty());
+        let content_type = content_type.unwrap_or_else(|| OCTET_STREAM.to_owned());
+        Self::new(attachment.name, content_type, None, attachment.content)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -223,8 +256,9 @@ impl PreparedAttachment {
 /// The JSON as a guard lets it through. It has been parsed before, so that it is a sound object.
 fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> Result<Bytes> {
     let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
-    let mut document: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(json).map_err(|_| invalid())?;
+    let Some(serde_json::Value::Object(mut document)) = stored_value_of_bytes(json) else {
+        return Err(invalid());
+    };
     if let Some(id) = id {
         document.insert("_id".to_owned(), id.into());
     }
@@ -233,10 +267,33 @@ fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> 
 }
 
 /// A design document whose views do not compile is refused when it is written, not when it is read.
-fn check_design(json: &[u8]) -> Result<()> {
+fn check_design(json: &[u8], mode: EditMode) -> Result<()> {
     let design =
-        serde_json::from_slice(json).map_err(|_| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
-    crate::view::design::check(&design)
+        stored_value_of_bytes(json).ok_or_else(|| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
+    match mode {
+        EditMode::Interactive => crate::view::design::check(&design),
+        EditMode::Replicated => crate::view::design::check_replicated(&design),
+    }
+}
+
+/// Refuses a history with revisions that no server makes. A tombstone may be one generation above the highest, so that
+/// a document of the highest can be deleted, and its deletion replicated.
+fn check_brought(path: &[Revision], deleted: bool) -> Result<()> {
+    let is_last_tombstone = |place: usize, revision: &Revision| {
+        let below = Revision::new(GENERATION_MAX, revision.digest().clone());
+        deleted && place == 0 && revision.generation() == GENERATION_MAX + 1 && below.may_be_brought()
+    };
+    let refused = path
+        .iter()
+        .enumerate()
+        .find(|(place, revision)| !revision.may_be_brought() && !is_last_tombstone(*place, revision));
+    match refused {
+        None => Ok(()),
+        Some((_, revision)) => Err(DatabaseError::bad_request(format!(
+            "Invalid rev format: `{revision}` must be a number from 1 to {GENERATION_MAX}, a dash, and at most 128 \
+             letters, digits and characters of `._~-`"
+        ))),
+    }
 }
 
 /// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time
@@ -261,12 +318,7 @@ fn prepare_attachments(
             AttachmentBody::Stub => PreparedAttachment::Stub { name: entry.name, digest: entry.digest },
             AttachmentBody::Inline(bytes) => {
                 let content = content_of(&bytes, &entry.content_type, contents, options)?;
-                PreparedAttachment::New {
-                    name: entry.name,
-                    content_type: entry.content_type,
-                    revpos: entry.revpos,
-                    content,
-                }
+                PreparedAttachment::new(entry.name, entry.content_type, entry.revpos, content)?
             }
             AttachmentBody::Follows => {
                 let place = beside.iter().position(|attachment| attachment.name == entry.name);
@@ -276,16 +328,14 @@ fn prepare_attachments(
                         entry.name
                     )));
                 };
-                PreparedAttachment::New {
-                    name: entry.name,
-                    content_type: entry.content_type,
-                    revpos: entry.revpos,
-                    content: beside.swap_remove(place).content,
-                }
+                let content = beside.swap_remove(place).content;
+                PreparedAttachment::new(entry.name, entry.content_type, entry.revpos, content)?
             }
         });
     }
-    prepared.extend(beside.into_iter().map(PreparedAttachment::beside));
+    for attachment in beside {
+        prepared.push(PreparedAttachment::beside(attachment)?);
+    }
     Ok(prepared)
 }
 

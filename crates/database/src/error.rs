@@ -74,7 +74,13 @@ pub enum DatabaseError {
         /// Why, and what to do.
         reason: String,
     },
-    /// Stored data that cannot be read, or a fault in the server.
+    /// A stored record that cannot be read; others are not concerned.
+    #[error("{reason}")]
+    Damaged {
+        /// Which record, and what to do.
+        reason: String,
+    },
+    /// What cannot be read at all, or a fault in the server.
     #[error("{reason}")]
     Internal {
         /// What was found.
@@ -97,7 +103,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => "forbidden",
             Self::Full { .. } => "insufficient_storage",
             Self::Unavailable { .. } => "service_unavailable",
-            Self::Internal { .. } => "internal_server_error",
+            Self::Damaged { .. } | Self::Internal { .. } => "internal_server_error",
         }
     }
 
@@ -120,7 +126,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => 403,
             Self::Full { .. } => 507,
             Self::Unavailable { .. } => 503,
-            Self::Internal { .. } => 500,
+            Self::Damaged { .. } | Self::Internal { .. } => 500,
         }
     }
 
@@ -142,7 +148,7 @@ impl DatabaseError {
 
     /// A stored record that cannot be decoded.
     pub(crate) fn damaged(what: &str, key: &str) -> Self {
-        Self::Internal {
+        Self::Damaged {
             reason: format!(
                 "The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out."
             ),

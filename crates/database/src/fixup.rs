@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use scrinium_document::Fields;
+use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Family, Snapshot, Store};
 
 use crate::Databases;
@@ -183,11 +184,13 @@ impl Fixup<'_> {
 
     fn database(&mut self, name: &str) -> Result<()> {
         let database = match self.databases.for_fixup(name) {
-            Err(DatabaseError::Internal { .. }) if self.mend_header(name)? => {
+            Err(DatabaseError::Damaged { .. } | DatabaseError::Internal { .. })
+                if self.mend_header(name)? =>
+            {
                 self.databases.for_fixup(name)?
             }
             // What could not be repaired was said.
-            Err(DatabaseError::Internal { .. }) => return Ok(()),
+            Err(DatabaseError::Damaged { .. } | DatabaseError::Internal { .. }) => return Ok(()),
             opened => opened?,
         };
         self.report.databases += 1;
@@ -372,7 +375,7 @@ fn check_locals(check: &mut Check<'_>) -> Result<()> {
 /// Who may do what is nothing that a server may make up.
 fn check_rights(check: &mut Check<'_>) -> Result<()> {
     let number = check.number();
-    let json = |stored: &[u8]| serde_json::from_slice::<serde_json::Value>(stored).ok();
+    let json = stored_value_of_bytes;
     let security = check.get(Family::Meta, &keys::security(number))?;
     if security.is_some_and(|stored| json(&stored).is_none_or(|security| !security.is_object())) {
         let detail = "it cannot be read, so that nobody but administrators is let in; set it anew";

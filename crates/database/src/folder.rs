@@ -15,6 +15,7 @@ pub(crate) mod record;
 
 use std::sync::{Arc, LazyLock};
 
+use scrinium_document::json::stored_value;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::{Value, json};
 
@@ -281,8 +282,7 @@ fn info(
 }
 
 pub(crate) fn columns_of(record: &FolderRecord) -> Result<Value> {
-    serde_json::from_str(&record.columns)
-        .map_err(|_| DatabaseError::damaged("columns of the folder", &record.name))
+    stored_value(&record.columns).ok_or_else(|| DatabaseError::damaged("columns of the folder", &record.name))
 }
 
 /// Columns as they are stored, once they are known to compile.

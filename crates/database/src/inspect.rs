@@ -1,6 +1,7 @@
 //! The raw records of databases, for support: where they lie, what they hold, and what that means where it can be told.
 
 use scrinium_document::FieldValue;
+use scrinium_document::json::{stored_value, stored_value_of_bytes};
 use scrinium_store::{Family, RawStore};
 use serde_json::{Map, Value, json};
 
@@ -215,7 +216,7 @@ fn number_of(value: &[u8]) -> Option<u32> {
 }
 
 fn json_of(value: &[u8]) -> Option<Value> {
-    serde_json::from_slice(value).ok()
+    stored_value_of_bytes(value)
 }
 
 fn header(value: &[u8]) -> Option<Value> {
@@ -267,7 +268,7 @@ fn leaf(id: &str, value: &[u8]) -> Option<Value> {
     let mut fields = Map::new();
     for (name, value) in leaf.fields(id).ok()?.iter() {
         let value = match value {
-            FieldValue::Json(json) => serde_json::from_str(json).ok()?,
+            FieldValue::Json(json) => stored_value(json)?,
             FieldValue::Outside(outside) => {
                 json!({"outside": hex(&outside.digest), "length": outside.length})
             }

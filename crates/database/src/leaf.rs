@@ -80,7 +80,7 @@ fn encode_attachments(attachments: &[StoredAttachment]) -> Vec<u8> {
 
 impl<'a> Leaf<'a> {
     /// # Errors
-    /// [`DatabaseError::Internal`] naming the document, if the record is damaged.
+    /// [`DatabaseError::Damaged`] naming the document, if the record is damaged.
     pub(crate) fn decode(id: &str, bytes: &'a [u8]) -> Result<Self> {
         Self::try_decode(bytes).ok_or_else(|| DatabaseError::damaged("document", id))
     }

@@ -32,6 +32,7 @@ mod local;
 mod memory;
 mod names;
 mod opened;
+mod passed_over;
 mod properties;
 mod query;
 mod read;

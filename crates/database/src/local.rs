@@ -1,12 +1,16 @@
 //! `_local` documents: kept on this server, without history, never replicated, in no view.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use scrinium_document::{Fields, FieldsBuf, Limits, is_local, parse_document};
+use scrinium_document::json::JsonWriter;
+use scrinium_document::{Fields, FieldsBuf, Limits, is_local, parse_document, validate_id};
 use scrinium_store::{Batch, Family};
 
+use crate::access::Access;
 use crate::database::Database;
+use crate::edit::Prepared;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::Document;
@@ -36,10 +40,11 @@ pub(crate) fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Doc
     let (generation, fields) = decode(stored).ok_or_else(damaged)?;
     let fields = Fields::decode(fields).map_err(|_| damaged())?;
     let revision = format!("0-{generation}");
-    let mut json = format!("{{\"_id\":{},\"_rev\":\"{revision}\"", serde_json::Value::from(id)).into_bytes();
+    let mut json = JsonWriter::with_capacity(stored.len() + 64);
+    json.literal("{\"_id\":").string(id).literal(",\"_rev\":").string(&revision);
     crate::read::write_fields(&mut json, &fields, database, id)?;
-    json.push(b'}');
-    let json = String::from_utf8(json).map_err(|_| damaged())?;
+    json.literal("}");
+    let json = json.into_text();
     Ok(Document { id: id.to_owned(), revision, deleted: false, json })
 }
 
@@ -69,63 +74,100 @@ impl Database {
         if !is_local(id) {
             return Err(DatabaseError::bad_request("The id of a local document begins with `_local/`."));
         }
-        let _stays = match self.stay() {
-            Ok(stays) => stays,
-            Err(there) => return there.write_local(id, json, delete, revision),
-        };
-        // A local revision ("0-1") is of no generation that documents have, so it is taken out first.
+        validate_id(id)?;
         let (named, fields) = if delete { (None, FieldsBuf::default()) } else { self.parse_local(json)? };
         let named = revision.map(str::to_owned).or(named);
+        let access = Access::everything();
+        let edit = LocalEdit { id: id.to_owned(), named, fields: (!delete).then_some(fields), access };
+        let results = self.write_locals(vec![edit])?;
+        match results.into_iter().next() {
+            Some(Err(error)) => Err(error),
+            updated => Ok(Update::new(updated.into_iter().collect(), None)),
+        }
+    }
+
+    /// Stores edits of local documents as one batch, which is durable when this returns.
+    ///
+    /// # Errors
+    /// What the store reports; then none of them is stored.
+    pub(crate) fn write_locals(self: &Arc<Self>, edits: Vec<LocalEdit>) -> Result<Vec<Result<Updated>>> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.write_locals(edits),
+        };
         let writer = self.lock_writer(self.ahead.load(Ordering::Acquire))?;
-        let key = keys::local(self.number(), id);
-        let stored = self.store().get(Family::Point, &key)?;
-        let present = match &stored {
-            None => None,
-            Some(stored) => {
-                let (generation, _) =
-                    decode(stored).ok_or_else(|| DatabaseError::damaged("local document", id))?;
-                Some(generation)
+        let mut batch = Batch::new();
+        let mut written = HashMap::new();
+        let results: Vec<Result<Updated>> =
+            edits.into_iter().map(|edit| self.add_local(&mut batch, &mut written, edit)).collect();
+        if !batch.is_empty() {
+            // The next one to write these documents must find them: local documents have no list of what
+            // is on its way, so the lock is held until they are stored.
+            self.submit(&writer, batch, (), |_| {})?.wait()?;
+        }
+        drop(writer);
+        Ok(results)
+    }
+
+    /// Adds an edit to a batch; `written` has the generations of documents that the batch has already.
+    fn add_local(
+        &self,
+        batch: &mut Batch,
+        written: &mut HashMap<String, Option<u64>>,
+        LocalEdit { id, named, fields, access }: LocalEdit,
+    ) -> Result<Updated> {
+        access.check_local()?;
+        let key = keys::local(self.number(), &id);
+        let present = match written.get(&id) {
+            Some(present) => *present,
+            // One that cannot be read can be replaced and removed.
+            None => {
+                let stored = self.store().get(Family::Point, &key)?;
+                stored.map(|stored| decode(&stored).map_or(0, |(generation, _)| generation))
             }
         };
         if named.is_some_and(|named| present.is_none_or(|present| named != format!("0-{present}"))) {
             return Err(DatabaseError::Conflict);
         }
-        let mut batch = Batch::new();
-        let generation = if delete {
-            present.ok_or_else(DatabaseError::missing)?;
-            batch.delete(Family::Point, &key);
-            0
-        } else {
-            let generation = present.unwrap_or(0) + 1;
-            batch.put(Family::Point, &key, &encode(generation, &fields));
-            generation
+        let generation = match &fields {
+            None => {
+                present.ok_or_else(DatabaseError::missing)?;
+                batch.delete(Family::Point, &key);
+                written.insert(id.clone(), None);
+                0
+            }
+            Some(fields) => {
+                let generation = present.unwrap_or(0).saturating_add(1);
+                batch.put(Family::Point, &key, &encode(generation, fields));
+                written.insert(id.clone(), Some(generation));
+                generation
+            }
         };
-        // The next one to write this document must find this one: local documents have no list of what
-        // is on its way, so the lock is held until it is stored.
-        let commit = self.submit(&writer, batch, (), |_| {})?;
-        commit.wait()?;
-        drop(writer);
-        let updated = Updated { id: id.to_owned(), revision: format!("0-{generation}") };
-        Ok(Update::new(vec![Ok(updated)], None))
+        Ok(Updated { id, revision: format!("0-{generation}") })
     }
 
     fn parse_local(&self, json: &[u8]) -> Result<(Option<String>, FieldsBuf)> {
-        let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
-        let mut members: serde_json::Map<String, serde_json::Value> =
-            match serde_json::from_slice(json).map_err(|_| invalid())? {
-                serde_json::Value::Object(members) => members,
-                _ => return Err(DatabaseError::bad_request("Document must be a JSON object")),
-            };
-        let named = match members.remove("_rev") {
-            Some(serde_json::Value::String(revision)) => Some(revision),
-            _ => None,
-        };
-        for ignored in ["_id", "_revisions", "_deleted"] {
-            members.remove(ignored);
-        }
         let limits =
             Limits { document_bytes: self.common.options().document_max_bytes as u64, ..Limits::default() };
-        let text = serde_json::Value::Object(members).to_string();
-        Ok((named, parse_document(text.as_bytes(), &limits)?.fields))
+        let parsed = parse_document(json, &limits)?;
+        Ok((parsed.revision.map(|revision| revision.to_string()), parsed.fields))
+    }
+}
+
+/// An edit of a local document.
+pub(crate) struct LocalEdit {
+    id: String,
+    /// The revision that it names, such as `0-1`.
+    named: Option<String>,
+    /// `None`: it is removed.
+    fields: Option<FieldsBuf>,
+    access: Access,
+}
+
+impl LocalEdit {
+    /// One that came among edits of other documents.
+    pub(crate) fn of(edit: Prepared) -> Self {
+        let named = edit.revision.map(|revision| revision.to_string());
+        Self { id: edit.id, named, fields: edit.fields.filter(|_| !edit.deleted), access: edit.access }
     }
 }

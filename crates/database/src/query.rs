@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use scrinium_document::json::JsonText;
 use scrinium_mango::{Bookmark, IndexDefinition, Plan, Query, Reading, explain, plan};
 use serde_json::{Value, json};
 
@@ -179,7 +180,7 @@ impl Find {
     ///
     /// # Errors
     /// A document or a field of it that cannot be read, and what the store reports.
-    pub fn next(&mut self, max_documents: usize, max_examined: usize) -> Result<Vec<String>> {
+    pub fn next(&mut self, max_documents: usize, max_examined: usize) -> Result<Vec<JsonText>> {
         let mut results = Vec::new();
         if self.at_end {
             return Ok(results);

@@ -2,6 +2,7 @@
 
 pub(crate) mod render;
 
+use scrinium_document::json::JsonText;
 use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};
 
@@ -62,7 +63,7 @@ pub struct Document {
     /// Whether it is a tombstone.
     pub deleted: bool,
     /// All of it as JSON, `_id` and `_rev` first.
-    pub json: String,
+    pub json: JsonText,
 }
 
 /// Which revisions [`Database::open_revisions`] gives.

@@ -4,6 +4,7 @@ mod documents;
 
 use std::sync::Arc;
 
+use scrinium_document::json::JsonText;
 use serde_json::Value;
 
 use crate::access::Access;
@@ -146,11 +147,11 @@ pub struct Row {
     /// The document; none in a row of totals and in one for a key that is not there.
     pub id: Option<String>,
     /// The key.
-    pub key: String,
+    pub key: JsonText,
     /// The value.
-    pub value: Option<String>,
+    pub value: Option<JsonText>,
     /// The document itself, if it was asked for.
-    pub document: Option<String>,
+    pub document: Option<JsonText>,
     /// `not_found`: a key that was asked for is not there.
     pub error: Option<&'static str>,
     /// In a page of a folder: where in it the document is.

@@ -15,6 +15,7 @@ pub(crate) mod records;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
 
 use crate::content::{Content, Pin};
@@ -24,6 +25,7 @@ use crate::error::{DatabaseError, Result};
 use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys;
+use crate::local::LocalEdit;
 use crate::writer::{Foreseen, Pending, Writer};
 use records::Records;
 
@@ -122,9 +124,37 @@ impl Database {
         };
         self.check_there()?;
         check_number(edits.len())?;
-        let prepared: Vec<Result<Prepared>> =
+        let mut prepared: Vec<Result<Prepared>> =
             edits.into_iter().map(|edit| edit.prepare(mode, self)).collect();
-        self.store_prepared(prepared, mode)
+        let locals = self.store_locals(&mut prepared)?;
+        let mut update = self.store_prepared(prepared, mode)?;
+        for (place, result) in locals {
+            update.results.insert(place, result);
+        }
+        Ok(update)
+    }
+
+    /// Takes edits of local documents out, and stores them. Their results belong to these places, the first first.
+    fn store_locals(
+        self: &Arc<Self>,
+        prepared: &mut Vec<Result<Prepared>>,
+    ) -> Result<Vec<(usize, Result<Updated>)>> {
+        let is_of_local = |edit: &Result<Prepared>| edit.as_ref().is_ok_and(|edit| is_local(&edit.id));
+        if !prepared.iter().any(is_of_local) {
+            return Ok(Vec::new());
+        }
+        let (mut places, mut edits) = (Vec::new(), Vec::new());
+        let all = std::mem::take(prepared);
+        for (place, edit) in all.into_iter().enumerate() {
+            match edit {
+                Ok(edit) if is_local(&edit.id) => {
+                    places.push(place);
+                    edits.push(LocalEdit::of(edit));
+                }
+                edit => prepared.push(edit),
+            }
+        }
+        Ok(places.into_iter().zip(self.write_locals(edits)?).collect())
     }
 
     pub(crate) fn store_prepared(

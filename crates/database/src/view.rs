@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use scrinium_document::json::stored_value;
 use scrinium_mango::IndexDefinition;
 use serde_json::{Value, json};
 
@@ -284,7 +285,7 @@ impl Database {
     pub fn update_all_views(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
         let mut found = 0;
         for design in self.design_names()? {
-            let group = self.view_group(&design)?;
+            let Some(group) = self.sound_group(&design)? else { continue };
             let is_wanted = |view: &&View| name.is_none_or(|name| name == view.definition.name);
             let views: Vec<&View> = group.kept().filter(is_wanted).collect();
             found += views.iter().filter(|view| view.definition.keys.shown.is_none()).count();
@@ -318,7 +319,7 @@ impl Database {
         // Nobody holds the indexes of those that are gone.
         self.views.groups.lock().retain(|design, _| designs.contains(design));
         for design in designs {
-            let group = self.view_group(&design)?;
+            let Some(group) = self.sound_group(&design)? else { continue };
             self.remember(&design, &group)?;
             there.extend(group.views.iter().map(|view| (design.clone(), view.definition.name.clone())));
             used.extend(group.with_before().flat_map(|group| group.identities().collect::<Vec<_>>()));
@@ -357,15 +358,22 @@ impl Database {
                 break;
             }
             for document in some.into_iter().filter_map(|row| row.document) {
-                let design = serde_json::from_str(&document)
-                    .map_err(|_| DatabaseError::damaged("design document", self.name()))?;
-                indexes.extend(design::mango_indexes(&design));
+                indexes.extend(stored_value(&document).iter().flat_map(design::mango_indexes));
             }
         }
         indexes.sort_by(|left, right| (left.design(), left.name()).cmp(&(right.design(), right.name())));
         let indexes: MangoIndexes = indexes.into();
         *self.views.mango.lock() = Some((generation, Arc::clone(&indexes)));
         Ok((generation, indexes))
+    }
+
+    /// As [`view_group`](Self::view_group) where all design documents are gone through: one that is gone meanwhile, or
+    /// was stored before such were refused, has no views.
+    pub(crate) fn sound_group(self: &Arc<Self>, design: &str) -> Result<Option<Arc<Group>>> {
+        match self.view_group(design) {
+            Err(DatabaseError::NotFound { .. }) => Ok(None),
+            group => self.pass_over(&format!("{}{design}", scrinium_document::DESIGN_PREFIX), group),
+        }
     }
 
     /// The views of a design document as it is now.
@@ -384,8 +392,8 @@ impl Database {
                 return Err(error);
             }
         };
-        let parsed: Value = serde_json::from_str(&document.json)
-            .map_err(|_| DatabaseError::damaged("design document", &id))?;
+        let parsed =
+            stored_value(&document.json).ok_or_else(|| DatabaseError::damaged("design document", &id))?;
         let views = design::parse_stored(&parsed)?
             .into_iter()
             .map(|definition| {

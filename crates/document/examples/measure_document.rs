@@ -51,7 +51,7 @@ fn main() {
         scrinium_document::Fields::decode(bytes).unwrap().get("Categories").map(str::len)
     });
     time("fields: whole JSON", 20_000, || {
-        let mut out = Vec::with_capacity(2048);
+        let mut out = scrinium_document::json::JsonWriter::with_capacity(2048);
         let Ok(()) = record.fields().write_json(&mut out, |_, _| Ok::<(), Infallible>(()));
         out
     });

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::media_type::{OCTET_STREAM, is_media_type};
 use crate::{DocumentError, Limits, json};
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -13,8 +14,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What CouchDB takes an attachment for that names no type.
-const DEFAULT_CONTENT_TYPE: &str = "application/octet-stream";
+/// The longest name of an attachment, in bytes. CouchDB has no limit; names stand in addresses and in headers.
+const NAME_BYTES_MAX: usize = 1024;
 
 /// Where an attachment's content is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,10 +56,7 @@ pub(crate) fn parse_attachments(raw: &str, limits: &Limits) -> Result<Vec<Attach
 }
 
 fn parse_attachment(name: String, raw: &str, limits: &Limits) -> Result<AttachmentEntry, DocumentError> {
-    if name.starts_with('_') {
-        let reason = format!("Attachment name '{name}' starts with prohibited character '_'");
-        return Err(DocumentError::BadRequest(reason.into()));
-    }
+    check_prefix(&name)?;
     let members = json::members(raw, limits.nesting_max)?.ok_or_else(bad_member)?;
     let find = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, raw)| *raw);
     let text = |wanted: &str| find(wanted).and_then(json::string).map(Cow::into_owned);
@@ -81,7 +79,9 @@ fn parse_attachment(name: String, raw: &str, limits: &Limits) -> Result<Attachme
         return Err(DocumentError::AttachmentTooLarge(name));
     }
     Ok(AttachmentEntry {
-        content_type: text("content_type").unwrap_or_else(|| DEFAULT_CONTENT_TYPE.to_owned()),
+        content_type: text("content_type")
+            .filter(|kind| !kind.is_empty())
+            .unwrap_or_else(|| OCTET_STREAM.to_owned()),
         revpos: number("revpos"),
         digest: text("digest"),
         length,
@@ -101,6 +101,49 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
             if packed.len() == text.len() { None } else { BASE64.decode(packed).ok() }
         }
     }
+}
+
+/// Checks what a new attachment is called: names stand in addresses and headers, types in headers.
+///
+/// # Errors
+/// [`DocumentError::BadRequest`], saying what a name or a media type is made of.
+pub fn validate_attachment(name: &str, content_type: &str) -> Result<(), DocumentError> {
+    check_prefix(name)?;
+    let refuse = |reason: String| Err(DocumentError::BadRequest(reason.into()));
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return refuse(format!(
+            "Attachment name '{name}' must have 1 to {NAME_BYTES_MAX} bytes and no control characters"
+        ));
+    }
+    if !is_media_type(content_type) {
+        return refuse(format!(
+            "Attachment '{name}' has the content type '{content_type}', which is no media type such as 'text/plain'"
+        ));
+    }
+    Ok(())
+}
+
+/// The name under which an attachment is kept that was called `name` elsewhere, as in a message: what
+/// [`validate_attachment`] refuses is replaced.
+#[must_use]
+pub fn fit_attachment_name(name: &str) -> Cow<'_, str> {
+    let is_fit = !name.is_empty() && !name.starts_with('_') && name.len() <= NAME_BYTES_MAX;
+    if is_fit && !name.chars().any(char::is_control) {
+        return Cow::Borrowed(name);
+    }
+    let name = name.trim_start_matches('_');
+    let end = name.floor_char_boundary(NAME_BYTES_MAX);
+    let fit = |character: char| if character.is_control() { ' ' } else { character };
+    let fit: String = name.get(..end).unwrap_or_default().chars().map(fit).collect();
+    Cow::Owned(if fit.is_empty() { "attachment".to_owned() } else { fit })
+}
+
+fn check_prefix(name: &str) -> Result<(), DocumentError> {
+    if !name.starts_with('_') {
+        return Ok(());
+    }
+    let reason = format!("Attachment name '{name}' starts with prohibited character '_'");
+    Err(DocumentError::BadRequest(reason.into()))
 }
 
 fn bad_member() -> DocumentError {

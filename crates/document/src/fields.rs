@@ -16,8 +16,9 @@
 //!
 //! Fields keep the order, and numbers and strings the spelling, in which the client sent them.
 
+use crate::DocumentError;
 use crate::binary::{read_bytes, read_varint, write_varint};
-use crate::{DocumentError, json};
+use crate::json::JsonWriter;
 
 const VERSION: u8 = 1;
 const OUTSIDE_BYTES: usize = 40;
@@ -216,19 +217,20 @@ impl<'a> Fields<'a> {
     /// Only those of `outside`.
     pub fn write_members<E>(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut JsonWriter,
         mut first: bool,
-        mut outside: impl FnMut(OutsideValue, &mut Vec<u8>) -> Result<(), E>,
+        mut outside: impl FnMut(OutsideValue, &mut JsonWriter) -> Result<(), E>,
     ) -> Result<(), E> {
         for (name, value) in self.iter() {
             if !first {
-                out.push(b',');
+                out.literal(",");
             }
             first = false;
-            json::write_string(out, name);
-            out.push(b':');
+            out.string(name).literal(":");
             match value {
-                FieldValue::Json(json) => out.extend_from_slice(json.as_bytes()),
+                FieldValue::Json(json) => {
+                    out.stored(json);
+                }
                 FieldValue::Outside(value) => outside(value, out)?,
             }
         }
@@ -241,12 +243,12 @@ impl<'a> Fields<'a> {
     /// Only those of `outside`.
     pub fn write_json<E>(
         &self,
-        out: &mut Vec<u8>,
-        outside: impl FnMut(OutsideValue, &mut Vec<u8>) -> Result<(), E>,
+        out: &mut JsonWriter,
+        outside: impl FnMut(OutsideValue, &mut JsonWriter) -> Result<(), E>,
     ) -> Result<(), E> {
-        out.push(b'{');
+        out.literal("{");
         self.write_members(out, true, outside)?;
-        out.push(b'}');
+        out.literal("}");
         Ok(())
     }
 

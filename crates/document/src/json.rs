@@ -1,15 +1,18 @@
-//! JSON text taken apart without building values.
+//! JSON text taken apart without building values, and put together from values.
 //!
 //! [`members`] and [`elements`] check a whole text once (RFC 8259 grammar, UTF-8 surrogate pairs, nesting,
 //! numbers within the range of a double) by a loop, never by recursion, and hand out the raw text of each part.
+//! [`parse_value`] builds values by the same grammar. [`JsonWriter`] is the way out.
 
 mod scanner;
 mod value;
+mod writer;
 
 use std::borrow::Cow;
 
 use self::scanner::{Scanner, unescape};
-pub use self::value::parse_value;
+pub use self::value::{parse_value, stored_value, stored_value_of_bytes};
+pub use self::writer::{Base64Writer, JsonPart, JsonText, JsonWriter};
 use crate::DocumentError;
 
 /// The deepest nesting accepted by default; the outermost array or object counts one.
@@ -124,34 +127,6 @@ pub fn is_compact(raw: &str) -> bool {
         }
     }
     true
-}
-
-/// Appends a JSON string: quotes, and escapes only where the grammar demands them.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let mut from = 0;
-    let bytes = text.as_bytes();
-    for (at, &byte) in bytes.iter().enumerate() {
-        let short = match byte {
-            b'"' | b'\\' => byte,
-            0x08 => b'b',
-            0x09 => b't',
-            0x0a => b'n',
-            0x0c => b'f',
-            0x0d => b'r',
-            0..0x20 => b'u',
-            _ => continue,
-        };
-        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-        out.extend_from_slice(&[b'\\', short]);
-        if short == b'u' {
-            let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
-            out.extend_from_slice(&[b'0', b'0', digit(byte >> 4), digit(byte & 0xf)]);
-        }
-        from = at + 1;
-    }
-    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
-    out.push(b'"');
 }
 
 /// Drops all but the last of several members with one name.

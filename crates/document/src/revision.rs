@@ -9,6 +9,9 @@ use crate::{DocumentError, Fields};
 /// The longest digest, in bytes, that is not 32 hexadecimal digits. CouchDB has no limit.
 const TEXT_BYTES_MAX: usize = 128;
 
+/// The highest generation that a revision may bring from elsewhere: up to here a double of JavaScript is exact.
+pub const GENERATION_MAX: u64 = (1 << 53) - 1;
+
 /// The part of a revision behind the dash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Digest {
@@ -92,7 +95,21 @@ impl Revision {
         &self.digest
     }
 
-    /// Reads `generation-digest`.
+    /// Whether a client may bring it: a generation from 1 to [`GENERATION_MAX`], and a digest of letters, digits and
+    /// `.`, `_`, `~`, `-` (what an URL takes without escapes, RFC 3986 §2.3).
+    #[must_use]
+    pub fn may_be_brought(&self) -> bool {
+        let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
+        let is_clean = match &self.digest {
+            Digest::Hash(_) => true,
+            Digest::Text(text) => text.bytes().all(is_unreserved),
+        };
+        is_clean && (1..=GENERATION_MAX).contains(&self.generation)
+    }
+
+    /// Reads `generation-digest`, as somebody names a revision that may be stored. Earlier versions stored digests of
+    /// any text and any generation, which must stay readable and be deleted; so one that is to be
+    /// stored is asked for [`may_be_brought`](Self::may_be_brought) as well.
     ///
     /// # Errors
     /// [`DocumentError::BadRequest`] `Invalid rev format`.

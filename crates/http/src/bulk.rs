@@ -9,7 +9,7 @@ use scrinium_database::{
     Access, Database, DatabaseError, Edit, EditMode, FolderChange, Level, OpenRevision, OpenRevisions,
     ReadOptions, RevisionsDifference, Update, Updated,
 };
-use scrinium_document::json;
+use scrinium_document::json::{self, JsonWriter};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
-use crate::response::{self, Body, push_error_members, push_string};
+use crate::response::{self, Body, push_error_members};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::write;
 
@@ -52,8 +52,8 @@ pub(crate) async fn documents(
             submit(&database, documents, &Manner { mode, access, editor, folders, read_by })
         })
         .await??;
-    let mut text = String::with_capacity(64);
-    text.push('[');
+    let mut text = JsonWriter::with_capacity(64);
+    text.literal("[");
     for part in submitted {
         match part {
             Submitted::Stored { ids, update } => {
@@ -65,7 +65,7 @@ pub(crate) async fn documents(
         }
     }
     drop(admission);
-    text.push_str("]\n");
+    text.literal("]\n");
     Ok(response::json(StatusCode::CREATED, text))
 }
 
@@ -154,28 +154,28 @@ fn flush(
 }
 
 /// One document's row. A replicated one has a row only where it was refused.
-fn push_result(text: &mut String, json: &[u8], result: Result<Updated>, mode: EditMode) {
+fn push_result(text: &mut JsonWriter, json: &[u8], result: Result<Updated>, mode: EditMode) {
     if mode == EditMode::Replicated && result.is_ok() {
         return;
     }
     if text.len() > 1 {
-        text.push(',');
+        text.literal(",");
     }
     match result {
         Ok(updated) => {
-            text.push_str("{\"ok\":true,\"id\":");
-            push_string(text, &updated.id);
-            text.push_str(",\"rev\":");
-            push_string(text, &updated.revision);
+            text.literal("{\"ok\":true,\"id\":");
+            text.string(&updated.id);
+            text.literal(",\"rev\":");
+            text.string(&updated.revision);
         }
         Err(error) => {
-            text.push_str("{\"id\":");
-            push_string(text, &id_of(json).unwrap_or_default());
-            text.push(',');
+            text.literal("{\"id\":");
+            text.string(&id_of(json).unwrap_or_default());
+            text.literal(",");
             push_error_members(text, &error.error, &error.reason);
         }
     }
-    text.push('}');
+    text.literal("}");
 }
 
 /// The `_id` in a document's JSON.
@@ -239,31 +239,31 @@ struct Gathered {
 
 impl Source for Gathered {
     fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = String::with_capacity(1024);
+        let mut text = JsonWriter::with_capacity(1024);
         if !std::mem::replace(&mut self.begun, true) {
-            text.push_str("{\"results\":[");
+            text.literal("{\"results\":[");
         }
         while text.len() < PIECE_BYTES {
             let Some(wanted) = self.wanted.pop_front() else {
-                text.push_str("]}\n");
+                text.literal("]}\n");
                 return Ok(Piece { bytes: Bytes::from(text), last: true });
             };
-            text.push_str(if std::mem::replace(&mut self.separate, true) {
+            text.literal(if std::mem::replace(&mut self.separate, true) {
                 ",\n{\"id\":"
             } else {
                 "{\"id\":"
             });
-            push_string(&mut text, &wanted.id);
-            text.push_str(",\"docs\":[");
+            text.string(&wanted.id);
+            text.literal(",\"docs\":[");
             self.push_revisions(&mut text, &wanted);
-            text.push_str("]}");
+            text.literal("]}");
         }
         Ok(Piece { bytes: Bytes::from(text), last: false })
     }
 }
 
 impl Gathered {
-    fn push_revisions(&self, text: &mut String, wanted: &Wanted) {
+    fn push_revisions(&self, text: &mut JsonWriter, wanted: &Wanted) {
         let options =
             ReadOptions { attachments_since: wanted.attachments_since.clone(), ..self.options.clone() };
         let which = match &wanted.revision {
@@ -274,12 +274,12 @@ impl Gathered {
         match self.database.open_revisions(&wanted.id, &which, &options) {
             Ok(revisions) => {
                 for (number, revision) in revisions.iter().enumerate() {
-                    text.push_str(if number > 0 { "," } else { "" });
+                    text.literal(if number > 0 { "," } else { "" });
                     match revision {
                         OpenRevision::Found(document) => {
-                            text.push_str("{\"ok\":");
-                            text.push_str(&document.json);
-                            text.push('}');
+                            text.literal("{\"ok\":");
+                            text.json(&document.json);
+                            text.literal("}");
                         }
                         OpenRevision::Missing(revision) => {
                             let missing = DatabaseError::NotFound { reason: "missing".to_owned() };
@@ -293,14 +293,14 @@ impl Gathered {
     }
 }
 
-fn push_missing(text: &mut String, id: &str, revision: &str, error: &DatabaseError) {
-    text.push_str("{\"error\":{\"id\":");
-    push_string(text, id);
-    text.push_str(",\"rev\":");
-    push_string(text, revision);
-    text.push(',');
+fn push_missing(text: &mut JsonWriter, id: &str, revision: &str, error: &DatabaseError) {
+    text.literal("{\"error\":{\"id\":");
+    text.string(id);
+    text.literal(",\"rev\":");
+    text.string(revision);
+    text.literal(",");
     push_error_members(text, error.error(), &error.reason());
-    text.push_str("}}");
+    text.literal("}}");
 }
 
 /// Which of the revisions that a request names are not known, by document.
@@ -323,19 +323,20 @@ pub(crate) async fn revisions_difference(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let differences = differences(context, database, body).await?;
-    let mut text = String::from("{");
+    let mut text = JsonWriter::new();
+    text.literal("{");
     for (number, (id, difference)) in differences.iter().enumerate() {
-        text.push_str(if number > 0 { "," } else { "" });
-        push_string(&mut text, id);
-        text.push_str(":{\"missing\":");
-        text.push_str(&response::to_json(&difference.missing));
+        text.literal(if number > 0 { "," } else { "" });
+        text.string(id);
+        text.literal(":{\"missing\":");
+        text.serialized(&difference.missing);
         if !difference.possible_ancestors.is_empty() {
-            text.push_str(",\"possible_ancestors\":");
-            text.push_str(&response::to_json(&difference.possible_ancestors));
+            text.literal(",\"possible_ancestors\":");
+            text.serialized(&difference.possible_ancestors);
         }
-        text.push('}');
+        text.literal("}");
     }
-    text.push_str("}\n");
+    text.literal("}\n");
     Ok(response::json(StatusCode::OK, text))
 }
 
@@ -346,14 +347,15 @@ pub(crate) async fn missing_revisions(
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     let differences = differences(context, database, body).await?;
-    let mut text = String::from("{\"missing_revs\":{");
+    let mut text = JsonWriter::new();
+    text.literal("{\"missing_revs\":{");
     for (number, (id, difference)) in differences.iter().enumerate() {
-        text.push_str(if number > 0 { "," } else { "" });
-        push_string(&mut text, id);
-        text.push(':');
-        text.push_str(&response::to_json(&difference.missing));
+        text.literal(if number > 0 { "," } else { "" });
+        text.string(id);
+        text.literal(":");
+        text.serialized(&difference.missing);
     }
-    text.push_str("}}\n");
+    text.literal("}}\n");
     Ok(response::json(StatusCode::OK, text))
 }
 

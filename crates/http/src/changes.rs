@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
 use scrinium_database::{Change, Changes, ChangesQuery, Level, Since};
+use scrinium_document::json::JsonWriter;
 use scrinium_mango::Selector;
 use serde_json::{Map, Value};
 
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::feed::{self, Style};
 use crate::query::Given;
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// Changes read at once while nobody knows how large they are.
@@ -175,8 +176,8 @@ impl ChangeReader {
     /// Appends up to about a piece of changes by `push`; true at the end.
     pub(crate) fn write(
         &mut self,
-        text: &mut String,
-        mut push: impl FnMut(&mut String, &Change),
+        text: &mut JsonWriter,
+        mut push: impl FnMut(&mut JsonWriter, &Change),
     ) -> Result<bool> {
         while text.len() < PIECE_BYTES {
             let before = text.len();
@@ -197,35 +198,35 @@ impl ChangeReader {
 }
 
 /// Appends a change as CouchDB writes it.
-pub(crate) fn push_change(text: &mut String, change: &Change) {
-    text.push_str("{\"seq\":");
-    push_string(text, &change.sequence);
-    text.push_str(",\"id\":");
-    push_string(text, &change.id);
-    text.push_str(",\"changes\":[");
+pub(crate) fn push_change(text: &mut JsonWriter, change: &Change) {
+    text.literal("{\"seq\":");
+    text.string(&change.sequence);
+    text.literal(",\"id\":");
+    text.string(&change.id);
+    text.literal(",\"changes\":[");
     for (number, revision) in change.revisions.iter().enumerate() {
-        text.push_str(if number > 0 { ",{\"rev\":" } else { "{\"rev\":" });
-        push_string(text, revision);
-        text.push('}');
+        text.literal(if number > 0 { ",{\"rev\":" } else { "{\"rev\":" });
+        text.string(revision);
+        text.literal("}");
     }
-    text.push(']');
+    text.literal("]");
     if change.deleted {
-        text.push_str(",\"deleted\":true");
+        text.literal(",\"deleted\":true");
     }
     if let Some(document) = &change.document {
-        text.push_str(",\"doc\":");
-        text.push_str(document);
+        text.literal(",\"doc\":");
+        text.json(document);
     }
-    text.push('}');
+    text.literal("}");
 }
 
 /// Appends what ends a feed of one JSON object.
-pub(crate) fn push_end(text: &mut String, last_sequence: &str, pending: u64) {
-    text.push_str("\n],\n\"last_seq\":");
-    push_string(text, last_sequence);
-    text.push_str(",\"pending\":");
-    text.push_str(&pending.to_string());
-    text.push_str("}\n");
+pub(crate) fn push_end(text: &mut JsonWriter, last_sequence: &str, pending: u64) {
+    text.literal("\n],\n\"last_seq\":");
+    text.string(last_sequence);
+    text.literal(",\"pending\":");
+    text.number(pending);
+    text.literal("}\n");
 }
 
 enum Stage {
@@ -242,14 +243,14 @@ struct ChangesText {
 
 impl Source for ChangesText {
     fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = String::with_capacity(1024);
+        let mut text = JsonWriter::with_capacity(1024);
         if matches!(self.stage, Stage::Head) {
-            text.push_str("{\"results\":[\n");
+            text.literal("{\"results\":[\n");
             self.stage = Stage::First;
         }
         let stage = &mut self.stage;
         let last = self.changes.write(&mut text, |text, change| {
-            text.push_str(if matches!(stage, Stage::Rest) { ",\n" } else { "" });
+            text.literal(if matches!(stage, Stage::Rest) { ",\n" } else { "" });
             *stage = Stage::Rest;
             push_change(text, change);
         })?;
@@ -258,7 +259,7 @@ impl Source for ChangesText {
         }
         if text.is_empty() {
             // Nothing of this piece passes the filter; so the client sees that there is life.
-            text.push('\n');
+            text.literal("\n");
         }
         Ok(Piece { bytes: Bytes::from(text), last })
     }

@@ -60,7 +60,7 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
 /// `GET /{db}/_purged_infos_limit`.
 pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
     context.with_database(database, Level::Reader, |_| Ok(())).await?;
-    Ok(response::json(StatusCode::OK, format!("{PURGED_INFOS_LIMIT}\n")))
+    Ok(response::json_value(StatusCode::OK, &PURGED_INFOS_LIMIT))
 }
 
 /// `GET /{db}/_purged_infos`: the documents that were purged last, the last one first.

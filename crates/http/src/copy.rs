@@ -3,13 +3,14 @@
 use http::{HeaderName, Response};
 use percent_encoding::percent_decode_str;
 use scrinium_database::{Edit, EditMode, NewAttachment, ReadOptions};
+use scrinium_document::json::JsonWriter;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;
 use crate::body::parse_json;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::response::{Body, push_string};
+use crate::response::Body;
 use crate::{related, write};
 
 /// Read of an attachment at once.
@@ -37,22 +38,19 @@ fn edit(database: &Opened, source: &str, revision: Option<String>) -> Result<Edi
     let named = revision.is_some();
     let access = database.access.clone();
     let document = database.read(source, &ReadOptions { revision, access, ..ReadOptions::default() })?;
-    let mut json = String::with_capacity(document.json.len());
+    let mut json = JsonWriter::with_capacity(document.json.len());
     let mut attachments = Vec::new();
     for (name, value) in related::document_members(&document.json)? {
         if name == "_attachments" {
-            for name in parse_json::<Map<String, Value>>(value.as_bytes())?.keys() {
+            for name in parse_json::<Map<String, Value>>(value.as_str().as_bytes())?.keys() {
                 let revision = Some(document.revision.as_str()).filter(|_| named);
                 attachments.push(attachment(database, source, name, revision)?);
             }
         } else if !name.starts_with('_') {
-            json.push(if json.is_empty() { '{' } else { ',' });
-            push_string(&mut json, &name);
-            json.push(':');
-            json.push_str(value);
+            json.literal(if json.is_empty() { "{" } else { "," }).string(&name).literal(":").part(value);
         }
     }
-    json.push_str(if json.is_empty() { "{}" } else { "}" });
+    json.literal(if json.is_empty() { "{}" } else { "}" });
     Ok(Edit { json: json.into(), attachments, ..Edit::default() })
 }
 

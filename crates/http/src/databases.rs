@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, DatabaseInfo, Databases, Level, NameRange};
+use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -89,7 +90,7 @@ pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
     let names = Names {
         databases: context.state.databases.clone(),
         range: name_range(&context.query)?,
-        text: String::from("["),
+        text: JsonWriter::of_literal("["),
         first: true,
     };
     let begun = context.state.run(move || stream::begin(names)).await?;
@@ -123,7 +124,7 @@ fn name_range(query: &Query) -> Result<NameRange> {
 struct Names {
     databases: Databases,
     range: NameRange,
-    text: String,
+    text: JsonWriter,
     first: bool,
 }
 
@@ -134,14 +135,14 @@ impl Source for Names {
         let mut text = std::mem::take(&mut self.text);
         for name in &names {
             if !std::mem::take(&mut self.first) {
-                text.push(',');
+                text.literal(",");
             }
-            response::push_string(&mut text, name);
+            text.string(name);
         }
         self.range.limit -= names.len();
         let last = names.len() < wanted || self.range.limit == 0;
         if last {
-            text.push_str("]\n");
+            text.literal("]\n");
         } else if let Some(name) = names.last() {
             // The next names begin behind this one.
             self.range.start = Some(name.clone());
@@ -174,7 +175,7 @@ pub(crate) async fn infos(context: &Context, body: Option<&mut RequestBody>) -> 
         databases,
         identity: context.identity.clone(),
         names: names.into(),
-        text: String::from("["),
+        text: JsonWriter::of_literal("["),
         first: true,
     };
     let begun = context.state.run(move || stream::begin(infos)).await?;
@@ -200,7 +201,7 @@ struct Infos {
     databases: Databases,
     identity: Identity,
     names: VecDeque<String>,
-    text: String,
+    text: JsonWriter,
     first: bool,
 }
 
@@ -209,7 +210,7 @@ impl Source for Infos {
         let mut text = std::mem::take(&mut self.text);
         while let Some(name) = self.names.pop_front() {
             if !std::mem::take(&mut self.first) {
-                text.push(',');
+                text.literal(",");
             }
             let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
@@ -220,14 +221,14 @@ impl Source for Infos {
                 Ok(info) => json!({"key": name, "info": info}),
                 Err(error) => json!({"key": name, "error": error.error}),
             };
-            text.push_str(&row.to_string());
+            text.serialized(&row);
             if text.len() >= stream::PIECE_BYTES {
                 break;
             }
         }
         let last = self.names.is_empty();
         if last {
-            text.push_str("]\n");
+            text.literal("]\n");
         }
         Ok(Piece { bytes: Bytes::from(text), last })
     }

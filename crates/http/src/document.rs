@@ -45,9 +45,7 @@ fn whole(context: &Context, document: Document, tagged: bool) -> Response<Body> 
     if tagged && context.knows(&document.revision) {
         return response::not_modified(&document.revision);
     }
-    let mut text = document.json;
-    text.push('\n');
-    let mut response = response::json(StatusCode::OK, text);
+    let mut response = response::json_text(StatusCode::OK, document.json);
     if tagged {
         response::insert_etag(response.headers_mut(), &document.revision);
     }

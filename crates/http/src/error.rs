@@ -8,6 +8,7 @@ use http::{Response, StatusCode};
 use scrinium_accounting::Overdrawn;
 use scrinium_database::DatabaseError;
 use scrinium_document::DocumentError;
+use scrinium_document::json::JsonWriter;
 use scrinium_mango::MangoError;
 use scrinium_worker::WorkerError;
 
@@ -120,10 +121,10 @@ impl HttpError {
 
     /// The answer: CouchDB's JSON object and a newline.
     pub(crate) fn into_response(self) -> Response<Body> {
-        let mut text = String::with_capacity(self.error.len() + self.reason.len() + 32);
+        let mut text = JsonWriter::with_capacity(self.error.len() + self.reason.len() + 32);
+        text.literal("{");
         response::push_error_members(&mut text, &self.error, &self.reason);
-        text.insert(0, '{');
-        text.push_str("}\n");
+        text.literal("}\n");
         let mut response = response::json(self.status, text);
         if let Some((name, value)) = self.header.map(|header| *header) {
             response.headers_mut().insert(name, value);

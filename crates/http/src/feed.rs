@@ -12,6 +12,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_accounting::{Claim, Resource};
 use scrinium_database::{ChangesQuery, Database, Level, Since};
+use scrinium_document::json::JsonWriter;
 use scrinium_worker::WorkerPool;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,7 +25,7 @@ use crate::context::Context;
 use crate::databases;
 use crate::error::{HttpError, Result};
 use crate::port::raised;
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::standing::StandingWatch;
 use crate::stream::admit_again;
 
@@ -115,7 +116,7 @@ struct Feed {
 
 /// What one hand-off to the worker pool brought.
 struct Pulled {
-    text: String,
+    text: JsonWriter,
     given: u64,
     since: String,
     pending: u64,
@@ -148,9 +149,9 @@ impl Feed {
             if self.ended {
                 return Ok(None);
             }
-            let mut text = String::new();
+            let mut text = JsonWriter::new();
             if !std::mem::replace(&mut self.begun, true) && self.style == Style::LongPoll {
-                text.push_str("{\"results\":[\n");
+                text.literal("{\"results\":[\n");
             }
             if self.left == Some(0) {
                 return Ok(Some(self.end(text, 0)));
@@ -190,14 +191,14 @@ impl Feed {
     }
 
     /// Reads about a piece of changes on the worker pool.
-    async fn pull(&self, mut reader: ChangeReader, mut text: String) -> Result<Pulled> {
+    async fn pull(&self, mut reader: ChangeReader, mut text: JsonWriter) -> Result<Pulled> {
         let (style, any) = (self.style, self.any);
         let admission = admit_again(&self.workers).await?;
         let pulled = admission.run(move || {
             let mut given = 0;
             let last = reader.write(&mut text, |text, change| {
                 if style == Style::LongPoll && (any || given > 0) {
-                    text.push_str(",\n");
+                    text.literal(",\n");
                 }
                 given += 1;
                 push(text, style, change);
@@ -268,16 +269,16 @@ impl Feed {
         }
     }
 
-    fn end(&mut self, mut text: String, pending: u64) -> Bytes {
+    fn end(&mut self, mut text: JsonWriter, pending: u64) -> Bytes {
         self.ended = true;
         match self.style {
             Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
             Style::Continuous => {
-                text.push_str("{\"last_seq\":");
-                push_string(&mut text, &self.since);
-                text.push_str(",\"pending\":");
-                text.push_str(&pending.to_string());
-                text.push_str("}\n");
+                text.literal("{\"last_seq\":");
+                text.string(&self.since);
+                text.literal(",\"pending\":");
+                text.number(pending);
+                text.literal("}\n");
             }
             Style::EventSource => {}
         }
@@ -285,19 +286,17 @@ impl Feed {
     }
 }
 
-fn push(text: &mut String, style: Style, change: &scrinium_database::Change) {
+fn push(text: &mut JsonWriter, style: Style, change: &scrinium_database::Change) {
     match style {
         Style::LongPoll => changes::push_change(text, change),
         Style::Continuous => {
             changes::push_change(text, change);
-            text.push('\n');
+            text.literal("\n");
         }
         Style::EventSource => {
-            text.push_str("data: ");
+            text.literal("data: ");
             changes::push_change(text, change);
-            text.push_str("\nid: ");
-            text.push_str(&change.sequence);
-            text.push_str("\n\n");
+            text.literal("\nid: ").plain_line(&change.sequence).literal("\n\n");
         }
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Find, Level};
+use scrinium_document::json::JsonWriter;
 use scrinium_mango::Query;
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
 use crate::observer::NamedOperation;
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// Results read at once while nobody knows how large they are.
@@ -83,13 +84,13 @@ struct FindText {
 
 impl FindText {
     /// Appends up to about a piece; true at the end.
-    fn write(&mut self, text: &mut String) -> Result<bool> {
+    fn write(&mut self, text: &mut JsonWriter) -> Result<bool> {
         while text.len() < PIECE_BYTES {
             let before = text.len();
             let results = self.find.next(self.at_once, EXAMINED_FOR_PIECE)?;
             for result in &results {
-                text.push_str(if std::mem::replace(&mut self.any, true) { ",\n" } else { "\n" });
-                text.push_str(result);
+                text.literal(if std::mem::replace(&mut self.any, true) { ",\n" } else { "\n" });
+                text.json(result);
             }
             if self.find.is_at_end() {
                 return Ok(true);
@@ -104,9 +105,9 @@ impl FindText {
         Ok(false)
     }
 
-    fn write_end(&self, text: &mut String) {
-        text.push_str("\n],\n\"bookmark\": ");
-        push_string(text, &self.find.bookmark());
+    fn write_end(&self, text: &mut JsonWriter) {
+        text.literal("\n],\n\"bookmark\": ");
+        text.string(&self.find.bookmark());
         if self.with_statistics {
             let statistics = self.find.execution_stats();
             let statistics = json!({
@@ -116,22 +117,22 @@ impl FindText {
                 "results_returned": statistics.results_returned,
                 "execution_time_ms": statistics.execution_time_ms,
             });
-            text.push_str(",\n\"execution_stats\": ");
-            text.push_str(&statistics.to_string());
+            text.literal(",\n\"execution_stats\": ");
+            text.serialized(&statistics);
         }
         if let Some(warning) = self.find.warning() {
-            text.push_str(",\n\"warning\": ");
-            push_string(text, &warning);
+            text.literal(",\n\"warning\": ");
+            text.string(&warning);
         }
-        text.push_str("}\n");
+        text.literal("}\n");
     }
 }
 
 impl Source for FindText {
     fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = String::with_capacity(1024);
+        let mut text = JsonWriter::with_capacity(1024);
         if !std::mem::replace(&mut self.begun, true) {
-            text.push_str("{\"docs\":[");
+            text.literal("{\"docs\":[");
         }
         let last = self.write(&mut text)?;
         if last {
@@ -139,7 +140,7 @@ impl Source for FindText {
         }
         if text.is_empty() {
             // Nothing of this piece matches; so the client sees that there is life.
-            text.push('\n');
+            text.literal("\n");
         }
         Ok(Piece { bytes: Bytes::from(text), last })
     }

@@ -2,6 +2,7 @@
 
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Level, Placed};
+use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::observer::NamedOperation;
 use crate::query::Given;
-use crate::response::{self, Body, push_error_members, push_string};
+use crate::response::{self, Body, push_error_members};
 use crate::write;
 
 /// Members or changes in one answer, unless the client says how many.
@@ -152,17 +153,18 @@ pub(crate) async fn change(
         Ok(database.change_folders(changes, &database.access)?)
     })
     .await?;
-    let mut text = String::from("[");
+    let mut text = JsonWriter::new();
+    text.literal("[");
     for (id, result) in ids.iter().zip(results) {
         push_result(&mut text, id, result, |text, placed: &Placed| {
             if let Some(uid) = placed.uid {
-                text.push_str(",\"uid\":");
-                text.push_str(&uid.to_string());
+                text.literal(",\"uid\":");
+                text.number(uid);
             }
             push_changed(text, placed.changed);
         });
     }
-    text.push_str("]\n");
+    text.literal("]\n");
     Ok(response::json(StatusCode::OK, text))
 }
 
@@ -174,31 +176,31 @@ pub(crate) fn parse<T: for<'a> Deserialize<'a>>(members: Map<String, Value>) -> 
 
 /// One document's part of an array of results.
 pub(crate) fn push_result<T>(
-    text: &mut String,
+    text: &mut JsonWriter,
     id: &str,
     result: std::result::Result<T, DatabaseError>,
-    push: impl FnOnce(&mut String, &T),
+    push: impl FnOnce(&mut JsonWriter, &T),
 ) {
-    text.push_str(if text.len() > 1 { ",\n{" } else { "{" });
+    text.literal(if text.len() > 1 { ",\n{" } else { "{" });
     if result.is_ok() {
-        text.push_str("\"ok\":true,");
+        text.literal("\"ok\":true,");
     }
-    text.push_str("\"id\":");
-    push_string(text, id);
+    text.literal("\"id\":");
+    text.string(id);
     match result {
         Ok(done) => push(text, &done),
         Err(error) => {
-            text.push(',');
+            text.literal(",");
             push_error_members(text, error.error(), &error.reason());
         }
     }
-    text.push('}');
+    text.literal("}");
 }
 
 /// Whether it was otherwise before.
-pub(crate) fn push_changed(text: &mut String, changed: bool) {
-    text.push_str(",\"changed\":");
-    text.push_str(if changed { "true" } else { "false" });
+pub(crate) fn push_changed(text: &mut JsonWriter, changed: bool) {
+    text.literal(",\"changed\":");
+    text.literal(if changed { "true" } else { "false" });
 }
 
 /// A count among the request's parameters.

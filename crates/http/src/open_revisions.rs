@@ -5,12 +5,13 @@ use std::sync::Arc;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_database::{Database, Level, OpenRevision, OpenRevisions, ReadOptions};
+use scrinium_document::json::JsonWriter;
 
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
 use crate::related::{Bundle, Segments};
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::stream::{self, Begun};
 use crate::uuid::UuidSequence;
 
@@ -54,23 +55,24 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     Ok(response)
 }
 
-fn array(found: &[OpenRevision]) -> String {
-    let mut text = String::from("[");
+fn array(found: &[OpenRevision]) -> JsonWriter {
+    let mut text = JsonWriter::new();
+    text.literal("[");
     for (number, revision) in found.iter().enumerate() {
-        text.push_str(if number > 0 { "," } else { "" });
+        text.literal(if number > 0 { "," } else { "" });
         match revision {
             OpenRevision::Found(document) => {
-                text.push_str("{\"ok\":");
-                text.push_str(&document.json);
+                text.literal("{\"ok\":");
+                text.json(&document.json);
             }
             OpenRevision::Missing(revision) => {
-                text.push_str("{\"missing\":");
-                push_string(&mut text, revision);
+                text.literal("{\"missing\":");
+                text.string(revision);
             }
         }
-        text.push('}');
+        text.literal("}");
     }
-    text.push_str("]\n");
+    text.literal("]\n");
     text
 }
 
@@ -95,10 +97,10 @@ fn mixed(
         segments.text(&format!("\r\n--{boundary}\r\n"));
         match revision {
             OpenRevision::Missing(revision) => {
-                let mut text =
-                    String::from("Content-Type: application/json; error=\"true\"\r\n\r\n{\"missing\":");
-                push_string(&mut text, &revision);
-                segments.text(&(text + "}"));
+                let mut text = JsonWriter::new();
+                text.literal("Content-Type: application/json; error=\"true\"\r\n\r\n");
+                text.literal("{\"missing\":").string(&revision).literal("}");
+                segments.text(text.as_str());
             }
             OpenRevision::Found(document) if with_contents => {
                 let bundle = Bundle::of(database, document, options)?;

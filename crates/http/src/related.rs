@@ -1,5 +1,6 @@
 //! A document and its attachments in one multipart body, in and out, as replicators send them.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_database::{AttachmentReader, Database, Document, Edit, Level, NewAttachment, ReadOptions};
-use scrinium_document::json;
+use scrinium_document::json::{JsonPart, JsonText, JsonWriter};
+use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
 
 use crate::attachment::AttachmentPart;
@@ -17,7 +19,7 @@ use crate::document;
 use crate::error::{HttpError, Result};
 use crate::gzip::Encoding;
 use crate::multipart::{Event, Parser, PartHead};
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::upload::Inlet;
 use crate::write;
@@ -179,7 +181,7 @@ pub(crate) async fn get(
         return Ok(response::not_modified(&revision));
     }
     let mut response = match parts {
-        Err(json) => response::json(StatusCode::OK, json + "\n"),
+        Err(json) => response::json_text(StatusCode::OK, json),
         Ok((length, begun)) => {
             let body = begun.into_body(&context.state.workers, Some(length));
             let mut response = response::json_body(StatusCode::OK, body);
@@ -198,7 +200,7 @@ pub(crate) async fn get(
 /// A document whose attachments' contents go beside its JSON.
 pub(crate) struct Bundle {
     revision: String,
-    json: String,
+    json: JsonText,
     attachments: Vec<AttachmentReader>,
 }
 
@@ -220,19 +222,17 @@ impl Bundle {
         let members = document_members(&document.json)?;
         let known = known_generation(&members, options.attachments_since.as_deref())?;
         let mut attachments = Vec::new();
-        let mut json = String::with_capacity(document.json.len());
+        let mut json = JsonWriter::with_capacity(document.json.len());
         for (name, value) in &members {
             if name == "_revisions" && !options.revisions {
                 continue;
             }
-            json.push(if json.is_empty() { '{' } else { ',' });
-            push_string(&mut json, name);
-            json.push(':');
+            json.literal(if json.is_empty() { "{" } else { "," }).string(name).literal(":");
             if name != "_attachments" {
-                json.push_str(value);
+                json.part(*value);
                 continue;
             }
-            let mut stubs: Map<String, Value> = parse_json(value.as_bytes())?;
+            let mut stubs: Map<String, Value> = parse_json(value.as_str().as_bytes())?;
             for (name, stub) in &mut stubs {
                 let Some(stub) = stub.as_object_mut() else { continue };
                 if stub.get("revpos").and_then(Value::as_u64).is_some_and(|revpos| revpos <= known) {
@@ -247,10 +247,10 @@ impl Bundle {
                     &options.access,
                 )?);
             }
-            json.push_str(&response::to_json(&stubs));
+            json.serialized(&stubs);
         }
-        json.push('}');
-        Ok(Self { revision: document.revision, json, attachments })
+        json.literal("}");
+        Ok(Self { revision: document.revision, json: json.into_text(), attachments })
     }
 
     /// Whether no content goes beside the JSON.
@@ -259,7 +259,7 @@ impl Bundle {
     }
 
     /// The JSON.
-    pub(crate) fn json(&self) -> &str {
+    pub(crate) fn json(&self) -> &JsonText {
         &self.json
     }
 
@@ -271,7 +271,7 @@ impl Bundle {
                 "\r\n--{boundary}\r\nContent-Disposition: attachment; filename={}\r\nContent-Type: {}\r\n\
                  Content-Length: {}\r\n\r\n",
                 quoted(&reader.name),
-                reader.content_type,
+                shown_media_type(&reader.content_type),
                 reader.length
             ));
             segments.attachment(reader);
@@ -282,7 +282,7 @@ impl Bundle {
 
 /// The generation up to which a client that has `revisions` knows the document's attachments: that of the
 /// latest of them in the document's history.
-fn known_generation(members: &[json::Member<'_>], revisions: Option<&[String]>) -> Result<u64> {
+fn known_generation(members: &[Member<'_>], revisions: Option<&[String]>) -> Result<u64> {
     #[derive(serde::Deserialize)]
     struct History {
         start: u64,
@@ -291,16 +291,19 @@ fn known_generation(members: &[json::Member<'_>], revisions: Option<&[String]>) 
     let Some(revisions) = revisions else { return Ok(0) };
     let history = members.iter().find(|(name, _)| name == "_revisions");
     let Some((_, history)) = history else { return Ok(0) };
-    let History { start, ids } = parse_json(history.as_bytes())?;
+    let History { start, ids } = parse_json(history.as_str().as_bytes())?;
     let mut ancestors = (0..=start).rev().zip(ids);
     let known = ancestors.find(|(generation, id)| revisions.contains(&format!("{generation}-{id}")));
     Ok(known.map_or(0, |(generation, _)| generation))
 }
 
 /// The members of a document that the database gave.
-pub(crate) fn document_members(text: &str) -> Result<Vec<json::Member<'_>>> {
-    json::members(text, json::NESTING_MAX)?.ok_or_else(HttpError::not_object)
+pub(crate) fn document_members(text: &JsonText) -> Result<Vec<Member<'_>>> {
+    text.members().ok_or_else(HttpError::not_object)
 }
+
+/// A member of a document.
+type Member<'a> = (Cow<'a, str>, JsonPart<'a>);
 
 /// A quoted string of a header (RFC 9110 §5.6.4); line ends cannot stand in one.
 fn quoted(name: &str) -> String {

@@ -8,6 +8,7 @@ use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 use http_body::{Frame, SizeHint};
+use scrinium_document::json::{JsonText, JsonWriter};
 use serde::Serialize;
 
 use crate::error::HttpError;
@@ -141,8 +142,15 @@ impl http_body::Body for Body {
 }
 
 /// An answer of JSON text, complete with its closing newline.
-pub(crate) fn json(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn json(status: StatusCode, text: JsonWriter) -> Response<Body> {
     json_body(status, Body::whole(text))
+}
+
+/// A whole value and a newline.
+pub(crate) fn json_text(status: StatusCode, value: JsonText) -> Response<Body> {
+    let mut text = JsonWriter::from(value);
+    text.literal("\n");
+    json(status, text)
 }
 
 /// An answer whose body is JSON, whole or in pieces.
@@ -156,29 +164,30 @@ pub(crate) fn json_body(status: StatusCode, body: Body) -> Response<Body> {
 
 /// A value as JSON and a newline.
 pub(crate) fn json_value(status: StatusCode, value: &impl Serialize) -> Response<Body> {
-    json(status, to_json(value) + "\n")
+    let mut text = JsonWriter::new();
+    text.serialized(value).literal("\n");
+    json(status, text)
 }
 
 /// `{"ok":true}` with `status`.
 pub(crate) fn ok(status: StatusCode) -> Response<Body> {
-    json(status, "{\"ok\":true}\n")
+    json(status, JsonWriter::of_literal("{\"ok\":true}\n"))
 }
 
 /// `{"ok":true,"id":…,"rev":…}` with `status`, and the revision as ETag.
 pub(crate) fn updated(status: StatusCode, id: &str, revision: &str) -> Response<Body> {
-    let mut text = String::with_capacity(id.len() + revision.len() + 40);
-    text.push_str("{\"ok\":true,\"id\":");
-    push_string(&mut text, id);
-    text.push_str(",\"rev\":");
-    push_string(&mut text, revision);
-    text.push_str("}\n");
+    let mut text = JsonWriter::with_capacity(id.len() + revision.len() + 40);
+    text.literal("{\"ok\":true,\"id\":").string(id).literal(",\"rev\":").string(revision).literal("}\n");
     let mut response = json(status, text);
     insert_etag(response.headers_mut(), revision);
     response
 }
 
-/// Sets the ETag to `tag` in quotes.
+/// Sets the ETag to `tag` in quotes. There is none for a revision that cannot stand in one (RFC 9110 §8.8.3).
 pub(crate) fn insert_etag(headers: &mut HeaderMap, tag: &str) {
+    if tag.contains('"') {
+        return;
+    }
     let mut quoted = String::with_capacity(tag.len() + 2);
     quoted.push('"');
     quoted.push_str(tag);
@@ -197,27 +206,7 @@ pub(crate) fn not_modified(tag: &str) -> Response<Body> {
     response
 }
 
-/// A value as JSON text. What this crate serialises has text keys only, so that it cannot fail.
-pub(crate) fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|_| String::from("null"))
-}
-
-/// Appends `value` as a JSON string.
-pub(crate) fn push_string(text: &mut String, value: &str) {
-    let plain = value.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    if plain {
-        text.push('"');
-        text.push_str(value);
-        text.push('"');
-    } else {
-        text.push_str(&to_json(&value));
-    }
-}
-
 /// Appends `"error":…,"reason":…`.
-pub(crate) fn push_error_members(text: &mut String, error: &str, reason: &str) {
-    text.push_str("\"error\":");
-    push_string(text, error);
-    text.push_str(",\"reason\":");
-    push_string(text, reason);
+pub(crate) fn push_error_members(text: &mut JsonWriter, error: &str, reason: &str) {
+    text.literal("\"error\":").string(error).literal(",\"reason\":").string(reason);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA};
 use http::{Response, StatusCode};
+use scrinium_document::json::JsonWriter;
 use scrinium_statistics::PROMETHEUS_CONTENT_TYPE;
 use serde::Deserialize;
 use serde_json::json;
@@ -41,7 +42,7 @@ pub(crate) fn welcome(context: &Context) -> Response<Body> {
 
 /// `GET /_up`.
 pub(crate) fn up() -> Response<Body> {
-    response::json(StatusCode::OK, "{\"status\":\"ok\",\"seeds\":{}}\n")
+    response::json(StatusCode::OK, JsonWriter::of_literal("{\"status\":\"ok\",\"seeds\":{}}\n"))
 }
 
 /// `GET /_uuids?count=`.

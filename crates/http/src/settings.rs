@@ -13,7 +13,7 @@ use crate::response::{self, Body};
 /// `GET /{db}/_revs_limit`.
 pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<Response<Body>> {
     let info = context.with_database(database, Level::Reader, |database| Ok(database.info()?)).await?;
-    Ok(response::json(StatusCode::OK, format!("{}\n", info.revision_limit)))
+    Ok(response::json_value(StatusCode::OK, &info.revision_limit))
 }
 
 /// `PUT /{db}/_revs_limit` with a number.
@@ -33,10 +33,9 @@ pub(crate) async fn set_revision_limit(
 
 /// `GET /{db}/_security`.
 pub(crate) async fn security(context: &Context, database: &str) -> Result<Response<Body>> {
-    let security = context
-        .with_database(database, Level::Reader, |database| Ok(database.shown_security()?.to_string()))
-        .await?;
-    Ok(response::json(StatusCode::OK, security + "\n"))
+    let security =
+        context.with_database(database, Level::Reader, |database| Ok(database.shown_security()?)).await?;
+    Ok(response::json_value(StatusCode::OK, &*security))
 }
 
 /// `PUT /{db}/_security`.

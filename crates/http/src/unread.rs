@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use scrinium_database::{Level, Marked};
+use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -73,11 +74,12 @@ pub(crate) async fn mark(
         Ok(database.mark_each(&person, marks)?)
     })
     .await?;
-    let mut text = String::from("[");
+    let mut text = JsonWriter::new();
+    text.literal("[");
     for (id, result) in ids.iter().zip(results) {
         push_result(&mut text, id, result, |text, marked: &Marked| push_changed(text, marked.changed));
     }
-    text.push_str("]\n");
+    text.literal("]\n");
     Ok(response::json(StatusCode::OK, text))
 }
 

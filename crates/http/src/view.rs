@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Database, Level, Place, Row, RowQuery, Rows};
+use scrinium_document::json::JsonWriter;
 use serde_json::{Map, Value};
 
 use crate::access::Opened;
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::observer::NamedOperation;
 use crate::query;
-use crate::response::{self, Body, push_string};
+use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// Rows read at once while nobody knows how large they are.
@@ -144,7 +145,7 @@ impl RowText {
     }
 
     /// Appends up to about a piece; true at the end.
-    fn write(&mut self, text: &mut String) -> Result<bool> {
+    fn write(&mut self, text: &mut JsonWriter) -> Result<bool> {
         if !std::mem::replace(&mut self.begun, true) {
             self.write_head(text);
         }
@@ -152,16 +153,16 @@ impl RowText {
             let before = text.len();
             let rows = self.rows.next_rows(self.at_once)?;
             if rows.is_empty() {
-                text.push_str("\n]");
+                text.literal("\n]");
                 if let Some(next) = self.rows.next_page()? {
-                    text.push_str(",\"next\":");
-                    push_string(text, &next);
+                    text.literal(",\"next\":");
+                    text.string(&next);
                 }
-                text.push('}');
+                text.literal("}");
                 return Ok(true);
             }
             for row in &rows {
-                text.push_str(if std::mem::replace(&mut self.any, true) { ",\n" } else { "" });
+                text.literal(if std::mem::replace(&mut self.any, true) { ",\n" } else { "" });
                 push_row(text, row);
             }
             // As many as fill a piece, going by these: a row may be a whole document.
@@ -171,31 +172,29 @@ impl RowText {
         Ok(false)
     }
 
-    fn write_head(&self, text: &mut String) {
+    fn write_head(&self, text: &mut JsonWriter) {
         if self.rows.reduced {
-            text.push_str("{\"rows\":[\n");
+            text.literal("{\"rows\":[\n");
             return;
         }
-        let number =
-            |value: Option<u64>| value.map_or_else(|| String::from("null"), |value| value.to_string());
-        text.push_str("{\"total_rows\":");
-        text.push_str(&number(self.rows.total_rows));
+        text.literal("{\"total_rows\":");
+        text.number_or_null(self.rows.total_rows);
         if let Some(sequence) = &self.rows.update_sequence {
-            text.push_str(",\"update_seq\":");
-            push_string(text, sequence);
+            text.literal(",\"update_seq\":");
+            text.string(sequence);
         }
-        text.push_str(",\"offset\":");
-        text.push_str(&number(self.rows.offset));
-        text.push_str(",\"rows\":[\n");
+        text.literal(",\"offset\":");
+        text.number_or_null(self.rows.offset);
+        text.literal(",\"rows\":[\n");
     }
 }
 
 impl Source for RowText {
     fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = String::with_capacity(1024);
+        let mut text = JsonWriter::with_capacity(1024);
         let last = self.write(&mut text)?;
         if last {
-            text.push('\n');
+            text.literal("\n");
         }
         Ok(Piece { bytes: Bytes::from(text), last })
     }
@@ -214,17 +213,17 @@ struct Several {
 
 impl Source for Several {
     fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = String::with_capacity(1024);
+        let mut text = JsonWriter::with_capacity(1024);
         if !std::mem::replace(&mut self.begun, true) {
-            text.push_str("{\"results\":[");
+            text.literal("{\"results\":[");
         }
         while text.len() < PIECE_BYTES {
             if self.current.is_none() {
                 let Some(query) = self.queries.pop_front() else {
-                    text.push_str("\n]}\n");
+                    text.literal("\n]}\n");
                     return Ok(Piece { bytes: Bytes::from(text), last: true });
                 };
-                text.push_str(if std::mem::replace(&mut self.separate, true) { ",\n" } else { "\n" });
+                text.literal(if std::mem::replace(&mut self.separate, true) { ",\n" } else { "\n" });
                 self.current = Some(RowText::new(self.listing.open(&self.database, query)?));
             }
             if let Some(current) = &mut self.current
@@ -237,62 +236,62 @@ impl Source for Several {
     }
 }
 
-fn push_row(text: &mut String, row: &Row) {
-    text.push('{');
+fn push_row(text: &mut JsonWriter, row: &Row) {
+    text.literal("{");
     if let (Some(level), Some(_)) = (row.level, row.expanded) {
-        text.push_str("\"category\":true,");
+        text.literal("\"category\":true,");
         push_level(text, level);
-        text.push(',');
+        text.literal(",");
     }
     if let Some(id) = &row.id {
-        text.push_str("\"id\":");
-        push_string(text, id);
-        text.push(',');
+        text.literal("\"id\":");
+        text.string(id);
+        text.literal(",");
     }
-    text.push_str("\"key\":");
-    text.push_str(&row.key);
+    text.literal("\"key\":");
+    text.json(&row.key);
     if let Some(error) = row.error {
-        text.push_str(",\"error\":");
-        push_string(text, error);
+        text.literal(",\"error\":");
+        text.string(error);
     }
     if let Some(value) = &row.value {
-        text.push_str(",\"value\":");
-        text.push_str(value);
+        text.literal(",\"value\":");
+        text.json(value);
     }
     match (row.level, row.expanded) {
         (None, _) => {}
         (Some(_), Some(expanded)) => {
-            text.push_str(",\"expanded\":");
-            text.push_str(if expanded { "true" } else { "false" });
+            text.literal(",\"expanded\":");
+            text.literal(if expanded { "true" } else { "false" });
         }
         (Some(level), None) => {
-            text.push(',');
+            text.literal(",");
             push_level(text, level);
         }
     }
     if let Some(document) = &row.document {
-        text.push_str(",\"doc\":");
-        text.push_str(document);
+        text.literal(",\"doc\":");
+        text.json(document);
     }
     if let Some(place) = &row.place {
         push_place(text, *place);
     }
-    text.push('}');
+    text.literal("}");
 }
 
 /// How many categories the row lies in.
-fn push_level(text: &mut String, level: u32) {
-    text.push_str("\"level\":");
-    text.push_str(&level.to_string());
+fn push_level(text: &mut JsonWriter, level: u32) {
+    text.literal("\"level\":");
+    text.number(level);
 }
 
 /// Where the row's document is in a folder.
-fn push_place(text: &mut String, place: Place) {
+fn push_place(text: &mut JsonWriter, place: Place) {
     if let Some(uid) = place.uid {
-        text.push_str(",\"uid\":");
-        text.push_str(&uid.to_string());
+        text.literal(",\"uid\":");
+        text.number(uid);
     }
     if place.unread == Some(true) {
-        text.push_str(",\"unread\":true");
+        text.literal(",\"unread\":true");
     }
 }

@@ -1,6 +1,8 @@
 //! What the server tells while it runs: text or JSON lines on standard error, at a level that can be
 //! changed, without floods of the same warning.
 
+mod lines;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +19,8 @@ use tracing_subscriber::{Layer, reload};
 
 use crate::config::TracingSettings;
 use crate::log_database::{EventLayer, LogDatabase};
+use lines::LineFormat;
+pub(crate) use lines::text_of;
 
 /// Warnings of one place in the program are counted over this time.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -59,10 +63,12 @@ where
         places: Mutex::default(),
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
-    let lines = match settings.format.as_str() {
-        "json" => lines.json().flatten_event(true).boxed(),
-        _ => lines.with_ansi(color).boxed(),
+    let format = match settings.format.as_str() {
+        "json" => LineFormat::Json,
+        _ if color => LineFormat::ColoredText,
+        _ => LineFormat::Text,
     };
+    let lines = lines.with_ansi(color).event_format(format);
     let subscriber = tracing_subscriber::registry()
         .with(lines.and_then(EventLayer(log_database.clone())).with_filter(level.and(repeats)));
     let set = move |filter| handle.reload(filter).map_err(|error| error.to_string());

@@ -9,6 +9,7 @@
 //! short lock on one of several shards.
 
 mod couchdb;
+mod line;
 mod operation;
 mod prometheus;
 mod rate;
@@ -16,6 +17,7 @@ mod registry;
 mod tasks;
 
 pub use couchdb::couchdb_stats;
+pub use line::{breaks_line, one_line};
 pub use operation::{Operation, OperationSummary, Timer};
 pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_text};
 pub use rate::Rate;

@@ -11,7 +11,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::line::one_line;
 use crate::{OperationSummary, Snapshot};
+
+/// Names and labels have about so many bytes.
+const TEXT_BYTES_MAX: usize = 1000;
 
 /// The content type of [`prometheus_text`].
 pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -79,7 +83,7 @@ impl Page {
     }
 
     fn head(&mut self, metric: &str, help: &str, kind: &str) {
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        let help = one_line(help, TEXT_BYTES_MAX);
         // Writing to a String cannot fail.
         let _ = write!(self.text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
     }
@@ -119,8 +123,9 @@ fn metric_name(statistic: &str) -> String {
     name
 }
 
+/// As a label's value: the format escapes a backslash, a line's end and the quotation mark.
 fn escaped_label(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    one_line(value, TEXT_BYTES_MAX).replace('"', "\\\"")
 }
 
 fn number(value: f64) -> String {

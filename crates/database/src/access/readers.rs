@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use scrinium_document::FieldValue;
+use scrinium_document::json::stored_value_of_bytes;
 use serde_json::Value;
 
 use crate::database::Database;
@@ -57,7 +58,7 @@ pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &s
         Some(FieldValue::Json(json)) => Cow::Borrowed(json.as_bytes()),
         Some(FieldValue::Outside(value)) => Cow::Owned(database.common.contents.read_all(&value.digest)?),
     };
-    let value: Value = serde_json::from_slice(&json).map_err(|_| DatabaseError::damaged("field", id))?;
+    let value = stored_value_of_bytes(&json).ok_or_else(|| DatabaseError::damaged("field", id))?;
     let names = match value {
         Value::String(name) => vec![name],
         Value::Array(names) => names.into_iter().filter_map(text).take(NAMES_MAX).collect(),

@@ -49,6 +49,7 @@ impl Databases {
             float(common.store.blob_figures().garbage_bytes)
         });
         self.register_view_statistics(statistics);
+        self.register_passed_over(statistics);
         self.io_limits().register(statistics);
     }
 

@@ -6,6 +6,7 @@
 //! (`source_last_seq` in CouchDB's, `last_seq` in PouchDB's); the sequences of another database, and plain numbers, are
 //! those of a replication towards here, which has nothing to learn from tombstones.
 
+use scrinium_document::json::stored_value;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
@@ -43,9 +44,9 @@ impl Database {
         let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
         while let Some((key, stored)) = cursor.next()? {
             let Some(id) = keys::id_of(key) else { continue };
-            let document = crate::local::render(self, id, stored)?;
-            let json: Value = serde_json::from_str(&document.json)
-                .map_err(|_| DatabaseError::damaged("local document", id))?;
+            // A replica whose place cannot be read begins again from the start, so that it holds nothing.
+            let document = self.pass_over(id, crate::local::render(self, id, stored))?;
+            let json = document.and_then(|document| stored_value(&document.json)).unwrap_or_default();
             if let Some(seen) = self.seen_by(&json) {
                 hold(seen, &|| format!("the replica of {id}, which has seen change {seen}"));
             }

@@ -441,7 +441,7 @@ impl Moving<'_> {
                 self.done.moved_bytes += record.length;
             }
             // What is damaged or missing stays what it is, and keeps nothing else from being moved.
-            Err(DatabaseError::Internal { reason }) if self.go_on() => {
+            Err(DatabaseError::Damaged { reason } | DatabaseError::Internal { reason }) if self.go_on() => {
                 self.done.failed += 1;
                 if self.done.failed <= TOLD_MAX {
                     tracing::warn!(content = hex(digest), reason, "a content was not moved");

@@ -1,7 +1,6 @@
 //! A stored revision, taken apart as far as a fixup asks.
 
-use scrinium_document::{FieldValue, Revision};
-use serde::de::IgnoredAny;
+use scrinium_document::{FieldValue, Revision, json};
 
 use crate::keys::Digest;
 use crate::leaf::Leaf;
@@ -21,7 +20,7 @@ impl LeafSummary {
         let leaf = Leaf::decode(id, record).ok()?;
         let fields = leaf.fields(id).ok()?;
         let is_json = |value: &FieldValue<'_>| {
-            value.json().is_none_or(|json| serde_json::from_str::<IgnoredAny>(json).is_ok())
+            value.json().is_none_or(|json| json::check(json, json::NESTING_MAX).is_ok())
         };
         if !fields.iter().all(|(_, value)| is_json(&value)) {
             return None;

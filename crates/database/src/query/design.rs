@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_document::json::stored_value;
 use scrinium_mango::{IndexDefinition, MangoError};
 use serde_json::{Value, json};
 
@@ -56,8 +57,8 @@ impl Database {
         for _ in 0..TRIES {
             let stored = match self.read(id, &ReadOptions::default()) {
                 Ok(document) => {
-                    let damaged = |_| DatabaseError::damaged("design document", id);
-                    Some(serde_json::from_str::<Value>(&document.json).map_err(damaged)?)
+                    let damaged = || DatabaseError::damaged("design document", id);
+                    Some(stored_value(&document.json).ok_or_else(damaged)?)
                 }
                 Err(DatabaseError::NotFound { reason }) if reason == "missing" || reason == "deleted" => None,
                 Err(error) => return Err(error),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_document::json::{JsonText, stored_value};
 use scrinium_mango::{Bookmark, Plan, Projection, Query, Selector};
 use scrinium_store::{Family, Snapshot};
 use serde_json::Value;
@@ -88,10 +89,10 @@ impl Examiner {
     }
 
     /// What is answered, if it is a result.
-    pub(super) fn examine(&mut self, candidate: &Candidate<'_>) -> Result<Option<String>> {
+    pub(super) fn examine(&mut self, candidate: &Candidate<'_>) -> Result<Option<JsonText>> {
         match *candidate {
             Candidate::Record { id, record } => {
-                let result = self.examine_document(id, record)?;
+                let result = self.examine_sound(id, record)?;
                 let key = || Ok(vec![Value::from(id)]);
                 self.given(result, id, key)
             }
@@ -103,7 +104,7 @@ impl Examiner {
                     let snapshot = self.snapshot.clone();
                     // It may have been deleted since.
                     match snapshot.get(Family::Scan, &keys::winner(self.database.number(), id))? {
-                        Some(record) => self.examine_document(id, &record)?,
+                        Some(record) => self.examine_sound(id, &record)?,
                         None => None,
                     }
                 };
@@ -113,12 +114,19 @@ impl Examiner {
     }
 
     /// The entry says all that is needed.
-    fn examine_entry(&mut self, id: &str, key: &[Value]) -> Option<String> {
+    fn examine_entry(&mut self, id: &str, key: &[Value]) -> Option<JsonText> {
         let document = self.plan.document_from_key(id, key);
-        self.selector.matches(&document).then(|| self.fields.project(&document).to_string())
+        self.selector.matches(&document).then(|| JsonText::from(&self.fields.project(&document)))
     }
 
-    fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<String>> {
+    /// A document that cannot be read is no result.
+    fn examine_sound(&mut self, id: &str, record: &[u8]) -> Result<Option<JsonText>> {
+        let database = Arc::clone(&self.database);
+        let examined = self.examine_document(id, record);
+        Ok(database.pass_over(id, examined)?.flatten())
+    }
+
+    fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<JsonText>> {
         let leaf = Leaf::decode(id, record)?;
         if leaf.deleted || !self.options.access.may_read(&self.database, id, &leaf)? {
             return Ok(None);
@@ -136,13 +144,13 @@ impl Examiner {
         document.check()?;
         if !matches || self.skip > 0 {
             // What is left out need not be written.
-            return Ok(matches.then(String::new));
+            return Ok(matches.then(JsonText::default));
         }
         if self.fields == Projection::All {
             let renderer = Renderer::new(&self.database, &self.options);
             return Ok(Some(renderer.render(id, &leaf, head.as_ref())?.json));
         }
-        let projected = self.fields.project(&document).to_string();
+        let projected = JsonText::from(&self.fields.project(&document));
         document.check()?;
         Ok(Some(projected))
     }
@@ -150,10 +158,10 @@ impl Examiner {
     /// A result is left out or counted, and the next page begins behind it.
     fn given(
         &mut self,
-        result: Option<String>,
+        result: Option<JsonText>,
         id: &str,
         key: impl FnOnce() -> Result<Vec<Value>>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<JsonText>> {
         if result.is_some() && self.skip > 0 {
             self.skip -= 1;
             return Ok(None);
@@ -169,9 +177,9 @@ impl Examiner {
 
 /// The values of an entry's key.
 fn key_of(id: &str, entry: &StoredEntry<'_>) -> Result<Vec<Value>> {
-    let values = entry.columns.iter().map(|json| {
-        scrinium_document::json::parse_value(json, scrinium_document::json::NESTING_MAX)
-            .map_err(|_| DatabaseError::damaged("entry of an index", id))
-    });
+    let values = entry
+        .columns
+        .iter()
+        .map(|json| stored_value(json).ok_or_else(|| DatabaseError::damaged("entry of an index", id)));
     values.collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
+use scrinium_document::json::{JsonText, JsonWriter};
 use scrinium_document::{Fields, Revision};
 
 use super::{Document, ReadOptions};
@@ -25,66 +25,55 @@ impl<'a> Renderer<'a> {
 
     /// `head` must be given if the options ask for what it knows.
     pub(crate) fn render(&self, id: &str, leaf: &Leaf<'_>, head: Option<&Head>) -> Result<Document> {
-        let mut json = Vec::with_capacity(leaf.field_bytes().len() + 256);
-        json.extend_from_slice(b"{\"_id\":");
-        put_text(&mut json, id);
-        json.extend_from_slice(b",\"_rev\":\"");
-        json.extend_from_slice(leaf.revision.as_bytes());
-        json.push(b'"');
+        let mut json = JsonWriter::with_capacity(leaf.field_bytes().len() + 256);
+        json.literal("{\"_id\":").string(id).literal(",\"_rev\":").string(leaf.revision);
         if leaf.deleted {
-            json.extend_from_slice(b",\"_deleted\":true");
+            json.literal(",\"_deleted\":true");
         }
         write_fields(&mut json, &leaf.fields(id)?, self.database, id)?;
         if leaf.has_attachments() {
-            json.extend_from_slice(b",\"_attachments\":");
+            json.literal(",\"_attachments\":");
             self.write_attachments(&mut json, id, &leaf.attachments(id)?, head)?;
         }
         if let Some(head) = head {
             self.write_history(&mut json, head, &leaf.parsed_revision(id)?);
         }
-        json.push(b'}');
-        // Fields were checked to be UTF-8 when they came.
-        let json = String::from_utf8(json).map_err(|_| DatabaseError::damaged("document", id))?;
-        Ok(Document { id: id.to_owned(), revision: leaf.revision.to_owned(), deleted: leaf.deleted, json })
+        json.literal("}");
+        let (id, revision) = (id.to_owned(), leaf.revision.to_owned());
+        Ok(Document { id, revision, deleted: leaf.deleted, json: json.into_text() })
     }
 
     /// What a reader finds as `_attachments`.
-    pub(crate) fn attachments(&self, id: &str, leaf: &Leaf<'_>) -> Result<Vec<u8>> {
-        let mut json = Vec::new();
+    pub(crate) fn attachments(&self, id: &str, leaf: &Leaf<'_>) -> Result<JsonText> {
+        let mut json = JsonWriter::new();
         self.write_attachments(&mut json, id, &leaf.attachments(id)?, None)?;
-        Ok(json)
+        Ok(json.into_text())
     }
 
     fn write_attachments(
         &self,
-        json: &mut Vec<u8>,
+        json: &mut JsonWriter,
         id: &str,
         attachments: &[StoredAttachment],
         head: Option<&Head>,
     ) -> Result<()> {
         let known_up_to = self.known_generation(head)?;
-        json.push(b'{');
+        json.literal("{");
         for (index, attachment) in attachments.iter().enumerate() {
-            if index > 0 {
-                json.push(b',');
-            }
-            put_text(json, &attachment.name);
-            json.extend_from_slice(b":{\"content_type\":");
-            put_text(json, &attachment.content_type);
-            let numbers =
-                format!(",\"revpos\":{},\"digest\":\"{}\",", attachment.revpos, attachment.digest_text());
-            json.extend_from_slice(numbers.as_bytes());
+            json.literal(if index > 0 { "," } else { "" }).string(&attachment.name);
+            json.literal(":{\"content_type\":").string(&attachment.content_type);
+            json.literal(",\"revpos\":").number(attachment.revpos);
+            json.literal(",\"digest\":").string(&attachment.digest_text());
             let with_content =
                 self.options.attachments && known_up_to.is_none_or(|known| attachment.revpos > known);
             if with_content {
                 self.write_content(json, id, attachment)?;
             } else {
-                json.extend_from_slice(
-                    format!("\"length\":{},\"stub\":true}}", attachment.length).as_bytes(),
-                );
+                json.literal(",\"length\":").number(attachment.length).literal(",\"stub\":true");
             }
+            json.literal("}");
         }
-        json.push(b'}');
+        json.literal("}");
         Ok(())
     }
 
@@ -101,71 +90,59 @@ impl<'a> Renderer<'a> {
         Ok(Some(generation))
     }
 
-    fn write_content(&self, json: &mut Vec<u8>, id: &str, attachment: &StoredAttachment) -> Result<()> {
+    fn write_content(&self, json: &mut JsonWriter, id: &str, attachment: &StoredAttachment) -> Result<()> {
         let content = self.database.common.contents.reader(&attachment.digest)?;
         if content.length() != attachment.length {
             return Err(DatabaseError::damaged("attachment", id));
         }
-        json.extend_from_slice(b"\"data\":\"");
-        // Base64 takes three bytes at a time, so pieces are joined at multiples of three.
-        let mut carried: Vec<u8> = Vec::new();
+        json.literal(",\"data\":");
+        let mut data = json.base64();
         let mut offset = 0;
-        let base64 = base64::engine::general_purpose::STANDARD;
         loop {
             let piece = content.read(offset, PIECE_BYTES)?;
             if piece.is_empty() {
                 break;
             }
             offset += piece.len() as u64;
-            carried.extend_from_slice(&piece);
-            let whole = carried.len() - carried.len() % 3;
-            let rest = carried.split_off(whole);
-            json.extend_from_slice(base64.encode(&carried).as_bytes());
-            carried = rest;
+            data.push(&piece);
         }
-        json.extend_from_slice(base64.encode(&carried).as_bytes());
-        json.extend_from_slice(b"\"}");
+        data.end();
         Ok(())
     }
 
-    fn write_history(&self, json: &mut Vec<u8>, head: &Head, revision: &Revision) {
+    fn write_history(&self, json: &mut JsonWriter, head: &Head, revision: &Revision) {
         let options = self.options;
         let path = head.tree.path(revision).unwrap_or_default();
         if options.revisions {
             let start = path.first().map_or(0, Revision::generation);
-            json.extend_from_slice(format!(",\"_revisions\":{{\"start\":{start},\"ids\":[").as_bytes());
-            put_list(json, path.iter().map(digest_of));
-            json.extend_from_slice(b"]}");
+            json.literal(",\"_revisions\":{\"start\":").number(start).literal(",\"ids\":");
+            json.strings(path.iter().map(|revision| revision.digest().to_string())).literal("}");
         }
         if options.revisions_info {
-            json.extend_from_slice(b",\"_revs_info\":[");
+            json.literal(",\"_revs_info\":[");
             for (index, revision) in path.iter().enumerate() {
                 let status = match head.tree.leaf(revision) {
                     Some(leaf) if leaf.deleted => "deleted",
                     Some(_) => "available",
                     None => "missing",
                 };
-                let comma = if index > 0 { "," } else { "" };
-                json.extend_from_slice(
-                    format!("{comma}{{\"rev\":\"{revision}\",\"status\":\"{status}\"}}").as_bytes(),
-                );
+                json.literal(if index > 0 { ",{\"rev\":" } else { "{\"rev\":" })
+                    .string(&revision.to_string());
+                json.literal(",\"status\":").string(status).literal("}");
             }
-            json.push(b']');
+            json.literal("]");
         }
         for (wanted, name, deleted) in [
-            (options.conflicts, "_conflicts", false),
-            (options.deleted_conflicts, "_deleted_conflicts", true),
+            (options.conflicts, ",\"_conflicts\":", false),
+            (options.deleted_conflicts, ",\"_deleted_conflicts\":", true),
         ] {
             let others = if wanted { other_leaves(head, revision, deleted) } else { Vec::new() };
             if !others.is_empty() {
-                json.extend_from_slice(format!(",\"{name}\":[").as_bytes());
-                put_list(json, others.into_iter());
-                json.push(b']');
+                json.literal(name).strings(others);
             }
         }
         if options.local_sequence {
-            json.extend_from_slice(b",\"_local_seq\":");
-            put_text(json, &self.database.sequence_text(head.change_number));
+            json.literal(",\"_local_seq\":").string(&self.database.sequence_text(head.change_number));
         }
     }
 }
@@ -179,36 +156,17 @@ pub(crate) fn other_leaves(head: &Head, revision: &Revision, deleted: bool) -> V
 
 /// Appends `,"name":value` for each field; values that are stored outside are fetched.
 pub(crate) fn write_fields(
-    json: &mut Vec<u8>,
+    json: &mut JsonWriter,
     fields: &Fields<'_>,
     database: &Database,
     id: &str,
 ) -> Result<()> {
+    let damaged = || DatabaseError::damaged("field", id);
     fields.write_members(json, false, |outside, json| {
         let value = database.common.contents.read_all(&outside.digest)?;
         if value.len() as u64 != outside.length {
-            return Err(DatabaseError::damaged("field", id));
+            return Err(damaged());
         }
-        json.extend_from_slice(&value);
-        Ok(())
+        json.outside_value(&value).map(|_| ()).map_err(|_| damaged())
     })
-}
-
-fn digest_of(revision: &Revision) -> String {
-    revision.to_string().split_once('-').map(|(_, digest)| digest.to_owned()).unwrap_or_default()
-}
-
-fn put_list(json: &mut Vec<u8>, texts: impl Iterator<Item = String>) {
-    for (index, text) in texts.enumerate() {
-        if index > 0 {
-            json.push(b',');
-        }
-        put_text(json, &text);
-    }
-}
-
-/// Appends a JSON string.
-pub(crate) fn put_text(json: &mut Vec<u8>, text: &str) {
-    // Writing a string to memory cannot fail.
-    let _ = serde_json::to_writer(json, text);
 }

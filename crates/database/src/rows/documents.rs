@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use scrinium_document::json::{JsonText, JsonWriter};
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
@@ -72,8 +73,22 @@ impl Source {
     }
 
     /// The row of a stored head or local document. `None`: it is a tombstone, and `tombstones` are not
-    /// wanted, or it may not be read.
+    /// wanted, or it may not be read. A document that cannot be read has a row with an error for whoever may read
+    /// everything, and none for others, since nobody knows whether they may.
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
+        match self.database.pass_over(id, self.sound_row(id, stored, tombstones))? {
+            Some(row) => Ok(row),
+            None if self.options.access.reader_names().is_some() => Ok(None),
+            None => Ok(Some(Row {
+                id: Some(id.to_owned()),
+                key: JsonText::of_string(id),
+                error: Some("internal_server_error"),
+                ..Row::default()
+            })),
+        }
+    }
+
+    fn sound_row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         if self.kind == Kind::Local {
             return self.local_row(id, stored).map(Some);
         }
@@ -85,7 +100,7 @@ impl Source {
         }
         let is_restricted = self.options.access.reader_names().is_some();
         let document = match (self.include_documents, winner.deleted) {
-            (true, true) => Some("null".to_owned()),
+            (true, true) => Some(JsonText::default()),
             (false, true) => None,
             (false, false) if !is_restricted => None,
             (include_documents, false) => match self.document(id, &head)? {
@@ -93,11 +108,10 @@ impl Source {
                 None => return Ok(None),
             },
         };
-        let deleted = if winner.deleted { ",\"deleted\":true" } else { "" };
-        let value = format!("{{\"rev\":\"{}\"{deleted}}}", winner.revision);
+        let value = revision_value(&winner.revision.to_string(), winner.deleted);
         Ok(Some(Row {
             id: Some(id.to_owned()),
-            key: json_text(id),
+            key: JsonText::of_string(id),
             value: Some(value),
             document,
             ..Row::default()
@@ -105,7 +119,7 @@ impl Source {
     }
 
     /// The document's JSON if it is wanted; `None` if it may not be read.
-    fn document(&self, id: &str, head: &Head) -> Result<Option<String>> {
+    fn document(&self, id: &str, head: &Head) -> Result<Option<JsonText>> {
         let number = self.database.number();
         let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
@@ -114,18 +128,18 @@ impl Source {
             return Ok(None);
         }
         if !self.include_documents {
-            return Ok(Some(String::new()));
+            return Ok(Some(JsonText::default()));
         }
         Ok(Some(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json))
     }
 
     fn local_row(&self, id: &str, stored: &[u8]) -> Result<Row> {
         let document = crate::local::render(&self.database, id, stored)?;
-        let value = format!("{{\"rev\":\"{}\"}}", document.revision);
+        let value = revision_value(&document.revision, false);
         let document = self.include_documents.then_some(document.json);
         Ok(Row {
             id: Some(id.to_owned()),
-            key: json_text(id),
+            key: JsonText::of_string(id),
             value: Some(value),
             document,
             ..Row::default()
@@ -244,7 +258,7 @@ impl ListedRows {
                 _ => None,
             };
             rows.push(found.unwrap_or_else(|| Row {
-                key: key.to_string(),
+                key: JsonText::from(&key),
                 error: Some("not_found"),
                 ..Row::default()
             }));
@@ -253,6 +267,10 @@ impl ListedRows {
     }
 }
 
-fn json_text(text: &str) -> String {
-    Value::from(text).to_string()
+/// `{"rev":…}`, and of a tombstone `"deleted":true`.
+fn revision_value(revision: &str, deleted: bool) -> JsonText {
+    let mut value = JsonWriter::with_capacity(revision.len() + 32);
+    value.literal("{\"rev\":").string(revision);
+    value.literal(if deleted { ",\"deleted\":true}" } else { "}" });
+    value.into_text()
 }

@@ -73,7 +73,7 @@ impl Transaction<'_> {
             (None, None) => no_fields.as_bytes(),
         };
         let generation = match self.mode {
-            EditMode::Interactive => parent.as_ref().map_or(1, |parent| parent.generation() + 1),
+            EditMode::Interactive => parent.as_ref().map_or(0, Revision::generation).saturating_add(1),
             EditMode::Replicated => edit.revision.as_ref().map_or(1, Revision::generation),
         };
         let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
@@ -159,7 +159,15 @@ impl Transaction<'_> {
     fn parent(&self, edit: &Prepared, before: &Before) -> Result<Option<Revision>> {
         match self.mode {
             EditMode::Replicated => Ok(edit.path.get(1).cloned()),
-            EditMode::Interactive => Ok(before.head.tree.edit_parent(edit.revision.as_ref())?.cloned()),
+            EditMode::Interactive => {
+                let named = edit.revision.as_ref();
+                let parent = before.head.tree.edit_parent(named).map_err(|conflict| match named {
+                    // No document has it, and none may ever have.
+                    Some(named) if !named.may_be_brought() => invalid_revision(),
+                    _ => conflict.into(),
+                })?;
+                Ok(parent.cloned())
+            }
         }
     }
 
@@ -429,4 +437,8 @@ impl Transaction<'_> {
             header.deleted_count += 1;
         }
     }
+}
+
+fn invalid_revision() -> DatabaseError {
+    DatabaseError::bad_request("Invalid rev format")
 }

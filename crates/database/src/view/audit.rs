@@ -298,9 +298,12 @@ fn evaluate(
     waiting: &mut Vec<(String, Vec<u8>)>,
     content: &mut Content,
 ) -> Result<()> {
-    let leaves = waiting.iter().map(|(id, record)| Leaf::decode(id, record)).collect::<Result<Vec<_>>>()?;
-    let alive = waiting.iter().zip(&leaves).filter(|(_, leaf)| !leaf.deleted);
-    let documents: Vec<(&str, &Leaf<'_>)> = alive.map(|((id, _), leaf)| (id.as_str(), leaf)).collect();
+    let mut leaves = Vec::with_capacity(waiting.len());
+    for (id, record) in &*waiting {
+        leaves.extend(evaluator.leaf(id, record)?.map(|leaf| (id.as_str(), leaf)));
+    }
+    let alive = leaves.iter().filter(|(_, leaf)| !leaf.deleted);
+    let documents: Vec<(&str, &Leaf<'_>)> = alive.map(|(id, leaf)| (*id, leaf)).collect();
     let evaluated = evaluator.entries_of_many(&documents)?;
     for ((id, _), entries) in documents.iter().zip(evaluated) {
         let entries: Vec<Entry> = entries.into_iter().next().unwrap_or_default();

@@ -32,7 +32,7 @@ impl Database {
     /// stop.
     pub fn update_built_views(self: &std::sync::Arc<Self>) -> Result<()> {
         for design in self.design_names()? {
-            let group = self.view_group(&design)?;
+            let Some(group) = self.sound_group(&design)? else { continue };
             self.update_chosen(&group, Waiting::Nobody, |view| {
                 view.is_built() && !view.index.usage.is_discarded()
             })?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use scrinium_document::collation::Sensitivity;
+use scrinium_document::json::{JsonText, JsonWriter};
 use scrinium_formula::Formula;
 use scrinium_javascript::Reducer;
 use scrinium_mango::IndexDefinition;
@@ -38,7 +39,7 @@ impl ColumnOrder {
 pub(crate) struct Column {
     pub(crate) title: String,
     /// The title as a JSON string.
-    title_json: String,
+    title_json: JsonText,
     pub(crate) sort: Option<Sort>,
     /// Which differences of its texts count where it sorts.
     pub(crate) sensitivity: Sensitivity,
@@ -63,7 +64,7 @@ pub(crate) enum Total {
 impl Column {
     pub(crate) fn new(title: String, sort: Option<Sort>) -> Self {
         Self {
-            title_json: Value::from(title.as_str()).to_string(),
+            title_json: JsonText::of_string(&title),
             title,
             sort,
             sensitivity: Sensitivity::FULL,
@@ -155,33 +156,31 @@ impl Definition {
 
     /// The key of an entry, from the JSON of its columns: a list of the sorted ones, or what a map function
     /// emitted.
-    pub(crate) fn key_json(&self, columns: &[Cow<'_, str>]) -> String {
+    pub(crate) fn key_json(&self, columns: &[Cow<'_, str>]) -> JsonText {
         if let (Some(_), [key, _]) = (self.script(), columns) {
-            return key.clone().into_owned();
+            return JsonText::of_entry(key);
         }
         let sorted = self.columns.iter().zip(columns).filter(|(column, _)| column.sort.is_some());
-        let sorted: Vec<&str> = sorted.map(|(_, json)| json.as_ref()).collect();
-        format!("[{}]", sorted.join(","))
+        list_of_entry(sorted.map(|(_, json)| json.as_ref()))
     }
 
     /// The value of an entry, from the JSON of its columns: an object of all of them; `null` in a Mango index.
-    pub(crate) fn value_json(&self, columns: &[Cow<'_, str>]) -> String {
+    pub(crate) fn value_json(&self, columns: &[Cow<'_, str>]) -> JsonText {
         if let (Some(_), [_, value]) = (self.script(), columns) {
-            return value.clone().into_owned();
+            return JsonText::of_entry(value);
         }
         if matches!(self.source, Source::Mango(_)) {
-            return "null".to_owned();
+            return JsonText::default();
         }
-        let mut out = String::with_capacity(64 + columns.iter().map(|json| json.len() + 16).sum::<usize>());
+        let bytes = 64 + columns.iter().map(|json| json.len() + 16).sum::<usize>();
+        let mut out = JsonWriter::with_capacity(bytes);
         for (column, json) in self.shown().filter_map(|place| self.columns.get(place).zip(columns.get(place)))
         {
-            out.push(if out.is_empty() { '{' } else { ',' });
-            out.push_str(&column.title_json);
-            out.push(':');
-            out.push_str(json);
+            out.literal(if out.is_empty() { "{" } else { "," });
+            out.json(&column.title_json).literal(":").entry_value(json);
         }
-        out.push_str(if out.is_empty() { "{}" } else { "}" });
-        out
+        out.literal(if out.is_empty() { "{}" } else { "}" });
+        out.into_text()
     }
 
     /// The functions of a JavaScript view.
@@ -196,4 +195,14 @@ impl Definition {
     pub(crate) fn totals(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.total.is_some())
     }
+}
+
+/// An array of values of an entry.
+pub(super) fn list_of_entry<'a>(values: impl Iterator<Item = &'a str>) -> JsonText {
+    let mut out = JsonWriter::with_capacity(64);
+    for json in values {
+        out.literal(if out.is_empty() { "[" } else { "," }).entry_value(json);
+    }
+    out.literal(if out.is_empty() { "[]" } else { "]" });
+    out.into_text()
 }

@@ -99,6 +99,19 @@ fn language(design: &Value) -> Option<&str> {
 pub(crate) fn check(design: &Value) -> Result<()> {
     let definitions = parse(design)?;
     policy::check(design, &definitions)?;
+    compile_scripts(definitions)
+}
+
+/// As [`check`] of a design document that comes from another server, which may have Mango indexes of kinds that are
+/// not offered here: those are left out when it is read.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn check_replicated(design: &Value) -> Result<()> {
+    compile_scripts(parse_stored(design)?)
+}
+
+fn compile_scripts(definitions: Vec<Definition>) -> Result<()> {
     for definition in definitions {
         let Some(script) = definition.script() else { continue };
         let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {

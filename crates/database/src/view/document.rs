@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
 use jiff::Timestamp;
-use scrinium_document::json::{NESTING_MAX, parse_value};
+use scrinium_document::json::stored_value;
 use scrinium_document::{FieldValue, Fields as StoredFields};
 use scrinium_formula::{AttachmentInfo, DateTime, Fields, Text, Value as FormulaValue};
 use serde_json::Value;
@@ -65,12 +65,12 @@ impl<'a> Document<'a> {
 
     fn formula_value(&self, name: &str) -> Option<FormulaValue> {
         let json = self.json_of(self.fields.value_ignore_case(name)?)?;
-        FormulaValue::from_json(&serde_json::from_slice(&json).ok()?)
+        FormulaValue::from_json(&stored_value(std::str::from_utf8(&json).ok()?)?)
     }
 
     fn parsed(&self, json: &[u8]) -> Option<Value> {
         let text = std::str::from_utf8(json).ok();
-        let value = text.and_then(|text| parse_value(text, NESTING_MAX).ok());
+        let value = text.and_then(stored_value);
         self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.id)))
     }
 
@@ -81,7 +81,7 @@ impl<'a> Document<'a> {
         }
         let options = ReadOptions::default();
         let json = self.kept(Renderer::new(self.database, &options).attachments(self.id, self.leaf))?;
-        self.parsed(&json)
+        self.parsed(json.as_bytes())
     }
 }
 
@@ -154,10 +154,7 @@ impl Fields for Document<'_> {
 
     fn parent(&self) -> Option<String> {
         let json = self.json_of(self.fields.value_ignore_case("$REF")?)?;
-        match serde_json::from_slice(&json).ok()? {
-            Value::String(id) => Some(id),
-            _ => None,
-        }
+        scrinium_document::json::string(std::str::from_utf8(&json).ok()?).map(Cow::into_owned)
     }
 }
 

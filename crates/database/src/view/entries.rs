@@ -17,6 +17,7 @@
 use std::borrow::Cow;
 
 use scrinium_document::collation::{self, Sensitivity};
+use scrinium_document::json::JsonText;
 use serde_json::Value;
 
 use super::definition::{ColumnOrder, Definition, Sort};
@@ -197,7 +198,7 @@ impl<'a> StoredEntry<'a> {
     }
 
     /// Its key as the reader sees it.
-    pub(crate) fn key_json(&self, definition: &Definition) -> String {
+    pub(crate) fn key_json(&self, definition: &Definition) -> JsonText {
         self.node.as_ref().map_or_else(|| definition.key_json(&self.columns), Node::key_json)
     }
 

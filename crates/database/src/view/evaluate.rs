@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use scrinium_document::json::{JsonText, NESTING_MAX, parse_value};
 use scrinium_formula::{Environment, Formula};
 use scrinium_javascript::{MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
@@ -15,7 +16,7 @@ use super::streams::for_readers;
 use super::{View, courtesy};
 use crate::access::readers::digests_of;
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::read::ReadOptions;
@@ -48,13 +49,33 @@ impl<'a> Evaluator<'a> {
         Self { database, views, environment, scripts }
     }
 
+    /// A document's record; `None` if it cannot be read, so that no view has it.
+    pub(super) fn leaf<'b>(&self, id: &str, record: &'b [u8]) -> Result<Option<Leaf<'b>>> {
+        self.database.pass_over(id, Leaf::decode(id, record))
+    }
+
     /// The entries of a document in each of the views.
     pub(super) fn entries(&mut self, id: &str, leaf: &Leaf<'_>) -> Result<Evaluated> {
         Ok(self.entries_of_many(&[(id, leaf)])?.pop().unwrap_or_default())
     }
 
-    /// As [`entries`](Self::entries) for several documents, which is faster where JavaScript is run.
+    /// As [`entries`](Self::entries) for several documents, which is faster where JavaScript is run. A document that
+    /// cannot be read has none.
     pub(super) fn entries_of_many(&mut self, documents: &[(&str, &Leaf<'_>)]) -> Result<Vec<Evaluated>> {
+        let many = self.entries_of_sound(documents);
+        if !matches!(many, Err(DatabaseError::Damaged { .. })) {
+            return many;
+        }
+        let mut all = Vec::with_capacity(documents.len());
+        for (id, leaf) in documents {
+            let entries = self.entries_of_sound(&[(*id, *leaf)]).map(|mut one| one.pop());
+            let entries = self.database.pass_over(id, entries)?.flatten();
+            all.push(entries.unwrap_or_else(|| vec![Vec::new(); self.views.len()]));
+        }
+        Ok(all)
+    }
+
+    fn entries_of_sound(&mut self, documents: &[(&str, &Leaf<'_>)]) -> Result<Vec<Evaluated>> {
         let mut all = Vec::with_capacity(documents.len());
         for (id, leaf) in documents {
             courtesy::give_way();
@@ -93,8 +114,8 @@ impl<'a> Evaluator<'a> {
         let options = ReadOptions::default();
         let renderer = Renderer::new(self.database, &options);
         let texts = documents.iter().map(|(id, leaf)| Ok(renderer.render(id, leaf, None)?.json));
-        let texts = texts.collect::<Result<Vec<String>>>()?;
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let texts = texts.collect::<Result<Vec<JsonText>>>()?;
+        let texts: Vec<&str> = texts.iter().map(JsonText::as_str).collect();
         for scripts in &mut self.scripts {
             let Some(engine) = scripts.engine.get() else { continue };
             let begun = Instant::now();
@@ -166,7 +187,8 @@ fn engine<'a>(
 
 /// The rows that a map function emitted; none, and a note, if it failed on the document.
 fn emitted(view: &View, id: &str, mapped: Mapped) -> Vec<Vec<Value>> {
-    let parse = |json: &str| serde_json::from_str(json).unwrap_or(Value::Null);
+    // What a function emits may be nested deeper than documents are; then there is nothing that could be stored.
+    let parse = |json: &str| parse_value(json, NESTING_MAX).unwrap_or(Value::Null);
     match mapped {
         Ok(all) => all.iter().map(|row| vec![parse(&row.key_json), parse(&row.value_json)]).collect(),
         Err(error) => {

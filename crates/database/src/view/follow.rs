@@ -10,14 +10,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::Value;
+use scrinium_document::json::stored_value;
 
 use super::policy::{Policies, UpdatePolicy};
 use super::update::Waiting;
 use super::{DESIGNS_AT_ONCE, View, Views};
 use crate::database::Database;
 use crate::databases::Databases;
-use crate::error::{DatabaseError, Result};
+use crate::error::Result;
 use crate::rows::RowQuery;
 
 /// Databases that may wait to be looked at. One that finds no place announces itself with its next change.
@@ -75,11 +75,7 @@ impl Database {
         self.check_there()?;
         let mut again: Option<Duration> = None;
         for design in self.followed_designs()?.iter() {
-            let group = match self.view_group(design) {
-                Ok(group) => group,
-                Err(DatabaseError::NotFound { .. }) => continue,
-                Err(error) => return Err(error),
-            };
+            let Some(group) = self.sound_group(design)? else { continue };
             let mut chosen = HashSet::new();
             for view in group.kept() {
                 match self.due_in(view, group.policies.get(&view.definition.name)) {
@@ -125,9 +121,7 @@ impl Database {
                 break;
             }
             for (id, document) in some.into_iter().filter_map(|row| row.id.zip(row.document)) {
-                let design: Value = serde_json::from_str(&document)
-                    .map_err(|_| DatabaseError::damaged("design document", self.name()))?;
-                if Policies::of(&design).are_followed() {
+                if stored_value(&document).is_some_and(|design| Policies::of(&design).are_followed()) {
                     designs.push(id.trim_start_matches(scrinium_document::DESIGN_PREFIX).to_owned());
                 }
             }

@@ -20,10 +20,11 @@ pub(crate) mod record;
 use std::borrow::Cow;
 
 use scrinium_document::collation;
+use scrinium_document::json::JsonText;
 use scrinium_formula::{Formula, Responses};
 use serde_json::Value;
 
-use super::definition::Definition;
+use super::definition::{Definition, list_of_entry};
 use super::design::{compile, wrong};
 use super::entries::{END_OF_KEY, StoredEntry, value_of_component, write_component};
 use crate::error::Result;
@@ -108,8 +109,8 @@ impl Node<'_> {
     }
 
     /// The key of the main document that it is beneath, or its own.
-    pub(crate) fn key_json(&self) -> String {
-        format!("[{}]", self.key.join(","))
+    pub(crate) fn key_json(&self) -> JsonText {
+        list_of_entry(self.key.iter().map(AsRef::as_ref))
     }
 }
 

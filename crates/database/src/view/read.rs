@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use scrinium_document::json::JsonText;
 use scrinium_index::Entry;
 use scrinium_store::{Direction, Snapshot};
 
@@ -193,7 +194,7 @@ impl ViewRows {
             None => None,
             Some((snapshot, options)) => {
                 let found = self.database.read_at(snapshot, id, options)?;
-                Some(found.map_or_else(|| "null".to_owned(), |document| document.json))
+                Some(found.map_or_else(JsonText::default, |document| document.json))
             }
         };
         Ok(Row {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use scrinium_document::Revision;
+use scrinium_document::json::stored_value;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -177,8 +178,8 @@ impl Database {
             Err(DatabaseError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let parsed: Value = serde_json::from_str(&document.json)
-            .map_err(|_| DatabaseError::damaged("design document", &id))?;
+        let parsed =
+            stored_value(&document.json).ok_or_else(|| DatabaseError::damaged("design document", &id))?;
         let mut batch = Batch::new();
         for view in &built {
             let Some(last) = LastBuilt::of(view, &document.revision, &parsed) else { continue };

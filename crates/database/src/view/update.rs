@@ -264,16 +264,19 @@ impl Database {
             return Ok(None);
         }
         let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
-        Ok(Some(stored.ok_or_else(|| DatabaseError::damaged("document", id))?))
+        self.pass_over(id, stored.ok_or_else(|| DatabaseError::damaged("document", id)))
     }
 }
 
 /// Evaluates changed documents, given with the numbers of their changes and their records.
 fn evaluated(evaluator: &mut Evaluator<'_>, read: Vec<(u64, String, Option<Slice>)>) -> Result<Vec<Changed>> {
-    let leaves = read
-        .iter()
-        .map(|(_, id, record)| record.as_ref().map(|record| Leaf::decode(id, record)).transpose())
-        .collect::<Result<Vec<Option<Leaf<'_>>>>>()?;
+    let mut leaves = Vec::with_capacity(read.len());
+    for (_, id, record) in &read {
+        leaves.push(match record {
+            Some(record) => evaluator.leaf(id, record)?,
+            None => None,
+        });
+    }
     let ids = read.iter().map(|(_, id, _)| id.as_str());
     let there: Vec<(&str, &Leaf<'_>)> =
         ids.zip(&leaves).filter_map(|(id, leaf)| Some((id, leaf.as_ref()?))).collect();

@@ -43,7 +43,7 @@ fn categories_have_counts_and_totals() {
     let totals = |query: RowQuery| -> Vec<(String, Value)> {
         read(&database, "by category", query)
             .into_iter()
-            .map(|row| (row.key, serde_json::from_str(&row.value.unwrap()).unwrap()))
+            .map(|row| (row.key.into(), serde_json::from_str(&row.value.unwrap()).unwrap()))
             .collect()
     };
     let total = |count: u32, size: f64| json!({"count": count, "totals": {"Size": size}});
@@ -488,7 +488,7 @@ fn totals_are_shown_as_the_columns_say() {
         rows.map(|row| {
             let value: Value = serde_json::from_str(row.value.as_ref().unwrap()).unwrap();
             let totals = value["totals"].as_object().unwrap().values().cloned().collect::<Vec<Value>>();
-            json!([row.key, value["count"], totals])
+            json!([row.key.as_str(), value["count"], totals])
         })
         .collect()
     };

@@ -18,6 +18,18 @@ pub fn parse_value(text: &str, nesting_max: usize) -> Result<Value, DocumentErro
     Builder::new(text).build().ok_or(DocumentError::InvalidJson)
 }
 
+/// As [`stored_value`], of bytes that should be UTF-8.
+#[must_use]
+pub fn stored_value_of_bytes(bytes: &[u8]) -> Option<Value> {
+    stored_value(std::str::from_utf8(bytes).ok()?)
+}
+
+/// The value of a text that was checked when it was stored, without checking it again. `None` for one that is none.
+#[must_use]
+pub fn stored_value(text: &str) -> Option<Value> {
+    Builder::new(text).build()
+}
+
 /// Builds a value from checked text with its own stack.
 struct Builder<'a> {
     scanner: Scanner<'a>,

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use scrinium_document::json::JsonWriter;
 use scrinium_document::{
     Digest, FieldValue, Fields, FieldsBuf, Limits, OUTSIDE_MIN_BYTES, OutsideValue, Revision, new_revision,
     parse_document,
@@ -11,9 +12,9 @@ use scrinium_document::{
 use serde_json::{Map, Value};
 
 fn json_of(fields: Fields<'_>) -> String {
-    let mut out = Vec::new();
+    let mut out = JsonWriter::new();
     let Ok(()) = fields.write_json(&mut out, |_, _| Ok::<(), Infallible>(()));
-    String::from_utf8(out).unwrap()
+    out.into_string()
 }
 
 fn object() -> impl Strategy<Value = Map<String, Value>> {
@@ -85,13 +86,12 @@ proptest! {
 
         prop_assert!(there.fields().has_outside() && there.fields().get("Body").is_none());
         prop_assert_eq!(there.fields().value_bytes(), here.fields().value_bytes());
-        let mut out = Vec::new();
+        let mut out = JsonWriter::new();
         there.fields().write_json(&mut out, |value, out| {
             let (_, json) = kept.iter().find(|(kept, _)| *kept == value).ok_or("not kept")?;
-            out.extend_from_slice(json.as_bytes());
-            Ok::<(), &str>(())
+            out.outside_value(json.as_bytes()).map_err(|_| "not UTF-8").map(|_| ())
         }).unwrap();
-        prop_assert_eq!(String::from_utf8(out).unwrap(), json_of(here.fields()));
+        prop_assert_eq!(out.into_string(), json_of(here.fields()));
     }
 }
 

@@ -235,9 +235,9 @@ proptest! {
 
     #[test]
     fn strings_are_written_as_serde_writes_them(text: String) {
-        let mut out = Vec::new();
-        json::write_string(&mut out, &text);
-        let out = String::from_utf8(out).unwrap();
+        let mut out = json::JsonWriter::new();
+        out.string(&text);
+        let out = out.into_string();
         prop_assert_eq!(&out, &Value::from(text.as_str()).to_string());
         let read = json::string(&out);
         prop_assert_eq!(read.as_deref(), Some(text.as_str()));

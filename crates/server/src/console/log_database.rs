@@ -233,7 +233,7 @@ fn cell(document: &Map<String, Value>, column: &Column) -> String {
     let value = document.get(column.field).unwrap_or(&Value::Null);
     let mut text = match (column.field, value) {
         ("Time", Value::String(time)) => time.get(..19).unwrap_or(time).replace('T', " "),
-        (_, Value::String(text)) => text.replace(char::is_control, " "),
+        (_, Value::String(text)) => text.clone(),
         (_, Value::Number(number)) => number.as_u64().map_or_else(|| number.to_string(), grouped),
         (_, Value::Null) => String::new(),
         (_, other) => other.to_string(),
@@ -241,7 +241,7 @@ fn cell(document: &Map<String, Value>, column: &Column) -> String {
     let fields = document.get("Fields").and_then(Value::as_object).filter(|_| column.field == "Text");
     for (name, value) in fields.into_iter().flatten() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        text.push_str(&format!(" {name}={}", value.replace(char::is_control, " ")));
+        text.push_str(&format!(" {name}={value}"));
     }
     text
 }

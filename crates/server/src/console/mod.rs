@@ -23,7 +23,7 @@ mod volumes;
 use std::sync::Arc;
 
 use scrinium_database::{CompactOrder, Databases, Properties};
-use scrinium_statistics::{Snapshot, Tasks};
+use scrinium_statistics::{Snapshot, Tasks, breaks_line};
 use serde_json::{Map, Value, json};
 
 use crate::backup::{BackupOrder, RestoreOrder};
@@ -190,6 +190,17 @@ impl Console {
     /// # Errors
     /// [`ConsoleError`], with what to type instead; nothing was changed then.
     pub fn execute(&self, line: &str) -> Result<Reply, ConsoleError> {
+        let mut reply = self.carry_out(line)?;
+        // Lines are the console's own; whatever else could move a terminal's cursor came from others.
+        let lines = reply.text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+            Some(line) => plain_line(line) + "\n",
+            None => plain_line(line),
+        });
+        reply.text = lines.collect();
+        Ok(reply)
+    }
+
+    fn carry_out(&self, line: &str) -> Result<Reply, ConsoleError> {
         let parts = self.parts.as_ref();
         let open = || parts.databases().ok_or_else(databases::not_open);
         match Command::parse(line)? {
@@ -247,6 +258,17 @@ impl Console {
             Command::Help => Ok(help()),
         }
     }
+}
+
+/// A line without characters that a terminal would obey.
+fn plain_line(line: &str) -> String {
+    line.chars()
+        .flat_map(|character| {
+            let escaped = breaks_line(character).then(|| character.escape_unicode());
+            let plain = escaped.is_none().then_some(character);
+            escaped.into_iter().flatten().chain(plain)
+        })
+        .collect()
 }
 
 fn begun(what: &str, task: u64) -> Reply {

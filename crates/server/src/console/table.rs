@@ -1,6 +1,12 @@
 //! Numbers, times and tables as text.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use scrinium_statistics::one_line;
+
+/// A cell has about so many bytes: names and messages of others stand in some.
+const CELL_BYTES_MAX: usize = 4096;
 
 /// How a column is set.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -11,15 +17,17 @@ pub(super) enum Align {
 
 /// Lines of columns as wide as their widest cell, two spaces apart.
 pub(super) fn table(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| one_line(cell, CELL_BYTES_MAX)).collect()).collect();
     let width = |column: usize, title: &str| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([title.chars().count()]).max().unwrap_or_default()
     };
     let widths: Vec<usize> =
         columns.iter().enumerate().map(|(column, (title, _))| width(column, title)).collect();
-    let titles: Vec<String> = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+    let titles: Vec<Cow<'_, str>> = columns.iter().map(|(title, _)| Cow::Borrowed(*title)).collect();
     let mut text = String::new();
-    for row in std::iter::once(&titles).chain(rows) {
+    for row in std::iter::once(&titles).chain(&rows) {
         let cells = row.iter().zip(columns).zip(&widths).map(|((cell, (_, align)), width)| match align {
             Align::Left => format!("{cell:<width$}"),
             Align::Right => format!("{cell:>width$}"),

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use scrinium_statistics::one_line;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::record::bounded;
+use super::record::TEXT_BYTES_MAX;
 use super::{Class, LogDatabase, fields_of};
+use crate::messages::text_of;
 
 /// What this folder says itself is not recorded: it may be that nothing can be.
 const OWN_TARGET: &str = "scrinium_server::log_database";
@@ -32,7 +34,7 @@ impl<S: Subscriber> Layer<S> for EventLayer {
             fields_of(json!({
                 "Level": metadata.level().as_str().to_ascii_lowercase(),
                 "Source": metadata.target(),
-                "Text": bounded(&seen.text),
+                "Text": one_line(&seen.text, TEXT_BYTES_MAX),
                 "Fields": seen.fields,
             }))
         });
@@ -57,15 +59,14 @@ impl Seen {
 
 impl Visit for Seen {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = format!("{value:?}");
-        self.record_str(field, &text);
+        self.record_str(field, &text_of(value));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             value.clone_into(&mut self.text);
         } else {
-            self.add(field, Value::from(bounded(value)));
+            self.add(field, Value::from(one_line(value, TEXT_BYTES_MAX)));
         }
     }
 

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// Longer texts are cut, so that all of a record stays within its document and none of it becomes a content.
-const TEXT_BYTES_MAX: usize = 1000;
+pub(super) const TEXT_BYTES_MAX: usize = 1000;
 
 /// What a record tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -70,7 +70,7 @@ impl World {
         let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
         let mut rows = self.databases.get("log").unwrap().view(design, name, query).unwrap();
         let rows = rows.next_rows(usize::MAX).unwrap().into_iter();
-        rows.map(|row| (row.id.unwrap(), row.value.unwrap())).collect()
+        rows.map(|row| (row.id.unwrap(), row.value.unwrap().into())).collect()
     }
 
     /// A time of the day on which these tests take place.

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use scrinium_document::json::JsonText;
 use scrinium_store::Direction;
 use serde_json::Value;
 
@@ -373,7 +374,7 @@ impl ViewRows {
         };
         Ok(Row {
             key: key.ok_or_else(damaged)?,
-            value: Some(Value::Object(value).to_string()),
+            value: Some(JsonText::from(&Value::Object(value))),
             level: u32::try_from(level).ok(),
             expanded: Some(categories.is_expanded(level, prefix)),
             ..Row::default()

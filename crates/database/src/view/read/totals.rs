@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use scrinium_document::collation;
+use scrinium_document::json::{JsonText, stored_value};
 use scrinium_store::Direction;
 use serde_json::{Map, Value, json};
 
@@ -116,9 +117,11 @@ impl ViewRows {
         let above = if parent.is_empty() { vec![u8::MAX] } else { keys::successor(&parent) };
         let row = Row {
             key: category_key(&entry.key_json(&self.definition), totals.level).ok_or_else(damaged)?,
-            value: Some(
-                json!(totals.of(&collection, (&first, &last), (parent.as_slice(), &above))?).to_string(),
-            ),
+            value: Some(JsonText::from(&Value::Object(totals.of(
+                &collection,
+                (&first, &last),
+                (parent.as_slice(), &above),
+            )?))),
             ..Row::default()
         };
         self.give_total(row, (from, to), (first, last), rows);
@@ -146,13 +149,17 @@ impl ViewRows {
         reducer: &KnownReducer,
         from: &[u8],
         to: &[u8],
-    ) -> Result<String> {
+    ) -> Result<JsonText> {
         let mut lent = self.database.common.wide.engines.reduce(reducer)?;
-        let Some(engine) = lent.get() else { return Ok("null".to_owned()) };
+        let Some(engine) = lent.get() else { return Ok(JsonText::default()) };
         let mut reducing = Reducing { definition: &self.definition, engine };
         match collection.reduce_range(from, to, &mut reducing)? {
-            None => Ok("null".to_owned()),
-            Some(state) => Ok(reducing.engine.finish(&String::from_utf8_lossy(&state))?),
+            None => Ok(JsonText::default()),
+            Some(state) => {
+                let reduced = reducing.engine.finish(&String::from_utf8_lossy(&state))?;
+                // A function may give what is nested deeper than documents are.
+                Ok(JsonText::parse(reduced)?)
+            }
         }
     }
 }
@@ -160,18 +167,18 @@ impl ViewRows {
 /// A group of the keys that a map function emitted.
 struct Group {
     /// Its key, as the reader sees it.
-    key: String,
+    key: JsonText,
     /// Where it lies; `None`: everything.
     range: Option<Range>,
 }
 
 impl Group {
     /// The group of a key: all keys; all arrays that agree in so many elements; or those that are the same.
-    fn of(key_json: &str, level: usize) -> Option<Self> {
+    fn of(key_json: &JsonText, level: usize) -> Option<Self> {
         if level == 0 {
-            return Some(Self { key: "null".to_owned(), range: None });
+            return Some(Self { key: JsonText::default(), range: None });
         }
-        let key: Value = serde_json::from_str(key_json).ok()?;
+        let key = stored_value(key_json)?;
         match key {
             Value::Array(mut elements) if elements.len() > level => {
                 elements.truncate(level);
@@ -179,7 +186,7 @@ impl Group {
                 collation::write_array_start(&mut from);
                 elements.iter().for_each(|element| collation::write_sort_key(&mut from, element));
                 let to = keys::successor(&from);
-                Some(Self { key: Value::Array(elements).to_string(), range: Some((from, to)) })
+                Some(Self { key: JsonText::from(&Value::Array(elements)), range: Some((from, to)) })
             }
             key => {
                 let from = key_prefix(&key, &[]);
@@ -193,20 +200,20 @@ impl Group {
                     }
                     _ => to,
                 };
-                Some(Self { key: key_json.to_owned(), range: Some((from, to)) })
+                Some(Self { key: key_json.clone(), range: Some((from, to)) })
             }
         }
     }
 }
 
 /// The key of a category: `null` for all, else the first elements of an entry's key.
-pub(super) fn category_key(key_json: &str, level: usize) -> Option<String> {
+pub(super) fn category_key(key_json: &str, level: usize) -> Option<JsonText> {
     if level == 0 {
-        return Some("null".to_owned());
+        return Some(JsonText::default());
     }
-    let Ok(Value::Array(mut elements)) = serde_json::from_str(key_json) else { return None };
+    let Some(Value::Array(mut elements)) = stored_value(key_json) else { return None };
     elements.truncate(level);
-    Some(Value::Array(elements).to_string())
+    Some(JsonText::from(&Value::Array(elements)))
 }
 
 impl Totals {

@@ -114,7 +114,7 @@ impl Database {
         // A document that is gone has left its folders in the same batch.
         let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
-        let leaf = Leaf::decode(id, &stored)?;
+        let Some(leaf) = self.pass_over(id, Leaf::decode(id, &stored))? else { return Ok(Vec::new()) };
         Ok(evaluator.entries(id, &leaf)?.pop().unwrap_or_default())
     }
 }

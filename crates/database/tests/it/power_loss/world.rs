@@ -223,7 +223,7 @@ fn documents(database: &Arc<Database>) -> Vec<Value> {
 pub(crate) fn is_refusal(error: &DatabaseError) -> bool {
     match error {
         DatabaseError::Full { .. } | DatabaseError::Unavailable { .. } => true,
-        DatabaseError::Internal { reason } => {
+        DatabaseError::Damaged { reason } | DatabaseError::Internal { reason } => {
             let reasons = ["No space left on device", "Input/output error", "Read-only file system"];
             reasons.iter().any(|known| reason.contains(known))
         }

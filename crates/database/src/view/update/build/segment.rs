@@ -211,8 +211,11 @@ impl Evaluation<'_> {
     ) -> Result<usize> {
         let mut lists = Vec::new();
         let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
-        let leaves = documents.map(|(id, record)| Ok((id.as_str(), Leaf::decode(id, record)?)));
-        let leaves = leaves.collect::<Result<Vec<(&str, Leaf<'_>)>>>()?;
+        let mut leaves = Vec::with_capacity(load.documents.len());
+        for (id, record) in documents {
+            let leaf = evaluator.leaf(id, record)?;
+            leaves.extend(leaf.map(|leaf| (id.as_str(), leaf)));
+        }
         let alive: Vec<(&str, &Leaf<'_>)> =
             leaves.iter().filter(|(_, leaf)| !leaf.deleted).map(|(id, leaf)| (*id, leaf)).collect();
         let all = evaluator.entries_of_many(&alive)?;

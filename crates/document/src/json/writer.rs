@@ -1,0 +1,362 @@
+//! JSON text on its way out: whoever makes some makes it here.
+//!
+//! [`JsonWriter`] takes what the program spells itself as literals, and everything else as values that it escapes.
+//! [`JsonText`] is a value that is whole. There is no way from a text that somebody sent into either of them that
+//! neither escapes nor checks it.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write as _};
+use std::ops::Deref;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{NESTING_MAX, check, members};
+use crate::DocumentError;
+
+/// JSON text in the making: a value, or the piece of one that is sent next.
+#[derive(Clone, Debug, Default)]
+pub struct JsonWriter {
+    text: String,
+}
+
+impl JsonWriter {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Nothing yet, with room for so many bytes.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes) }
+    }
+
+    /// What the program itself spells.
+    #[must_use]
+    pub fn of_literal(text: &'static str) -> Self {
+        Self { text: text.to_owned() }
+    }
+
+    /// Appends what the program itself spells: brackets, names of members, commas, white space. That it stands in the
+    /// program's text is what makes it safe, so it must not be made at run time.
+    pub fn literal(&mut self, text: &'static str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Appends a string: quotes, and escapes where the grammar demands them.
+    pub fn string(&mut self, text: &str) -> &mut Self {
+        self.text.push('"');
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        while let Some(plain) = bytes.get(from..).and_then(|rest| rest.iter().position(escaped)) {
+            let at = from + plain;
+            self.text.push_str(text.get(from..at).unwrap_or_default());
+            self.escape(bytes.get(at).copied().unwrap_or_default());
+            from = at + 1;
+        }
+        self.text.push_str(text.get(from..).unwrap_or_default());
+        self.text.push('"');
+        self
+    }
+
+    fn escape(&mut self, byte: u8) {
+        let short = match byte {
+            b'"' | b'\\' => char::from(byte),
+            0x08 => 'b',
+            0x09 => 't',
+            0x0a => 'n',
+            0x0c => 'f',
+            0x0d => 'r',
+            _ => {
+                // Writing to a string cannot fail.
+                let _ = write!(self.text, "\\u{byte:04x}");
+                return;
+            }
+        };
+        self.text.push('\\');
+        self.text.push(short);
+    }
+
+    /// Appends an array of strings.
+    pub fn strings<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) -> &mut Self {
+        self.text.push('[');
+        for (index, text) in texts.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push(',');
+            }
+            self.string(text.as_ref());
+        }
+        self.text.push(']');
+        self
+    }
+
+    /// Appends a whole number.
+    pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{}", number.into());
+        self
+    }
+
+    /// Appends a whole number, or `null`.
+    pub fn number_or_null(&mut self, number: Option<u64>) -> &mut Self {
+        match number {
+            Some(number) => self.number(number),
+            None => self.literal("null"),
+        }
+    }
+
+    /// Appends `true` or `false`.
+    pub fn flag(&mut self, flag: bool) -> &mut Self {
+        self.literal(if flag { "true" } else { "false" })
+    }
+
+    /// Appends a whole value.
+    pub fn json(&mut self, value: &JsonText) -> &mut Self {
+        self.text.push_str(&value.0);
+        self
+    }
+
+    /// Appends a line of an event stream between values; control characters, which could begin another line, are left
+    /// out.
+    pub fn plain_line(&mut self, text: &str) -> &mut Self {
+        self.text.extend(text.chars().filter(|character| !character.is_control()));
+        self
+    }
+
+    /// Appends a value within another one.
+    pub fn part(&mut self, part: JsonPart<'_>) -> &mut Self {
+        self.stored(part.0)
+    }
+
+    /// Appends a value; `null` stands for one that has no JSON, such as a map with keys that are no strings.
+    pub fn serialized(&mut self, value: &(impl Serialize + ?Sized)) -> &mut Self {
+        match serde_json::to_string(value) {
+            Ok(text) => self.text.push_str(&text),
+            Err(_) => self.text.push_str("null"),
+        }
+        self
+    }
+
+    /// Begins a string of base64 that comes in pieces.
+    pub fn base64(&mut self) -> Base64Writer<'_> {
+        self.text.push('"');
+        Base64Writer { out: self, carried: Vec::new() }
+    }
+
+    /// Appends JSON text that was checked when it was stored. Only the reader of stored documents needs it.
+    pub(crate) fn stored(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Appends a value of an entry of an index, whose text was written from values when the entry was made.
+    pub fn entry_value(&mut self, text: &str) -> &mut Self {
+        self.stored(text)
+    }
+
+    /// Appends the text of a value that is kept away from its record, as [`crate::Fields::write_members`] asks for it;
+    /// it was checked when it was stored.
+    ///
+    /// # Errors
+    /// [`DocumentError::Damaged`] if it is not UTF-8.
+    pub fn outside_value(&mut self, bytes: &[u8]) -> Result<&mut Self, DocumentError> {
+        let damaged = DocumentError::Damaged { what: "field", detail: "UTF-8" };
+        self.text.push_str(std::str::from_utf8(bytes).map_err(|_| damaged)?);
+        Ok(self)
+    }
+
+    /// The text so far.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Bytes so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether there is nothing yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The text, to be sent.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// The text as a value. It must be a whole one.
+    #[must_use]
+    pub fn into_text(self) -> JsonText {
+        JsonText(self.text)
+    }
+}
+
+impl From<JsonWriter> for bytes::Bytes {
+    fn from(writer: JsonWriter) -> Self {
+        writer.text.into()
+    }
+}
+
+/// A string of base64 in the making. It is closed by [`end`](Self::end).
+pub struct Base64Writer<'a> {
+    out: &'a mut JsonWriter,
+    /// Base64 takes three bytes at a time, so pieces are joined at multiples of three.
+    carried: Vec<u8>,
+}
+
+impl Base64Writer<'_> {
+    /// Appends the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.carried.extend_from_slice(bytes);
+        let rest = self.carried.split_off(self.carried.len() - self.carried.len() % 3);
+        STANDARD.encode_string(&self.carried, &mut self.out.text);
+        self.carried = rest;
+    }
+
+    /// Closes the string.
+    pub fn end(self) {
+        STANDARD.encode_string(&self.carried, &mut self.out.text);
+        self.out.text.push('"');
+    }
+}
+
+/// A whole JSON value as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// A string.
+    #[must_use]
+    pub fn of_string(text: &str) -> Self {
+        let mut writer = JsonWriter::with_capacity(text.len() + 2);
+        writer.string(text);
+        writer.into_text()
+    }
+
+    /// Text that may be anything.
+    ///
+    /// # Errors
+    /// As [`check`], for a nesting of [`NESTING_MAX`].
+    pub fn parse(text: impl Into<String>) -> Result<Self, DocumentError> {
+        let text = text.into();
+        check(&text, NESTING_MAX)?;
+        Ok(Self(text))
+    }
+
+    /// A value of an entry of an index, whose text was written from values when the entry was made.
+    #[must_use]
+    pub fn of_entry(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The members of an object, of a repeated name the last one; `None` if the value is no object.
+    #[must_use]
+    pub fn members(&self) -> Option<Vec<(Cow<'_, str>, JsonPart<'_>)>> {
+        let members = members(&self.0, usize::MAX).ok().flatten()?;
+        Some(members.into_iter().map(|(name, value)| (name, JsonPart(value))).collect())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// A value within a [`JsonText`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonPart<'a>(&'a str);
+
+impl<'a> JsonPart<'a> {
+    /// The text.
+    #[must_use]
+    pub const fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
+impl Default for JsonText {
+    /// `null`.
+    fn default() -> Self {
+        Self(String::from("null"))
+    }
+}
+
+impl Deref for JsonText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for JsonText {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for JsonText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for JsonText {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for JsonText {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl PartialEq<String> for JsonText {
+    fn eq(&self, other: &String) -> bool {
+        self.0 == *other
+    }
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        Self(value.to_string())
+    }
+}
+
+impl From<JsonText> for JsonWriter {
+    fn from(text: JsonText) -> Self {
+        Self { text: text.0 }
+    }
+}
+
+impl From<JsonText> for String {
+    fn from(text: JsonText) -> Self {
+        text.0
+    }
+}
+
+impl From<JsonText> for bytes::Bytes {
+    fn from(text: JsonText) -> Self {
+        text.0.into()
+    }
+}
