@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
+use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
 use serde_json::{Map, Value};
@@ -20,7 +21,7 @@ use crate::error::{DatabaseError, Result};
 use crate::header::Header;
 use crate::opened::Opened;
 use crate::passed_over::PassedOver;
-use crate::view::{Announced, Engines, ViewCounts};
+use crate::view::{Announced, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
 
@@ -80,7 +81,8 @@ pub(crate) struct Wide {
     guard: OnceLock<Arc<dyn Guard>>,
     tasks: OnceLock<Tasks>,
     rebuild_dir: RwLock<PathBuf>,
-    pub(crate) engines: Engines,
+    /// The processes that run functions.
+    pub(crate) scripts: Pool,
     pub(crate) announced: Announced,
     pub(crate) compactions: Compactions,
     pub(crate) io: IoLimits,
@@ -195,7 +197,7 @@ impl Databases {
                     guard: OnceLock::new(),
                     tasks: OnceLock::new(),
                     rebuild_dir: RwLock::new(crate::view::default_rebuild_dir(store)),
-                    engines: Engines::default(),
+                    scripts: Pool::default(),
                     announced: Announced::default(),
                     compactions: Compactions::default(),
                     io: IoLimits::default(),
@@ -270,6 +272,11 @@ impl Databases {
     /// View_Rebuild_Dir); the next build uses it. By default it is `rebuild` in the store's folder.
     pub fn set_rebuild_dir(&self, dir: PathBuf) {
         *self.shared.common.wide.rebuild_dir.write() = dir;
+    }
+
+    /// Sets how many processes run JavaScript, and what each of them may use; for those that are started from now on.
+    pub fn set_script_options(&self, options: PoolOptions) {
+        self.shared.common.wide.scripts.set_options(options);
     }
 
     /// Sets other limits for what is written from now on.

@@ -167,7 +167,7 @@ impl Edit {
             check_brought(&path, parsed.deleted)?;
         }
         if is_design(&id) && !parsed.deleted {
-            check_design(&self.json, mode)?;
+            check_design(&self.json, mode, database)?;
         }
         if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
             && beside != inside
@@ -267,12 +267,13 @@ fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> 
 }
 
 /// A design document whose views do not compile is refused when it is written, not when it is read.
-fn check_design(json: &[u8], mode: EditMode) -> Result<()> {
+fn check_design(json: &[u8], mode: EditMode, database: &Database) -> Result<()> {
+    let (pool, owner) = (&database.common.wide.scripts, database.uuid());
     let design =
         stored_value_of_bytes(json).ok_or_else(|| DatabaseError::bad_request("invalid UTF-8 JSON"))?;
     match mode {
-        EditMode::Interactive => crate::view::design::check(&design),
-        EditMode::Replicated => crate::view::design::check_replicated(&design),
+        EditMode::Interactive => crate::view::design::check(pool, owner, &design),
+        EditMode::Replicated => crate::view::design::check_replicated(pool, owner, &design),
     }
 }
 

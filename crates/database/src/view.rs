@@ -13,6 +13,7 @@ pub(crate) mod design;
 pub(crate) mod document;
 pub(crate) mod entries;
 mod evaluate;
+mod failures;
 mod figures;
 mod folder;
 mod follow;
@@ -60,7 +61,6 @@ pub(crate) use figures::ViewCounts;
 pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
-pub(crate) use scripts::Engines;
 pub(crate) use update::default_rebuild_dir;
 
 /// Design documents read at once; each may be of some size.
@@ -233,17 +233,22 @@ impl Database {
             group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
         let updating = group.kept().any(|view| view.index.is_updating());
         let progress = info::progress(self, &group, reached < last || updating);
-        let errors: serde_json::Map<String, Value> = group
-            .views
-            .iter()
-            .map(|view| (view, view.index.errors.lock().clone()))
-            .filter(|(_, errors)| errors.count > 0)
-            .map(|(view, errors)| {
-                // It names a document, and may tell what is in it.
-                let last = access.reader_names().is_none().then_some(errors.last);
-                (view.definition.name.clone(), json!({"count": errors.count, "last": last}))
-            })
-            .collect();
+        // They name documents, and may tell what is in them.
+        let sees_all = access.reader_names().is_none();
+        let mut errors = serde_json::Map::new();
+        let mut log = serde_json::Map::new();
+        for view in &group.views {
+            let failures::Told { count, last, off } = view.index.failures.told();
+            if count > 0 || off.is_some() {
+                let last = sees_all.then_some(last);
+                errors
+                    .insert(view.definition.name.clone(), json!({"count": count, "last": last, "off": off}));
+            }
+            let lines = if sees_all { view.index.failures.lines() } else { Vec::new() };
+            if !lines.is_empty() {
+                log.insert(view.definition.name.clone(), json!(lines));
+            }
+        }
         Ok(json!({
             "name": design,
             "view_index": {
@@ -260,6 +265,7 @@ impl Database {
                 "purge_seq": 0,
                 "entries": entries,
                 "errors": errors,
+                "log": log,
                 "sizes": info::sizes(self, &group)?,
             }
         }))

@@ -5,9 +5,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use scrinium_javascript::{Limits, MapEngine};
+use scrinium_javascript::{MapEngine, Owner, Pool};
 
 const DOCUMENTS: u32 = 256_000;
+const DATABASE: Owner = [255; 16];
 
 fn memo(number: u32) -> String {
     let (person, month, day) = (number % 500, number % 12 + 1, number % 28 + 1);
@@ -22,6 +23,7 @@ fn memo(number: u32) -> String {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let pool = Pool::default();
     let documents: Vec<String> = (0..DOCUMENTS).map(memo).collect();
     let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
     let bytes: usize = documents.iter().map(|document| document.len()).sum();
@@ -36,23 +38,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("each recipient", &[by_recipient]),
         ("all three", &[by_date, by_sender, by_recipient]),
     ] {
-        let mut engine = MapEngine::new(sources, None, Limits::default())?;
+        let mut engine = MapEngine::new(&pool, DATABASE, sources, None);
         let began = Instant::now();
         for batch in documents.chunks(64) {
-            black_box(engine.map_many(batch));
+            black_box(engine.map_many(batch)?);
         }
         println!("{:8.0} documents/s  {name}", f64::from(DOCUMENTS) / began.elapsed().as_secs_f64());
     }
-    let mut engine = MapEngine::new(&[by_date], None, Limits::default())?;
+    let mut engine = MapEngine::new(&pool, DATABASE, &[by_date], None);
     let began = Instant::now();
     for document in &documents {
-        black_box(engine.map(document));
+        black_box(engine.map(document)?);
     }
     println!("{:8.0} documents/s  date, one by one", f64::from(DOCUMENTS) / began.elapsed().as_secs_f64());
     let began = Instant::now();
-    for _ in 0..100 {
-        black_box(MapEngine::new(&[by_date], None, Limits::default())?);
+    for number in 0..100 {
+        black_box(MapEngine::new(&pool, [number; 16], &[by_date], None).check()?);
     }
-    println!("{:8.2} ms           to make an engine", began.elapsed().as_secs_f64() * 10.0);
+    println!("{:8.2} ms           to make a process and its engine", began.elapsed().as_secs_f64() * 10.0);
     Ok(())
 }

@@ -75,11 +75,21 @@ pub enum ScriptError {
         /// How it begins and how large it is.
         reason: String,
     },
-    /// The function was not to be stopped and was left behind with its thread; this engine does not call
-    /// it again.
-    #[error("the function could not be stopped and is not called again; take it out of its design document")]
+    /// The function could not be stopped within its process, which was ended.
+    #[error(
+        "the function could not be stopped, and the process that ran it was ended; look for a loop that does not end"
+    )]
     Runaway,
-    /// No engine can be had.
+    /// The function ended the process that ran it.
+    #[error("the function ended the process that ran it, or used far too much processor time there")]
+    Ended,
+    /// The function is not called any more in this build.
+    #[error("the function was switched off: {why}; change it, or build its view again")]
+    SwitchedOff {
+        /// What it did.
+        why: String,
+    },
+    /// No engine can be had now. This says nothing of the function or the document; it has to be tried again.
     #[error("JavaScript cannot be run now: {reason}")]
     Unavailable {
         /// Why not, and what helps.
@@ -96,11 +106,18 @@ impl ScriptError {
             Self::UnknownReducer { .. } => "invalid_design_doc",
             Self::InvalidValue { .. } => "invalid_value",
             Self::ReduceOverflow { .. } => "reduce_overflow_error",
-            Self::Time { .. } | Self::Runaway => "os_process_timeout",
+            Self::Time { .. } | Self::Runaway | Self::Ended | Self::SwitchedOff { .. } => {
+                "os_process_timeout"
+            }
             Self::Memory { .. } | Self::Stack { .. } => "InternalError",
             Self::Json { .. } => "invalid_json",
             Self::Thrown { .. } | Self::TooMuchEmitted { .. } => "map_runtime_error",
             Self::Unavailable { .. } => "service_unavailable",
         }
+    }
+
+    /// Whether the function had to be stopped from outside.
+    pub(crate) const fn is_stop(&self) -> bool {
+        matches!(self, Self::Time { .. } | Self::Runaway | Self::Ended)
     }
 }

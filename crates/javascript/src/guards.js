@@ -1,9 +1,9 @@
 // Makes the built-in objects of a new engine safe to share between documents. Evaluated before any source of a view
-// is; gives functions that lock them and that put back what a map function overwrote.
+// is; gives the function that locks them.
 (function () {
   'use strict';
   const { apply, ownKeys } = Reflect;
-  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
 
   // The engine looks at its clock between steps of a script. Some of its own functions are one step whatever
   // they are given; these refuse what would keep them busy for minutes.
@@ -58,23 +58,40 @@
       delete Set.prototype[name];
     }
   }
-  // The engine calls this for every error, also for the one that ends a script, and then forgets that one.
+  // The engine calls this for every error, also for the one that ends a script, and then forgets that one; and how many
+  // frames of a stack are shown would be remembered from one document to the next.
   defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: false, configurable: false });
+  defineProperty(Error, 'stackTraceLimit', { value: 10, writable: false, configurable: false });
 
-  // Assigning to these happens by mistake (`sum = 0` without `var`) or for convenience (a list as a dictionary:
-  // an inherited property that cannot be assigned to could not be hidden by one's own), so it works until the
-  // function returns.
-  const assignable = new Set([globalThis, Object.prototype, Array.prototype, Error.prototype]);
+  // Objects get members of these names by assigning (`toString`, `name`), which an inherited property that cannot be
+  // assigned to would prevent. So here they are accessors, which give the object one of its own.
+  const inherited = [Object.prototype, Function.prototype, Array.prototype, Error.prototype];
 
-  function mayBeAssigned(object, key) {
-    return assignable.has(object) && typeof key === 'string' && (object !== globalThis || /^[a-z]/.test(key));
+  function letBeHidden(prototype, key, { value, enumerable }) {
+    const { set } = { set(own) {
+      if (this === prototype || this === null || typeof this !== 'object' && typeof this !== 'function') {
+        throw new TypeError(`'${key}' is read-only`);
+      }
+      defineProperty(this, key, { value: own, writable: true, enumerable: true, configurable: true });
+    } };
+    const { get } = { get() { return value; } };
+    defineProperty(prototype, key, { get, set, enumerable, configurable: false });
   }
 
-  // What is there can neither be redefined nor removed, and but for the assignable it cannot be assigned to.
+  // Every object that a script finds in a new engine is frozen, so that nothing that it sees there can be changed.
   function lock(root) {
+    for (const prototype of inherited) {
+      for (const key of ownKeys(prototype)) {
+        const property = getOwnPropertyDescriptor(prototype, key);
+        if (typeof key === 'string' && property.writable && property.configurable) {
+          letBeHidden(prototype, key, property);
+        }
+      }
+    }
     const seen = new Set();
-    const waiting = [root, (function* () {})(), (async () => {})(), [].values(), new Map().entries(),
-      new Set().values(), ''[Symbol.iterator](), 'x'.matchAll(/x/g)];
+    const waiting = [root, function* () {}, (function* () {})(), async () => {}, async function* () {},
+      (async function* () {})(), [].values(), [].values().map((x) => x), Iterator.from({ next() {} }),
+      new Map().entries(), new Set().values(), ''[Symbol.iterator](), 'x'.matchAll(/x/g), /x/];
     while (waiting.length > 0) {
       const object = waiting.pop();
       if (object === null || typeof object !== 'object' && typeof object !== 'function' || seen.has(object)) {
@@ -83,32 +100,12 @@
       seen.add(object);
       waiting.push(getPrototypeOf(object));
       for (const key of ownKeys(object)) {
-        if (typeof object === 'function' && (key === 'name' || key === 'length')) continue;
         const property = getOwnPropertyDescriptor(object, key);
         waiting.push(property.value, property.get, property.set);
-        if (!property.configurable) continue;
-        defineProperty(object, key, property.get || property.set
-          ? { configurable: false }
-          : { configurable: false, writable: property.writable && mayBeAssigned(object, key) });
       }
+      freeze(object);
     }
   }
 
-  // One comparison for each property, without a loop: this runs after each call of a map function.
-  function restorer() {
-    const objects = [], values = [], lines = [];
-    for (const object of assignable) {
-      const place = objects.push(object) - 1;
-      for (const key of ownKeys(object)) {
-        const property = getOwnPropertyDescriptor(object, key);
-        if (!property.writable) continue;
-        lines.push(`if (o${place}.${key} !== v${values.length}) o${place}.${key} = v${values.length};`);
-        values.push(property.value);
-      }
-    }
-    const names = [...objects.map((_, place) => `o${place}`), ...values.map((_, place) => `v${place}`)];
-    return Function(...names, `'use strict'; return function () { ${lines.join('\n')} };`)(...objects, ...values);
-  }
-
-  return { lock, restorer };
+  return { lock };
 })()

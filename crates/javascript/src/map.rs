@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::conduct::Conduct;
 use crate::error::ScriptError;
-use crate::limits::Limits;
-use crate::sandbox::Sandbox;
-use crate::text::well_formed;
-use crate::worker::{Lost, Reporter, Worker};
+use crate::modules;
+use crate::pool::{Owner, Pool};
+use crate::runner::{Asked, Runner};
+use crate::wire::{Program, Request};
 
-/// Lines of `log` that are kept between two calls of [`MapEngine::take_log`].
-const LOG_LINES_MAX: usize = 1_000;
-
-/// Documents that go to the engine's thread at once.
+/// Documents that go to a process at once, and their bytes.
 const BATCH_MAX: usize = 64;
+const BATCH_BYTES: usize = 256 << 10;
 
 /// What a map function emitted once.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,220 +27,135 @@ pub struct Emitted {
 /// What one map function gives for one document.
 pub type Mapped = Result<Vec<Emitted>, ScriptError>;
 
-/// Whether a source can be used as a map function. It is evaluated, since only that tells whether it gives a
-/// function, but not called.
+/// The map functions of a design document, in processes of one database.
 ///
-/// # Errors
-/// [`ScriptError::Syntax`] with line and column, [`ScriptError::NotAFunction`], or what evaluating it threw.
-pub fn check_map(source: &str, limits: &Limits) -> Result<(), ScriptError> {
-    MapEngine::new(&[source], None, limits.clone()).map(drop)
-}
-
-/// The map functions of a design document in an engine on a thread of its own, which ends with this.
-///
-/// Whatever a function does costs the document its entries in that view and nothing else. If the engine may
-/// have been damaged by it (memory, time), it is made anew; if memory ran out that earlier documents left used,
-/// the function is called again in the new one.
+/// Whatever a function does costs the document its entries in that view and nothing else.
 pub struct MapEngine {
-    design: Arc<Design>,
-    worker: Option<Worker<Question, Answer>>,
-    /// Functions that could not be ended once.
-    off: Vec<bool>,
-    log: Vec<String>,
-}
-
-/// What the functions are made of.
-struct Design {
-    sources: Vec<String>,
-    library: Option<Value>,
-    limits: Limits,
-}
-
-struct Question {
-    documents: Vec<String>,
-    off: Vec<bool>,
-}
-
-struct Answer {
-    /// By document and function; an error if there is no engine with these functions.
-    mapped: Result<Vec<Vec<Mapped>>, ScriptError>,
-    log: Vec<String>,
+    runner: Runner,
 }
 
 impl MapEngine {
-    /// Makes an engine with these functions, in about two milliseconds. `library` is the content of
-    /// `views.lib`: texts of CommonJS modules, or objects of them as folders.
+    /// Map functions. `library` is the content of `views.lib`: texts of CommonJS modules, or objects of them as folders.
+    #[must_use]
+    pub fn new(pool: &Pool, owner: Owner, sources: &[&str], library: Option<&Value>) -> Self {
+        let program = Program {
+            sources: sources.iter().map(|source| (*source).to_owned()).collect(),
+            modules: library.map(modules::of_library),
+            this: None,
+            limits: pool.options().limits,
+        };
+        let digest = program.digest();
+        Self { runner: Runner::new(pool, owner, Arc::new(program), digest) }
+    }
+
+    /// Whether each of the sources can be used as a map function. They are evaluated, since only that tells whether they give
+    /// functions, but not called.
     ///
     /// # Errors
-    /// As [`check_map`] for the first source that cannot be used, or [`ScriptError::Unavailable`].
-    pub fn new(sources: &[&str], library: Option<&Value>, limits: Limits) -> Result<Self, ScriptError> {
-        let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
-        let off = vec![false; sources.len()];
-        let design = Arc::new(Design { sources, library: library.cloned(), limits });
-        let mut engine = Self { design, worker: None, off, log: Vec::new() };
-        match engine.ask(&[]) {
-            Ok(answer) => answer.mapped.map(|_| engine),
-            Err(Lost::In(_)) => Err(ScriptError::Runaway),
-            Err(Lost::Failed(error)) => Err(error),
+    /// [`ScriptError::Unavailable`] if that cannot be told now. Within: [`ScriptError::Syntax`] with line and column,
+    /// [`ScriptError::NotAFunction`], or what evaluating it threw.
+    pub fn check(&mut self) -> Result<Vec<Result<(), ScriptError>>, ScriptError> {
+        self.runner.sources()
+    }
+
+    /// Shares how a function behaves with others who run it.
+    pub fn share_conduct(&mut self, function: usize, conduct: &Arc<Conduct>) {
+        if let Some(own) = self.runner.conducts.get_mut(function) {
+            *own = Arc::clone(conduct);
         }
     }
 
-    /// What each function gives for a document, given as JSON with `_id` and `_rev`, in the order of the
-    /// functions. They cannot change the document: it is frozen, as in CouchDB.
-    pub fn map(&mut self, document_json: &str) -> Vec<Mapped> {
-        self.map_many(&[document_json]).pop().unwrap_or_default()
+    /// What each function gives for a document, given as JSON with `_id` and `_rev`, in the order of the functions. They
+    /// cannot change the document: it is frozen, as in CouchDB.
+    ///
+    /// # Errors
+    /// As [`MapEngine::map_many`].
+    pub fn map(&mut self, document_json: &str) -> Result<Vec<Mapped>, ScriptError> {
+        Ok(self.map_many(&[document_json])?.pop().unwrap_or_default())
     }
 
-    /// [`MapEngine::map`] for several documents, which saves changing between threads for each.
-    pub fn map_many(&mut self, documents_json: &[&str]) -> Vec<Vec<Mapped>> {
-        documents_json.chunks(BATCH_MAX).flat_map(|documents| self.map_batch(documents)).collect()
-    }
-
-    /// What the functions logged since the last time, the first 1,000 lines of it.
-    pub fn take_log(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.log)
-    }
-
-    fn map_batch(&mut self, documents: &[&str]) -> Vec<Vec<Mapped>> {
-        let functions = self.off.len();
-        let (mut mapped, mut rest) = (Vec::with_capacity(documents.len()), documents);
-        // Each time round either answers or switches off a function.
-        for _ in 0..=functions {
-            let error = match self.ask(rest) {
-                Ok(answer) => {
-                    let kept = LOG_LINES_MAX.saturating_sub(self.log.len());
-                    self.log.extend(answer.log.into_iter().take(kept));
-                    match answer.mapped {
-                        Ok(answered) => {
-                            mapped.extend(answered);
-                            return mapped;
-                        }
-                        Err(error) => error,
+    /// [`MapEngine::map`] for several documents, which saves changing between processes for each.
+    ///
+    /// # Errors
+    /// [`ScriptError::Unavailable`] if the functions cannot be run now; it says nothing of the documents.
+    pub fn map_many(&mut self, documents_json: &[&str]) -> Result<Vec<Vec<Mapped>>, ScriptError> {
+        let functions = self.runner.conducts.len();
+        let calls_max = documents_json.len().saturating_mul(functions);
+        let mut calls = Vec::with_capacity(calls_max);
+        // Calls up to here are made one by one, since one of them has ended a process.
+        let mut alone_until = 0;
+        while calls.len() < calls_max {
+            let at = calls.len();
+            let (first, function) = (at / functions, at % functions);
+            let rest = documents_json.get(first..).unwrap_or_default();
+            let memory_bytes = self.runner.program().limits.memory_bytes;
+            let (batch, is_too_large) = batch(rest, memory_bytes);
+            if is_too_large {
+                let error = ScriptError::Memory { limit_bytes: memory_bytes };
+                calls.resize(at + functions - function, Err(error));
+                continue;
+            }
+            let asked_max = if at < alone_until { 1 } else { batch.len() * functions - function };
+            let refusals = self.runner.refusals();
+            if let (1, Some(Some(error))) = (asked_max, refusals.get(function)) {
+                calls.push(Err(error.clone()));
+                continue;
+            }
+            let left_out = refusals.iter().map(Option::is_some).collect();
+            let documents = batch.to_vec();
+            let request = Request::Map { first: function, calls_max: asked_max, left_out, documents };
+            match self.runner.ask(&request, asked_max)? {
+                Asked::Done(outcomes) => {
+                    for outcome in outcomes {
+                        let function = calls.len() % functions;
+                        calls.push(match refusals.get(function) {
+                            Some(Some(error)) => Err(error.clone()),
+                            _ => self.runner.judged(function, Some(outcome), |lines| entries(&lines)),
+                        });
                     }
                 }
-                Err(Lost::In(call)) => {
-                    let call = usize::try_from(call).unwrap_or_default();
-                    // What the documents before gave went with the thread.
-                    let (before, from) = rest.split_at_checked(call / functions.max(1)).unwrap_or_default();
-                    if !before.is_empty() {
-                        mapped.extend(self.map_batch(before));
-                    }
-                    rest = from;
-                    if let Some(off) = self.off.get_mut(call % functions.max(1)) {
-                        *off = true;
-                    }
-                    continue;
+                Asked::Lost if asked_max == 1 => {
+                    calls.push(self.runner.judged(function, None, |lines| entries(&lines)));
                 }
-                Err(Lost::Failed(error)) => error,
-            };
-            mapped.resize(documents.len(), vec![Err(error); functions]);
-            return mapped;
-        }
-        mapped.resize(documents.len(), vec![Err(ScriptError::Runaway); functions]);
-        mapped
-    }
-
-    fn ask(&mut self, documents: &[&str]) -> Result<Answer, Lost> {
-        let worker = match self.worker.take() {
-            Some(worker) => worker,
-            None => {
-                let design = Arc::clone(&self.design);
-                Worker::start(&self.design.limits, move |reporter| {
-                    let mut mapper = Mapper { design, reporter, sandbox: None, opened: false, used: false };
-                    move |question: Question| mapper.answer(&question)
-                })
-                .map_err(Lost::Failed)?
+                Asked::Lost => alone_until = at + asked_max,
             }
-        };
-        let documents = documents.iter().map(|document| (*document).to_owned()).collect();
-        let answer = worker.ask(Question { documents, off: self.off.clone() })?;
-        self.worker = Some(worker);
-        Ok(answer)
+        }
+        Ok(by_document(calls, functions, documents_json.len()))
+    }
+
+    /// What the functions logged since the last time, the first lines of it: which function, and what.
+    pub fn take_log(&mut self) -> Vec<(usize, String)> {
+        self.runner.take_log()
     }
 }
 
-/// The engine's side, on its thread.
-struct Mapper {
-    design: Arc<Design>,
-    reporter: Reporter<Answer>,
-    sandbox: Option<Sandbox>,
-    /// Whether the engine has the document under way.
-    opened: bool,
-    /// Whether a function was called in the engine.
-    used: bool,
+/// Documents that are asked for at once; or that the first of them is larger than the engine's memory.
+fn batch<'a, 'b>(documents: &'a [&'b str], memory_bytes: usize) -> (&'a [&'b str], bool) {
+    let mut bytes: usize = 0;
+    let fit = documents.iter().take(BATCH_MAX).take_while(|document| {
+        bytes = bytes.saturating_add(document.len());
+        bytes <= BATCH_BYTES
+    });
+    let count = fit.count().max(1);
+    let is_too_large = documents.first().is_some_and(|document| document.len() >= memory_bytes);
+    (documents.get(..count).unwrap_or_default(), is_too_large)
 }
 
-impl Mapper {
-    fn answer(&mut self, question: &Question) -> Answer {
-        let mut log = Vec::new();
-        if let Err(error) = self.sandbox() {
-            return Answer { mapped: Err(error), log };
-        }
-        let mut mapped = Vec::with_capacity(question.documents.len());
-        let mut call = 0;
-        for document in &question.documents {
-            self.opened = false;
-            let mut by_function = Vec::with_capacity(question.off.len());
-            for (index, off) in question.off.iter().enumerate() {
-                self.reporter.begin(call);
-                call += 1;
-                let entries = if *off { Err(ScriptError::Runaway) } else { self.call(index, document) };
-                by_function.push(entries);
-                let lines = self.sandbox.as_ref().map(Sandbox::take_log).unwrap_or_default();
-                log.extend(lines.into_iter().take(LOG_LINES_MAX.saturating_sub(log.len())));
-            }
-            mapped.push(by_function);
-        }
-        Answer { mapped: Ok(mapped), log }
-    }
-
-    /// What a function gives for a document. Memory may have run out by what earlier calls left, so it is
-    /// called again in a new engine then.
-    fn call(&mut self, index: usize, document: &str) -> Mapped {
-        self.sandbox()?;
-        let used = std::mem::replace(&mut self.used, true);
-        let mapped = self.call_once(index, document);
-        let damaged = self.sandbox.as_ref().is_some_and(Sandbox::is_damaged);
-        if used && damaged && !matches!(mapped, Ok(_) | Err(ScriptError::Time { .. })) {
-            return self.call_once(index, document);
-        }
-        mapped
-    }
-
-    fn call_once(&mut self, index: usize, document: &str) -> Mapped {
-        self.sandbox()?;
-        let Some(sandbox) = &mut self.sandbox else { return Ok(Vec::new()) };
-        if !self.opened {
-            sandbox.open(document)?;
-            self.opened = true;
-        }
-        sandbox.map(index).map(|lines| entries(&lines))
-    }
-
-    /// Sees to it that there is an engine with all functions.
-    fn sandbox(&mut self) -> Result<(), ScriptError> {
-        if self.sandbox.as_ref().is_some_and(|sandbox| !sandbox.is_damaged()) {
-            return Ok(());
-        }
-        self.sandbox = None;
-        (self.opened, self.used) = (false, false);
-        let Design { sources, library, limits } = &*self.design;
-        let mut sandbox = Sandbox::new(limits, library.as_ref(), self.reporter.given_up())?;
-        for source in sources {
-            sandbox.add(source)?;
-        }
-        self.sandbox = Some(sandbox);
-        Ok(())
-    }
+fn by_document(calls: Vec<Mapped>, functions: usize, documents: usize) -> Vec<Vec<Mapped>> {
+    let mut calls = calls.into_iter();
+    (0..documents).map(|_| calls.by_ref().take(functions).collect()).collect()
 }
 
-/// The entries in a text that has a line for each key and each value.
-fn entries(lines: &str) -> Vec<Emitted> {
-    let lines = well_formed(lines);
+/// The entries in a text that has a line for each key and each value. It comes from a process that is not believed: each
+/// line has to be JSON when it is used.
+fn entries(lines: &str) -> Mapped {
     let mut lines = lines.split_terminator('\n');
     let mut entries = Vec::new();
-    while let (Some(key), Some(value)) = (lines.next(), lines.next()) {
+    while let Some(key) = lines.next() {
+        let Some(value) = lines.next() else {
+            return Err(ScriptError::Json { message: "a key without a value".to_owned() });
+        };
         entries.push(Emitted { key_json: key.to_owned(), value_json: value.to_owned() });
     }
-    entries
+    Ok(entries)
 }

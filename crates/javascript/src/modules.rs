@@ -1,4 +1,5 @@
-//! CommonJS modules in `views.lib`, which map functions load by `require('views/lib/name')`.
+//! CommonJS modules: map functions load those in `views.lib` by `require('views/lib/name')`, validations any text of their
+//! design document.
 
 use rquickjs::{Ctx, Exception, Function, Result};
 use serde_json::Value;
@@ -11,21 +12,32 @@ pub(crate) const HEAD: &str = "(function (module, exports, require) {";
 /// Folders in folders; deeper ones are left out.
 const DEPTH_MAX: usize = 32;
 
-/// The texts of all modules in `library` by their paths, as JSON.
-pub(crate) fn texts(library: &Value) -> String {
+/// The texts of all modules in `views.lib` by their paths, as JSON.
+pub(crate) fn of_library(library: &Value) -> String {
     let mut texts = serde_json::Map::new();
-    collect("views/lib", library, DEPTH_MAX, &mut texts);
+    collect("views/lib".to_owned(), library, DEPTH_MAX, &mut texts);
     Value::Object(texts).to_string()
 }
 
-fn collect(path: &str, node: &Value, depth: usize, texts: &mut serde_json::Map<String, Value>) {
+/// The texts of all modules in a design document, in the same way.
+pub(crate) fn of_design(design: &Value) -> String {
+    let mut texts = serde_json::Map::new();
+    for (name, node) in design.as_object().into_iter().flatten() {
+        if !name.starts_with('_') {
+            collect(name.clone(), node, DEPTH_MAX, &mut texts);
+        }
+    }
+    Value::Object(texts).to_string()
+}
+
+fn collect(path: String, node: &Value, depth: usize, texts: &mut serde_json::Map<String, Value>) {
     match node {
         Value::String(_) => {
-            texts.insert(path.to_owned(), node.clone());
+            texts.insert(path, node.clone());
         }
         Value::Object(nodes) if depth > 0 => {
             for (name, node) in nodes {
-                collect(&format!("{path}/{name}"), node, depth - 1, texts);
+                collect(format!("{path}/{name}"), node, depth - 1, texts);
             }
         }
         _ => {}

@@ -7,7 +7,7 @@ mod stats;
 mod sum;
 
 use crate::error::ScriptError;
-use crate::limits::Limits;
+use crate::pool::{Owner, Pool};
 use script::Script;
 
 /// Bytes that a reduction may have in any case, and how much smaller than what went in it has to be beyond
@@ -62,14 +62,6 @@ impl Reducer {
     }
 }
 
-/// Whether a source can be used as a reduce function.
-///
-/// # Errors
-/// [`ScriptError::UnknownReducer`]; for JavaScript as [`check_map`](crate::check_map).
-pub fn check_reduce(source: &str, limits: &Limits) -> Result<(), ScriptError> {
-    ReduceEngine::new(Reducer::parse(source)?, limits.clone()).map(drop)
-}
-
 /// A reduce function, ready to reduce.
 ///
 /// What it gives is a *state*: JSON that can be kept, and reduced with others of its kind. [`finish`] makes of a
@@ -90,27 +82,36 @@ enum Function {
 }
 
 impl ReduceEngine {
-    /// Makes it ready; JavaScript gets an engine on a thread of its own, which ends with this.
-    ///
-    /// # Errors
-    /// As [`check_map`](crate::check_map), or [`ScriptError::Unavailable`].
-    pub fn new(reducer: Reducer, limits: Limits) -> Result<Self, ScriptError> {
-        let must_shrink = limits.reduce_limit;
+    /// Makes it ready; JavaScript runs in processes of the pool.
+    #[must_use]
+    pub fn new(pool: &Pool, owner: Owner, reducer: Reducer) -> Self {
+        let must_shrink = pool.options().limits.reduce_limit;
         let function = match reducer {
             Reducer::Sum => Function::Sum,
             Reducer::Count => Function::Count,
             Reducer::Stats => Function::Stats,
             Reducer::ApproximateCountDistinct => Function::Distinct,
-            Reducer::Function(source) => Function::Script(Script::new(source, limits)?),
+            Reducer::Function(source) => Function::Script(Script::new(pool, owner, source)),
         };
-        Ok(Self { function, must_shrink })
+        Self { function, must_shrink }
+    }
+
+    /// Whether the source can be used.
+    ///
+    /// # Errors
+    /// As [`MapEngine::check`](crate::MapEngine::check), for JavaScript.
+    pub fn check(&mut self) -> Result<(), ScriptError> {
+        match &mut self.function {
+            Function::Script(script) => script.check(),
+            _ => Ok(()),
+        }
     }
 
     /// Reduces rows to a state. A `_sum` of values that cannot be added, or that hardly shrinks, is an object
     /// with `"error": "builtin_reduce_error"`, as in CouchDB.
     ///
     /// # Errors
-    /// [`ScriptError::InvalidValue`] by `_stats`; [`ScriptError::ReduceOverflow`] and whatever the function
+    /// [`ScriptError::Unavailable`] if it cannot be run now; [`ScriptError::InvalidValue`] by `_stats`; [`ScriptError::ReduceOverflow`] and whatever the function
     /// throws by JavaScript; [`ScriptError::Json`] for what is none.
     pub fn reduce(&mut self, rows: &[Row<'_>]) -> Result<String, ScriptError> {
         let values = || rows.iter().map(|row| row.value_json);
@@ -127,7 +128,7 @@ impl ReduceEngine {
                     keys.push_str(&format!("{comma}[{},{id}]", row.key_json));
                 }
                 keys.push(']');
-                script.reduce(Some(keys), list(values()), self.must_shrink)
+                script.reduce(Some(&keys), &list(values()), self.must_shrink)
             }
         }
     }
@@ -143,7 +144,7 @@ impl ReduceEngine {
             Function::Count => sum::sum(values(), false),
             Function::Stats => stats::stats(values()),
             Function::Distinct => distinct::union(values()),
-            Function::Script(script) => script.reduce(None, list(values()), self.must_shrink),
+            Function::Script(script) => script.reduce(None, &list(values()), self.must_shrink),
         }
     }
 

@@ -1,4 +1,4 @@
-//! One engine with the functions of one design document in it, on the thread that made it.
+//! One engine with the functions of one program in it, in a process that runs nothing else.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,20 +11,27 @@ use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Strin
 use crate::error::ScriptError;
 use crate::limits::Limits;
 use crate::modules;
-use crate::source::{self, Place};
+use crate::source::{self, Makers, Place};
 use crate::watch::Watch;
+use crate::wire::{Edited, Program};
 
 const GUARDS: &str = include_str!("guards.js");
 const SANDBOX: &str = include_str!("sandbox.js");
 
 /// Lines that one call may log.
-const LOG_LINES_MAX: usize = 100;
+const LOG_LINES_MAX: usize = 10;
 
 /// Bytes kept back, so that a script which filled the memory can still be ended.
 const BALLAST_BYTES: usize = 64 << 10;
 
 /// Calls after which memory in cycles is collected.
 const COLLECT_CALLS: u32 = 500;
+
+/// What to know where an assignment is refused.
+const UNCHANGEABLE: &str = "global variables, built-in objects, modules and the document cannot be changed: nothing may pass from one document to another";
+
+/// What to know of a name that is not defined.
+const UNDECLARED: &str = "a function cannot make a global variable; declare it by `var`, `let` or `const`";
 
 /// For telling what a script threw, which may run the script's code once more.
 const DESCRIBE_TIME: Duration = Duration::from_millis(100);
@@ -44,16 +51,19 @@ type Language = (
 /// What sandbox.js gives to be called.
 struct Handles {
     add: Handle,
+    skip: Handle,
     open: Handle,
     map: Handle,
+    map_own: Handle,
+    map_loosely: Handle,
     reduce: Handle,
+    validate: Handle,
     describe: Handle,
 }
 
 type Handle = Persistent<Function<'static>>;
 
-/// An engine. What a function adds to it, such as global variables, is there for the next call; what it
-/// overwrote is put back.
+/// An engine. Nothing that a call leaves in it can be found by the next one.
 pub(crate) struct Sandbox {
     // In the order in which they have to be dropped.
     handles: Handles,
@@ -62,8 +72,12 @@ pub(crate) struct Sandbox {
     watch: Rc<Watch>,
     log: Rc<RefCell<Vec<String>>>,
     limits: Limits,
-    damaged: Rc<Cell<bool>>,
+    damaged: Cell<bool>,
+    /// Whether the last error was of an assignment to what cannot be changed.
+    wrote: Cell<bool>,
+    slow_us: Cell<u32>,
     calls: u32,
+    has_document: bool,
 }
 
 impl Drop for Sandbox {
@@ -73,13 +87,9 @@ impl Drop for Sandbox {
 }
 
 impl Sandbox {
-    /// A new engine without functions. `library` is the content of `views.lib`. `given_up` is called on this
-    /// thread, at most once, for a call that cannot be ended and does not return.
-    pub(crate) fn new(
-        limits: &Limits,
-        library: Option<&serde_json::Value>,
-        given_up: Box<dyn Fn()>,
-    ) -> Result<Self, ScriptError> {
+    /// A new engine without functions. `given_up` is called at most once, for a call that cannot be ended and does not return.
+    pub(crate) fn new(program: &Program, given_up: Box<dyn Fn()>) -> Result<Self, ScriptError> {
+        let limits = &program.limits;
         let too_small = |_| ScriptError::Memory { limit_bytes: limits.memory_bytes };
         let runtime = Runtime::new().map_err(too_small)?;
         runtime.set_max_stack_size(limits.stack_bytes);
@@ -91,34 +101,53 @@ impl Sandbox {
         let asked = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || asked.is_over())));
         let context = Context::builder().with::<Language>().build(&runtime).map_err(too_small)?;
-        let (log, damaged) = (Rc::default(), Rc::default());
+        let log = Rc::default();
         let handles = context.with(|ctx| {
             let ballast = ScriptString::from_str(ctx.clone(), &" ".repeat(BALLAST_BYTES))?;
             watch.hold(Some(Persistent::save(&ctx, ballast)));
-            furnish(&ctx, limits, library, &log, &damaged)
+            furnish(&ctx, program, &log)
         });
         let handles = handles.inspect_err(|_| watch.hold(None)).map_err(too_small)?;
         // Not sooner: the engine does not look whether there is memory for all that it is made of.
         runtime.set_memory_limit(limits.memory_bytes);
-        Ok(Self { handles, context, runtime, watch, log, limits: limits.clone(), damaged, calls: 0 })
+        Ok(Self {
+            handles,
+            context,
+            runtime,
+            watch,
+            log,
+            limits: limits.clone(),
+            damaged: Cell::new(false),
+            wrote: Cell::new(false),
+            slow_us: Cell::new(0),
+            calls: 0,
+            has_document: false,
+        })
     }
 
     /// Adds a function after those that are there.
     pub(crate) fn add(&mut self, source: &str) -> Result<(), ScriptError> {
         source::check(source)?;
         let refused: Option<String> = self.call(|ctx, handles| {
-            let candidate = source::evaluate(ctx, source)?;
-            handles.add.clone().restore(ctx)?.call((candidate,))
+            let Makers { strict, loose } = source::makers(ctx, source)?;
+            handles.add.clone().restore(ctx)?.call((strict, loose))
         })?;
         refused.map_or(Ok(()), |found| Err(ScriptError::NotAFunction { found }))
     }
 
+    /// Leaves the place of a function empty, which is not to be called.
+    pub(crate) fn skip(&mut self) -> Result<(), ScriptError> {
+        self.call(|ctx, handles| handles.skip.clone().restore(ctx)?.call(()))
+    }
+
     /// The document, as JSON, that the map functions are given from now on.
     pub(crate) fn open(&mut self, document: &str) -> Result<(), ScriptError> {
+        self.has_document = false;
         let opened = self.call(|ctx, handles| {
             let document = ctx.json_parse(document)?;
             handles.open.clone().restore(ctx)?.call((document,))
         });
+        self.has_document = opened.is_ok();
         opened.map_err(|error| match error {
             ScriptError::Syntax { message, .. } | ScriptError::Thrown { message } => {
                 ScriptError::Json { message }
@@ -128,14 +157,55 @@ impl Sandbox {
         })
     }
 
-    /// What function `index` emits for the open document: a line of JSON for each key and each value.
-    pub(crate) fn map(&mut self, index: usize) -> Result<String, ScriptError> {
+    /// What function `index` emits for the open document, which is given once more: a line of JSON for each key and each
+    /// value.
+    ///
+    /// An assignment to what cannot be changed is an error, but to the document, where CouchDB ignores it. Which of them one
+    /// was shows with a document of its own.
+    pub(crate) fn map(&mut self, index: usize, document: &str) -> Result<String, ScriptError> {
+        let mapped = self.mapped(|ctx, handles| handles.map.clone().restore(ctx)?.call((index,)));
+        if !self.wrote.get() || self.is_damaged() {
+            return mapped;
+        }
+        self.take_log();
+        let own = self.mapped(|ctx, handles| {
+            let own = ctx.json_parse(document)?;
+            handles.map_own.clone().restore(ctx)?.call((index, own))
+        });
+        if self.wrote.get() || self.is_damaged() {
+            return own;
+        }
+        self.take_log();
+        self.mapped(|ctx, handles| handles.map_loosely.clone().restore(ctx)?.call((index,)))
+    }
+
+    fn mapped(
+        &mut self,
+        run: impl FnOnce(&Ctx<'_>, &Handles) -> rquickjs::Result<Option<String>>,
+    ) -> Result<String, ScriptError> {
         let Limits { emitted_max: entries_max, emitted_bytes_max: bytes_max, .. } = self.limits;
-        let lines: Option<String> = self
-            .call(|ctx, handles| handles.map.clone().restore(ctx)?.call((index,)))
-            .map_err(thrown_later)?;
-        let lines = lines.filter(|lines| lines.len() <= bytes_max);
+        let lines = self.call(run).map_err(thrown_later)?.filter(|lines| lines.len() <= bytes_max);
         lines.ok_or(ScriptError::TooMuchEmitted { entries_max, bytes_max })
+    }
+
+    /// Why the first function refuses an edit: `F` or `U` and words for those who edit; nothing if it does not.
+    pub(crate) fn validate(&mut self, edit: &Edited<'_>) -> Result<String, ScriptError> {
+        let refused = self.call(|ctx, handles| {
+            let parse = |json: &str| ctx.json_parse(json);
+            let given = (parse(edit.new)?, parse(edit.old)?, parse(edit.user)?, parse(edit.security)?);
+            handles.validate.clone().restore(ctx)?.call(given)
+        });
+        refused.map_err(thrown_later)
+    }
+
+    /// Whether a document was opened and no later one has failed to be.
+    pub(crate) const fn has_document(&self) -> bool {
+        self.has_document
+    }
+
+    /// Processor time of the calls since the last time that took long.
+    pub(crate) fn take_slow_us(&self) -> u32 {
+        self.slow_us.take()
     }
 
     /// What the first function gives for lists of keys and values, as JSON; without keys it reduces reductions.
@@ -163,13 +233,17 @@ impl Sandbox {
         &mut self,
         run: impl FnOnce(&Ctx<'_>, &Handles) -> rquickjs::Result<T>,
     ) -> Result<T, ScriptError> {
+        self.wrote.set(false);
         self.calls = self.calls.wrapping_add(1);
         if self.calls.is_multiple_of(COLLECT_CALLS) {
             self.runtime.run_gc();
         }
         self.watch.begin(Duration::from_millis(self.limits.call_time_ms));
-        let outcome =
-            self.context.with(|ctx| run(&ctx, &self.handles).map_err(|error| self.told(&ctx, &error)));
+        let outcome = self.context.with(|ctx| {
+            let outcome = run(&ctx, &self.handles);
+            self.slow_us.set(self.slow_us.get().saturating_add(self.watch.slow_us()));
+            outcome.map_err(|error| self.told(&ctx, &error))
+        });
         let (error, damaged) = match outcome {
             Ok(value) if !self.watch.has_expired() => return Ok(value),
             // A script may catch what ended it; what it gives then is what it had.
@@ -212,9 +286,17 @@ impl Sandbox {
         let told = match (kind, place) {
             (Some("M"), _) => ScriptError::Memory { limit_bytes: memory_bytes },
             (Some("S"), _) => ScriptError::Stack { limit_bytes: stack_bytes },
+            (Some("W"), place) => {
+                self.wrote.set(true);
+                let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+                ScriptError::Thrown { message: format!("{message}{place}; {UNCHANGEABLE}") }
+            }
             (Some("X"), place) => {
                 let (line, column) = place.map_or((0, 0), |place| (place.line, place.column));
                 ScriptError::Syntax { line, column, message: message.to_owned() }
+            }
+            (_, Some(place)) if message.ends_with("is not defined") => {
+                ScriptError::Thrown { message: format!("{message} ({place}); {UNDECLARED}") }
             }
             (_, Some(place)) => ScriptError::Thrown { message: format!("{message} ({place})") },
             _ => ScriptError::Thrown { message: message.to_owned() },
@@ -235,43 +317,45 @@ fn thrown_later(error: ScriptError) -> ScriptError {
 }
 
 /// Puts everything into a new engine that a function finds there.
-fn furnish(
-    ctx: &Ctx<'_>,
-    limits: &Limits,
-    library: Option<&serde_json::Value>,
-    log: &Rc<RefCell<Vec<String>>>,
-    damaged: &Rc<Cell<bool>>,
-) -> rquickjs::Result<Handles> {
+fn furnish(ctx: &Ctx<'_>, program: &Program, log: &Rc<RefCell<Vec<String>>>) -> rquickjs::Result<Handles> {
     let globals = ctx.globals();
     let host = Object::new(ctx.clone())?;
     let written = Rc::clone(log);
     host.set("log", Func::from(move |line: String| written.borrow_mut().push(line)))?;
-    let seen = Rc::clone(damaged);
-    host.set("damaged", Func::from(move || seen.set(true)))?;
     host.set("resolve", Func::from(modules::resolve))?;
     host.set("module", Func::from(modules::compile))?;
     let make: Function = ctx.eval_with_options(SANDBOX, source::options("sandbox.js"))?;
-    let texts = library.map(modules::texts);
-    let sandbox: Object =
-        make.call((host, limits.emitted_max, limits.emitted_bytes_max, LOG_LINES_MAX, texts))?;
+    let Program { limits, modules, this, .. } = program;
+    let sandbox: Object = make.call((
+        host,
+        limits.emitted_max,
+        limits.emitted_bytes_max,
+        LOG_LINES_MAX,
+        modules.as_deref(),
+        this.as_deref(),
+    ))?;
     let environment: Object = sandbox.get("environment")?;
     for name in environment.keys::<String>() {
         let name = name?;
         globals.set(name.as_str(), environment.get::<_, Function>(name.as_str())?)?;
     }
+    let math: Object = globals.get("Math")?;
+    math.set("random", sandbox.get::<_, Function>("random")?)?;
     let guards: Object = ctx.eval_with_options(GUARDS, source::options("guards.js"))?;
     globals.set("toJSON", globals.get::<_, Object>("JSON")?.get::<_, Function>("stringify")?)?;
     guards.get::<_, Function>("lock")?.call::<_, ()>((globals,))?;
-    let restore: Function = guards.get::<_, Function>("restorer")?.call(())?;
-    sandbox.get::<_, Function>("seal")?.call::<_, ()>((restore,))?;
     let handle = |name: &str| -> rquickjs::Result<Handle> {
         Ok(Persistent::save(ctx, sandbox.get::<_, Function>(name)?))
     };
     Ok(Handles {
         add: handle("add")?,
+        skip: handle("skip")?,
         open: handle("open")?,
         map: handle("map")?,
+        map_own: handle("mapOwn")?,
+        map_loosely: handle("mapLoosely")?,
         reduce: handle("reduce")?,
+        validate: handle("validate")?,
         describe: handle("describe")?,
     })
 }

@@ -23,7 +23,7 @@ pub(crate) struct Watch {
     /// Without any memory the engine cannot make the error that ends a script, and throws one that the script
     /// can catch.
     ballast: RefCell<Option<Ballast>>,
-    /// Called once for a script that cannot be ended, on its thread.
+    /// Called once for a script that cannot be ended.
     given_up: Box<dyn Fn()>,
 }
 
@@ -59,6 +59,12 @@ impl Watch {
         }
     }
 
+    /// Processor time of the call that began last, in microseconds; 0 for one that ended soon.
+    pub(crate) fn slow_us(&self) -> u32 {
+        let took = self.began.get().map(|began| processor_time().saturating_sub(began));
+        took.map_or(0, |took| u32::try_from(took.as_micros()).unwrap_or(u32::MAX).max(1))
+    }
+
     /// Asked by the engine in the middle of a call: whether to end it.
     pub(crate) fn is_over(&self) -> bool {
         if self.expired.get() {
@@ -80,13 +86,10 @@ impl Watch {
         self.expired.get()
     }
 
-    /// The thread stays here for good: the engine can be left only by returning to it. It costs nothing but
-    /// memory, and how many threads may stay behind is bounded where they are started.
+    /// The engine can be left only by returning to it, so the process ends.
     fn give_up(&self) -> ! {
         (self.given_up)();
-        loop {
-            std::thread::park();
-        }
+        std::process::exit(0)
     }
 }
 

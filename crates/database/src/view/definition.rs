@@ -106,19 +106,13 @@ pub(crate) struct Script {
     pub(crate) map: String,
     /// `views.lib`, whose modules the function may require.
     pub(crate) library: Option<Arc<Library>>,
-    pub(crate) reducer: Option<Arc<KnownReducer>>,
+    pub(crate) reducer: Option<Arc<Reducer>>,
 }
 
 /// Modules that the map functions of a design document share.
 pub(crate) struct Library {
     pub(crate) modules: Value,
     /// What tells it from others.
-    pub(crate) functions: Functions,
-}
-
-/// A reduce function, with what tells it from others.
-pub(crate) struct KnownReducer {
-    pub(crate) reducer: Reducer,
     pub(crate) functions: Functions,
 }
 

@@ -13,11 +13,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use scrinium_formula::Formula;
-use scrinium_javascript::{Limits, MapEngine, Reducer, ScriptError, check_reduce};
+use scrinium_javascript::{MapEngine, Owner, Pool, ReduceEngine, Reducer, ScriptError, Validator};
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, KeyOptions, KnownReducer, Library, Script, Sort, Source, Total};
+use super::definition::{Column, Definition, KeyOptions, Library, Script, Sort, Source, Total};
 use super::hierarchy::{self, Hierarchy};
 use super::options;
 use super::policy;
@@ -27,6 +27,9 @@ use crate::error::{DatabaseError, Result};
 
 /// Changes when entries are made in another way, so that indexes are built anew.
 const ENTRY_VERSION: u8 = 4;
+
+/// Changes when functions are run in another way, so that their indexes are built anew.
+const SCRIPT_VERSION: u8 = 1;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
@@ -92,14 +95,14 @@ fn language(design: &Value) -> Option<&str> {
     design.get("language").and_then(Value::as_str)
 }
 
-/// Refuses, before it is stored, a design document whose functions cannot be compiled.
+/// Refuses, before it is stored, a design document of a database whose functions cannot be compiled.
 ///
 /// # Errors
-/// As [`parse`], and `compilation_error` for JavaScript.
-pub(crate) fn check(design: &Value) -> Result<()> {
+/// As [`parse`], and `compilation_error` for JavaScript; [`DatabaseError::Unavailable`] if that cannot be told now.
+pub(crate) fn check(pool: &Pool, owner: Owner, design: &Value) -> Result<()> {
     let definitions = parse(design)?;
     policy::check(design, &definitions)?;
-    compile_scripts(definitions)
+    compile_scripts(pool, owner, design, &definitions)
 }
 
 /// As [`check`] of a design document that comes from another server, which may have Mango indexes of kinds that are
@@ -107,24 +110,47 @@ pub(crate) fn check(design: &Value) -> Result<()> {
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) fn check_replicated(design: &Value) -> Result<()> {
-    compile_scripts(parse_stored(design)?)
+pub(crate) fn check_replicated(pool: &Pool, owner: Owner, design: &Value) -> Result<()> {
+    compile_scripts(pool, owner, design, &parse_stored(design)?)
 }
 
-fn compile_scripts(definitions: Vec<Definition>) -> Result<()> {
-    for definition in definitions {
-        let Some(script) = definition.script() else { continue };
-        let place = |function: &str, error: ScriptError| DatabaseError::BadRequest {
-            error: error.error(),
-            reason: format!("view `{}`, {function}: {error}", definition.name),
-        };
+fn compile_scripts(pool: &Pool, owner: Owner, design: &Value, definitions: &[Definition]) -> Result<()> {
+    let scripts = definitions.iter().filter_map(|definition| Some((definition, definition.script()?)));
+    let (views, scripts): (Vec<&Definition>, Vec<&Arc<Script>>) = scripts.unzip();
+    if let Some(script) = scripts.first() {
         let modules = script.library.as_ref().map(|library| &library.modules);
-        MapEngine::new(&[&script.map], modules, Limits::default()).map_err(|error| place("map", error))?;
-        if let Some(Reducer::Function(source)) = script.reducer.as_ref().map(|known| &known.reducer) {
-            check_reduce(source, &Limits::default()).map_err(|error| place("reduce", error))?;
+        let sources: Vec<&str> = scripts.iter().map(|script| script.map.as_str()).collect();
+        let checked = MapEngine::new(pool, owner, &sources, modules).check()?;
+        for (view, checked) in views.iter().zip(checked) {
+            checked.map_err(|error| refused(&format!("view `{}`, map", view.name), error))?;
         }
     }
-    Ok(())
+    for (view, script) in views.iter().zip(&scripts) {
+        let Some(reducer) = &script.reducer else { continue };
+        let checked = ReduceEngine::new(pool, owner, Reducer::clone(reducer)).check();
+        checked.map_err(|error| refused(&format!("view `{}`, reduce", view.name), error))?;
+    }
+    let source = match design.get("validate_doc_update") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::String(source)) => source,
+        Some(_) => return Err(wrong("`validate_doc_update` must be the text of a function".to_owned())),
+    };
+    // Of another language it is a text like any other.
+    if !matches!(language(design), None | Some("javascript")) {
+        return Ok(());
+    }
+    let checked = Validator::new(pool, owner, source, &design.to_string()).check();
+    checked.map_err(|error| refused("validate_doc_update", error))
+}
+
+/// A function that cannot be compiled, with its place in the design document.
+fn refused(place: &str, error: ScriptError) -> DatabaseError {
+    match DatabaseError::from(error) {
+        DatabaseError::BadRequest { error, reason } => {
+            DatabaseError::BadRequest { error, reason: format!("{place}: {reason}") }
+        }
+        unavailable => unavailable,
+    }
 }
 
 /// CouchDB's views: a map function each, and perhaps a reduce function. `views.lib` holds modules.
@@ -149,13 +175,10 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
     };
     let map = text("map")?.ok_or_else(|| wrong(format!("view `{name}` has no `map` function")))?;
     let reducer = text("reduce")?.filter(|source| !source.is_empty());
-    let known = |source: String| {
-        let functions = functions_of([source.as_str()]);
-        Reducer::parse(&source).map(|reducer| Arc::new(KnownReducer { reducer, functions }))
-    };
-    let reducer = reducer.map(known).transpose()?;
+    let reducer = reducer.map(|source| Reducer::parse(&source).map(Arc::new)).transpose()?;
     let modules = library.map(|library| &library.modules);
-    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": modules});
+    let version = SCRIPT_VERSION;
+    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": modules, "version": version});
     Ok(Definition {
         name: name.to_owned(),
         columns: vec![

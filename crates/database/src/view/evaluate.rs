@@ -4,14 +4,13 @@ use std::time::Instant;
 
 use scrinium_document::json::{JsonText, NESTING_MAX, parse_value};
 use scrinium_formula::{Environment, Formula};
-use scrinium_javascript::{MapEngine, Mapped, ScriptError};
+use scrinium_javascript::{Emitted, MapEngine, ScriptError};
 use scrinium_store::Family;
 use serde_json::Value;
 
 use super::definition::{Definition, Library, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
-use super::scripts::{Lent, functions_of};
 use super::streams::for_readers;
 use super::{View, courtesy};
 use crate::access::readers::digests_of;
@@ -30,14 +29,14 @@ pub(super) struct Evaluator<'a> {
     database: &'a Database,
     views: Vec<&'a View>,
     environment: &'a Environment,
-    scripts: Vec<Scripts<'a>>,
+    scripts: Vec<Scripts>,
 }
 
 /// Map functions that share a library and therefore an engine.
-struct Scripts<'a> {
+struct Scripts {
     /// Which of the evaluator's views they belong to.
     views: Vec<usize>,
-    engine: Lent<'a, MapEngine>,
+    engine: MapEngine,
 }
 
 /// The entries of one document in each of the views.
@@ -117,12 +116,18 @@ impl<'a> Evaluator<'a> {
         let texts = texts.collect::<Result<Vec<JsonText>>>()?;
         let texts: Vec<&str> = texts.iter().map(JsonText::as_str).collect();
         for scripts in &mut self.scripts {
-            let Some(engine) = scripts.engine.get() else { continue };
             let begun = Instant::now();
-            let mapped = engine.map_many(&texts);
+            // That they cannot be run now says nothing of the documents: whoever wanted them tries again.
+            let mapped = scripts.engine.map_many(&texts)?;
             self.database.common.wide.view_counts.ran_scripts(begun.elapsed());
-            for line in engine.take_log() {
-                tracing::info!(database = self.database.name(), line, "a map function says");
+            for (function, line) in scripts.engine.take_log() {
+                let view = scripts.views.get(function).and_then(|place| self.views.get(*place));
+                if let Some(view) = view
+                    && let Some(line) = view.index.failures.log(line)
+                {
+                    let (database, view) = (self.database.name(), &view.definition.name);
+                    tracing::debug!(database, view, line, "a map function says");
+                }
             }
             for ((mapped, evaluated), (id, _)) in mapped.into_iter().zip(all.iter_mut()).zip(documents) {
                 for (mapped, place) in mapped.into_iter().zip(&scripts.views) {
@@ -130,10 +135,11 @@ impl<'a> Evaluator<'a> {
                     else {
                         continue;
                     };
-                    if mapped.is_err() {
+                    let rows = mapped.and_then(emitted).unwrap_or_else(|error| {
                         self.database.common.wide.view_counts.script_failed();
-                    }
-                    let rows = emitted(view, id, mapped);
+                        view.index.failures.note(id, &error);
+                        Vec::new()
+                    });
                     *entries = entries_of(&view.definition, id, &rows);
                 }
             }
@@ -142,8 +148,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// An engine for each library that the views' functions use, or one for each function where some cannot be compiled.
-fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
+/// An engine for each library that the views' functions use.
+fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
     let mut by_library: Vec<(Option<&Library>, Vec<usize>)> = Vec::new();
     for (place, view) in views.iter().enumerate() {
         let Some(script) = view.definition.script() else { continue };
@@ -154,48 +160,28 @@ fn engines<'a>(database: &'a Database, views: &[&'a View]) -> Vec<Scripts<'a>> {
             None => by_library.push((library, vec![place])),
         }
     }
-    let mut engines = Vec::new();
-    for (library, places) in by_library {
-        match engine(database, views, library, &places) {
-            Ok(engine) => engines.push(Scripts { views: places, engine }),
-            Err(_) => engines.extend(places.into_iter().filter_map(|place| {
-                let engine = engine(database, views, library, &[place]);
-                let failed = |error| {
-                    database.common.wide.view_counts.script_failed();
-                    views.get(place).map(|view| view.index.note_error(None, &error))
-                };
-                let engine = engine.map_err(failed).ok()?;
-                Some(Scripts { views: vec![place], engine })
-            })),
+    let engine = |(library, places): (Option<&Library>, Vec<usize>)| {
+        let views: Vec<&View> = places.iter().filter_map(|place| views.get(*place).copied()).collect();
+        let scripts = views.iter().filter_map(|view| view.definition.script());
+        let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
+        let modules = library.map(|library| &library.modules);
+        let pool = &database.common.wide.scripts;
+        let mut engine = MapEngine::new(pool, database.uuid(), &sources, modules);
+        for (function, view) in views.iter().enumerate() {
+            engine.share_conduct(function, &view.index.failures.conduct());
         }
-    }
-    engines
+        Scripts { views: places, engine }
+    };
+    by_library.into_iter().map(engine).collect()
 }
 
-fn engine<'a>(
-    database: &'a Database,
-    views: &[&View],
-    library: Option<&Library>,
-    places: &[usize],
-) -> std::result::Result<Lent<'a, MapEngine>, ScriptError> {
-    let scripts = places.iter().filter_map(|place| views.get(*place)?.definition.script());
-    let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
-    let modules = library.map_or(&[][..], |library| &library.functions);
-    let functions = functions_of(sources.iter().map(|source| source.as_bytes()).chain([modules]));
-    database.common.wide.engines.map(functions, &sources, library.map(|library| &library.modules))
-}
-
-/// The rows that a map function emitted; none, and a note, if it failed on the document.
-fn emitted(view: &View, id: &str, mapped: Mapped) -> Vec<Vec<Value>> {
-    // What a function emits may be nested deeper than documents are; then there is nothing that could be stored.
-    let parse = |json: &str| parse_value(json, NESTING_MAX).unwrap_or(Value::Null);
-    match mapped {
-        Ok(all) => all.iter().map(|row| vec![parse(&row.key_json), parse(&row.value_json)]).collect(),
-        Err(error) => {
-            view.index.note_error(Some(id), &error);
-            Vec::new()
-        }
-    }
+/// The rows that a map function emitted. They come from a process that is not believed.
+fn emitted(entries: Vec<Emitted>) -> std::result::Result<Vec<Vec<Value>>, ScriptError> {
+    let parse = |json: &str| {
+        // What a function emits may be nested deeper than documents are; there is nothing that could be stored of it.
+        parse_value(json, NESTING_MAX).map_err(|error| ScriptError::Json { message: error.to_string() })
+    };
+    entries.iter().map(|row| Ok(vec![parse(&row.key_json)?, parse(&row.value_json)?])).collect()
 }
 
 /// The rows of a document in a view, each a value for every column; none if the view does not have it.

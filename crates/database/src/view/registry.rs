@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_index::{Index, IndexError};
-use scrinium_javascript::ScriptError;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
 use super::View;
 use super::definition::Definition;
 use super::entries::decode_list;
+use super::failures::{self, Failures};
 use super::gone;
 use super::hierarchy::record::{Record, remove_links};
 use super::info::Working;
@@ -53,16 +53,9 @@ pub(crate) struct ViewIndex {
     pub(super) working: Working,
     /// When all its entries were last known to hold, in seconds since 1970; of views that depend on the time.
     pub(super) evaluated_s: AtomicI64,
-    pub(super) errors: Mutex<Errors>,
+    pub(super) failures: Failures,
     /// Whether nothing lay behind what is everybody's when it had followed a change.
     pub(super) plain_at: Mutex<Option<(u64, bool)>>,
-}
-
-/// Documents that a view's functions failed on, since the server was started.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Errors {
-    pub(super) count: u64,
-    pub(super) last: String,
 }
 
 impl ViewIndex {
@@ -84,17 +77,6 @@ impl ViewIndex {
 
     pub(super) fn is_younger_than(&self, age: Duration) -> bool {
         self.age().is_some_and(|now| now < age)
-    }
-
-    /// A function failed on a document, or as a whole, which costs what it would have emitted.
-    pub(super) fn note_error(&self, id: Option<&str>, error: &ScriptError) {
-        let mut errors = self.errors.lock();
-        errors.count += 1;
-        errors.last = id.map_or_else(|| error.to_string(), |id| format!("document {id}: {error}"));
-        // The first is worth a line, and then ever fewer, or one bad function would fill the log.
-        if errors.count.is_power_of_two() {
-            tracing::warn!(count = errors.count, last = errors.last, "a view's function failed");
-        }
     }
 
     /// The keys of a document's entries.
@@ -261,7 +243,7 @@ fn open_view(
         updating: AtomicBool::new(false),
         working: Working::default(),
         evaluated_s: AtomicI64::new(0),
-        errors: Mutex::default(),
+        failures: Failures::open(database, &identity)?,
         plain_at: Mutex::default(),
     })
 }
@@ -446,6 +428,7 @@ pub(super) fn drop_stored(database: &Database, identity: &[u8; 16]) -> Result<bo
     let mut batch = Batch::new();
     batch.delete(Family::DerivedPoint, &identity_key(database.number(), identity));
     batch.delete(Family::DerivedPoint, &leftover_key(id));
+    failures::forget(&mut batch, database.number(), identity);
     store.write_derived(batch)?;
     Ok(true)
 }

@@ -100,6 +100,7 @@ impl Database {
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
+        views.iter().for_each(|view| view.index.failures.begin_update());
         let reached = views.iter().map(|view| view.index.reached()).filter(|reached| *reached > 0);
         let behind = reached.map(|reached| wanted.saturating_sub(reached)).max().unwrap_or(0);
         // A folder's collection is alone in its group.
@@ -108,6 +109,7 @@ impl Database {
             views => self.follow(views),
         };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
+        self.end_failures(&views);
         drop(updating);
         if result.is_ok() {
             note_current();
@@ -128,6 +130,7 @@ impl Database {
             // From here to the end of the build, a crash leaves indexes that begin anew.
             note_leftovers(self.store(), view.index.id)?;
             view.index.usage.note_built();
+            view.index.failures.begin_build();
         }
         let (trees, views): (Vec<&View>, Vec<&View>) = split(&views);
         if !views.is_empty() {
@@ -135,12 +138,22 @@ impl Database {
             build::build(self, &snapshot, &views, &environment(self), last)?;
             remove_former_lists(self.store(), self.number())?;
         }
-        for view in trees {
+        for view in &trees {
             remove_lists(self.store(), view.index.id)?;
             self.build_hierarchy(view, &snapshot, &environment(self), last)?;
         }
+        self.end_failures(&views);
         drop(updating);
         Ok(())
+    }
+
+    /// Keeps what is known of documents that functions failed on. It is derived as the indexes are, which hold without it.
+    fn end_failures(&self, views: &[&View]) {
+        for view in views {
+            if let Err(error) = view.index.failures.end(self, &view.index.identity) {
+                tracing::warn!(view = view.definition.name, %error, "what went wrong in a view could not be noted");
+            }
+        }
     }
 
     /// Whether there is something to do for an index to hold what it should at change `wanted`.
@@ -164,6 +177,7 @@ impl Database {
         for view in views.iter().filter(|view| view.index.reached() == 0) {
             clear_leftovers(self.store(), view.index.id)?;
             view.index.usage.note_built();
+            view.index.failures.begin_build();
         }
         let (trees, views) = split(views);
         self.follow_hierarchies(&trees, &snapshot, &environment, last)?;

@@ -11,4 +11,6 @@
 
 mod hostile;
 mod map;
+mod processes;
 mod reduce;
+mod validate;

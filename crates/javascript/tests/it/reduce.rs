@@ -3,11 +3,22 @@
 use std::cell::RefCell;
 
 use proptest::prelude::*;
-use scrinium_javascript::{Limits, ReduceEngine, Reducer, Row, ScriptError, check_reduce};
+use scrinium_javascript::{Limits, Pool, PoolOptions, ReduceEngine, Reducer, Row, ScriptError};
 use serde_json::{Value, json};
 
 fn engine(source: &str) -> ReduceEngine {
-    ReduceEngine::new(Reducer::parse(source).unwrap(), Limits::default()).unwrap()
+    ReduceEngine::new(&Pool::default(), [1; 16], Reducer::parse(source).unwrap())
+}
+
+/// Whatever the reduction has of what went into it.
+fn unlimited(source: &str) -> ReduceEngine {
+    let limits = Limits { reduce_limit: false, ..Limits::default() };
+    let pool = Pool::new(PoolOptions { limits, ..PoolOptions::default() });
+    ReduceEngine::new(&pool, [1; 16], Reducer::parse(source).unwrap())
+}
+
+fn check_reduce(source: &str) -> Result<(), ScriptError> {
+    ReduceEngine::new(&Pool::default(), [1; 16], Reducer::parse(source)?).check()
 }
 
 fn rows(values: &[String]) -> Vec<Row<'_>> {
@@ -45,10 +56,9 @@ fn sources_name_what_reduces() {
     let unknown = Reducer::parse("_median").unwrap_err();
     assert_eq!(unknown.to_string(), "`_median` is not a supported reduce function.");
     assert_eq!(unknown.error(), "invalid_design_doc");
-    let limits = Limits::default();
-    assert_eq!(check_reduce("function (keys, values) { return sum(values); }", &limits), Ok(()));
-    assert!(matches!(check_reduce("function (", &limits), Err(ScriptError::Syntax { line: 1, .. })));
-    assert_eq!(check_reduce("_median", &limits), Err(unknown));
+    assert_eq!(check_reduce("function (keys, values) { return sum(values); }"), Ok(()));
+    assert!(matches!(check_reduce("function ("), Err(ScriptError::Syntax { line: 1, .. })));
+    assert_eq!(check_reduce("_median"), Err(unknown));
 }
 
 #[test]
@@ -106,8 +116,7 @@ fn sums_that_do_not_shrink_are_refused() {
             .starts_with("Reduce output must shrink more rapidly: input size: ")
     );
     assert_eq!(reduced("_sum", &[&object, &object, &object]).unwrap()["last"], 3);
-    let limits = Limits { reduce_limit: false, ..Limits::default() };
-    let mut unlimited = ReduceEngine::new(Reducer::Sum, limits).unwrap();
+    let mut unlimited = unlimited("_sum");
     let state = unlimited.reduce(&rows(std::slice::from_ref(&object))).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&state).unwrap()["last"], 1);
 }
@@ -304,8 +313,7 @@ fn functions_have_to_shrink_what_they_reduce() {
         reason.starts_with("Reduce output must shrink more rapidly: Current output: '[0,1,2,"),
         "{reason}"
     );
-    let limits = Limits { reduce_limit: false, ..Limits::default() };
-    let mut unlimited = ReduceEngine::new(Reducer::parse(source).unwrap(), limits).unwrap();
+    let mut unlimited = unlimited(source);
     assert_eq!(unlimited.rereduce(&values), Ok(format!("[{}]", values.join(","))));
     // What is small is let pass, however little it shrinks.
     assert_eq!(reduced(source, &["1"]), Ok(json!([1])));

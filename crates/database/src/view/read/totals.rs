@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use scrinium_document::collation;
 use scrinium_document::json::{JsonText, stored_value};
+use scrinium_javascript::Reducer;
 use scrinium_store::Direction;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,7 @@ use crate::keys;
 use crate::rows::{Row, RowQuery};
 use crate::view::View;
 use crate::view::collection::Collection;
-use crate::view::definition::{Definition, KnownReducer, Script, Total};
+use crate::view::definition::{Definition, Script, Total};
 use crate::view::entries::{END_OF_KEY, StoredEntry};
 use crate::view::scripts::Reducing;
 
@@ -24,7 +25,7 @@ pub(super) struct Totals {
     /// So many elements of the key make a category; 0: one total of everything.
     level: usize,
     /// The function of a JavaScript view, instead of totals of columns.
-    reducer: Option<Arc<KnownReducer>>,
+    reducer: Option<Arc<Reducer>>,
 }
 
 /// A formula view gives rows unless totals are asked for, by `reduce`, `group` or `group_level`.
@@ -146,13 +147,12 @@ impl ViewRows {
     fn reduced(
         &self,
         collection: &Collection,
-        reducer: &KnownReducer,
+        reducer: &Reducer,
         from: &[u8],
         to: &[u8],
     ) -> Result<JsonText> {
-        let mut lent = self.database.common.wide.engines.reduce(reducer)?;
-        let Some(engine) = lent.get() else { return Ok(JsonText::default()) };
-        let mut reducing = Reducing { definition: &self.definition, engine };
+        let mut engine = self.database.reducer(reducer);
+        let mut reducing = Reducing { definition: &self.definition, engine: &mut engine };
         match collection.reduce_range(from, to, &mut reducing)? {
             None => Ok(JsonText::default()),
             Some(state) => {
