@@ -279,6 +279,12 @@ impl Databases {
         self.shared.common.wide.scripts.set_options(options);
     }
 
+    /// The limits for what is written, as they are set now.
+    #[must_use]
+    pub fn options(&self) -> DatabaseOptions {
+        self.shared.common.options()
+    }
+
     /// Sets other limits for what is written from now on.
     pub fn set_options(&self, options: DatabaseOptions) {
         *self.shared.common.wide.options.write() = options;

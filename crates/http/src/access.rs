@@ -31,15 +31,6 @@ pub(crate) fn of(database: &Database, identity: &Identity) -> scrinium_database:
     database.access(identity.name(), identity.roles())
 }
 
-/// Refuses one who is not a server administrator.
-pub(crate) fn require_administrator(identity: &Identity) -> Result<()> {
-    if identity.is_administrator() {
-        Ok(())
-    } else {
-        Err(HttpError::unauthorized("You are not a server admin."))
-    }
-}
-
 /// Opens a database for somebody who has at least this level there.
 pub(crate) fn open(databases: &Databases, name: &str, identity: &Identity, need: Level) -> Result<Opened> {
     let database = databases.get(name)?;

@@ -6,13 +6,12 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use scrinium_database::{
-    AttachmentReader, Content, DatabaseError, Edit, EditMode, Level, NewAttachment, ReadOptions,
+    AttachmentReader, Content, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions,
 };
 
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::gzip::Encoding;
 use crate::range::{self, Wanted};
 use crate::response::{self, Body};
 use crate::stream::{self, Begun, Piece, Source};
@@ -47,9 +46,8 @@ struct Part {
 }
 
 /// `GET /{db}/{id}/{name}`, in part where `Range` says so.
-pub(crate) async fn get(context: &Context, database: &str, id: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_object.start(context, database);
-    let (id, name) = (id.to_owned(), name.to_owned());
+pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
+    let (id, name) = (context.address.document_id()?, context.address.value("attname")?.to_owned());
     let revision = context.query.get("rev").map(str::to_owned);
     let asked = Asked {
         range: context.header(&RANGE).map(str::to_owned),
@@ -57,14 +55,14 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str, name: &str)
         known: context.headers.get_all(http::header::IF_NONE_MATCH).iter().cloned().collect(),
     };
     let found = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             find(database.open_attachment(&id, &name, revision.as_deref(), &database.access)?, &asked)
         })
         .await?;
     match found {
         Found::Known { digest } => Ok(response::not_modified(&digest)),
         Found::Outside { length } => Err(HttpError::range_not_satisfiable(length)),
-        Found::Part(part) => Ok(answer(context, *part)),
+        Found::Part(part) => answer(context, *part),
     }
 }
 
@@ -91,9 +89,9 @@ fn find(reader: AttachmentReader, asked: &Asked) -> Result<Found> {
     Ok(Found::Part(Box::new(Part { content_type, digest, length, bounds, partial, begun })))
 }
 
-fn answer(context: &Context, part: Part) -> Response<Body> {
+fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
     let (from, to) = part.bounds;
-    let body = part.begun.into_body(&context.state.workers, Some(to - from));
+    let body = part.begun.into_body(context, Some(to - from))?;
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     let kind = HeaderValue::try_from(part.content_type);
@@ -113,7 +111,7 @@ fn answer(context: &Context, part: Part) -> Response<Body> {
     } else if let Ok(digest) = HeaderValue::try_from(part.digest) {
         headers.insert(CONTENT_MD5, digest);
     }
-    response
+    Ok(response)
 }
 
 /// A part of an attachment, read in pieces.
@@ -137,29 +135,22 @@ impl Source for AttachmentPart {
 }
 
 /// `PUT /{db}/{id}/{name}?rev=`.
-pub(crate) async fn put(
-    context: &Context,
-    database: &str,
-    id: &str,
-    name: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.write_object.start(context, database);
+pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     // Stored as what it is, so that everybody can read it, however it came.
-    let encoding = Encoding::of(&context.headers)?;
+    let encoding = body.encoding();
+    let name = context.address.value("attname")?;
     validate_name(name)?;
-    let revision = context.revision()?;
-    let need = write::need_for(id);
+    let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let content_type = context.header(&CONTENT_TYPE).unwrap_or(UNKNOWN_TYPE).to_owned();
-    let opened = context.with_database(database, need, |opened| Ok(opened.database)).await?;
+    let opened = context.with_database(|opened| Ok(opened.database)).await?;
     let mut inlet = Inlet::new(opened, &content_type, encoding);
     while let Some(bytes) = body.next().await? {
         inlet.push(context, &bytes).await?;
     }
     inlet.settle().await?;
-    let (wanted, name) = (id.to_owned(), name.to_owned());
+    let name = name.to_owned();
     let declared = context.header(&CONTENT_MD5).map(str::to_owned);
-    let updated = write::store(context, database, need, EditMode::Interactive, move |_| {
+    let updated = write::store(context, EditMode::Interactive, move |_| {
         let content: Content = inlet.finish()?;
         check_digest(&content, declared.as_deref())?;
         Ok(Edit {
@@ -171,21 +162,14 @@ pub(crate) async fn put(
         })
     })
     .await?;
-    Ok(write::created(context, database, &updated))
+    Ok(write::created(context, &updated))
 }
 
 /// `DELETE /{db}/{id}/{name}?rev=`.
-pub(crate) async fn delete(
-    context: &Context,
-    database: &str,
-    id: &str,
-    name: &str,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start(context, database);
+pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let revision = context.revision()?;
-    let (id, name) = (id.to_owned(), name.to_owned());
-    let need = write::need_for(&id);
-    let updated = write::store(context, database, need, EditMode::Interactive, move |database| {
+    let (id, name) = (context.address.document_id()?, context.address.value("attname")?.to_owned());
+    let updated = write::store(context, EditMode::Interactive, move |database| {
         // A document that is not there, or not in this revision, is a conflict; only the attachment's own
         // absence is 404.
         let access = database.access.clone();

@@ -1,37 +1,50 @@
-//! Request bodies: read in bounded pieces, within a time and a budget.
+//! Request bodies: within the limits of their route, in bounded pieces, within a time and a budget.
+//!
+//! Before a byte is read, its sender is known to be one who may ask ([`RequestBody::admit`]), and the limits of the table
+//! of routes hold. What is held counts against the budget as it comes, and what parsing makes of it too, until the answer
+//! was taken. Bodies that are not short are inflated and parsed on the worker pool, never on a thread of the network.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use scrinium_document::json::{NESTING_MAX, parse_value};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::budget::{Arrival, Share, UNCOUNTED_BYTES};
+use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::gzip::{self, Encoding};
 use crate::port::PortOptions;
+use crate::routes::{BodyLimit, Limits, Need};
 use crate::state::HttpState;
 
-/// Bodies up to this length do not count against the budget: connections are bounded anyway.
-const UNCOUNTED_BYTES: usize = 64 << 10;
-
-/// How much of the budget a body of unknown length takes at a time.
-const STEP_BYTES: usize = 1 << 20;
+/// Bodies up to this length are parsed where they came.
+const SHORT_BYTES: usize = 8 << 10;
 
 /// A body must come at least this fast on average, once it has taken longer than the read timeout.
 const LEAST_BYTES_PER_SECOND: u64 = 256;
 
-/// So much of a body that nobody wants is read, so that the connection can go on.
+/// And what is held of it in memory, or has come of an attachment, at least so fast once the route's time has passed.
+const LEAST_HELD_BYTES_PER_SECOND: u64 = 384 << 10;
+const LEAST_STREAMED_BYTES_PER_SECOND: u64 = 4 << 10;
+
+/// At most this much of a body that nobody wants is read, so that the connection can go on.
 const DRAIN_BYTES: u64 = 64 << 10;
 
 /// And no longer than this.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
+
+/// What a JSON value takes in memory: itself, and room for as many more in a list that grows.
+const VALUE_BYTES: usize = 224;
+
+/// What the name of a member adds to that, and its place in an object.
+const MEMBER_BYTES: usize = 256;
 
 /// The body of a request, not read yet.
 pub(crate) struct RequestBody {
@@ -40,25 +53,94 @@ pub(crate) struct RequestBody {
     state: HttpState,
     /// What `Content-Length` says.
     declared: Option<u64>,
-    received: u64,
-    started: Instant,
-}
-
-/// A whole body, with its share of the budget as long as it is held.
-pub(crate) struct Collected {
-    pub(crate) bytes: Bytes,
-    _share: Option<OwnedSemaphorePermit>,
+    arrival: Arc<Arrival>,
+    limits: Limits,
+    encoding: Encoding,
+    /// The longest body that is held, by the route's limits and the server's settings.
+    most_bytes: usize,
+    share: Option<Share>,
 }
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming, port: Arc<PortOptions>, state: HttpState) -> Self {
         let declared = http_body::Body::size_hint(&incoming).exact();
-        Self { incoming, port, state, declared, received: 0, started: Instant::now() }
+        Self {
+            incoming,
+            port,
+            state,
+            declared,
+            arrival: Arrival::new(),
+            limits: Limits { body: BodyLimit::Nothing, gzip: false, elements: 0, seconds: 0 },
+            encoding: Encoding::Identity,
+            most_bytes: 0,
+            share: None,
+        }
     }
 
     /// Bytes that have come so far.
-    pub(crate) const fn received_bytes(&self) -> u64 {
-        self.received
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.arrival.received_bytes()
+    }
+
+    /// How it is encoded.
+    pub(crate) const fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// What the body holds of the budget, to be kept until the answer was taken.
+    pub(crate) fn into_share(self) -> Option<Share> {
+        self.share
+    }
+
+    /// Holds the request against the limits of its route before any of its body is read. Who sends more than is not
+    /// counted must be one who may: that is asked of the database first, behind the pool's admission.
+    ///
+    /// # Errors
+    /// 413 where it is declared to be too long, 415 for an encoding that the route does not take, and what refuses its
+    /// sender.
+    pub(crate) async fn admit(&mut self, context: &Context) -> Result<()> {
+        self.limits = context.entry.limits;
+        if self.limits.body == BodyLimit::Nothing {
+            return Ok(());
+        }
+        self.encoding = Encoding::of(&context.headers)?;
+        if self.encoding != Encoding::Identity && !self.limits.gzip {
+            let named = context.header(&CONTENT_ENCODING).unwrap_or("?").to_owned();
+            return Err(Encoding::unsupported(&named));
+        }
+        self.most_bytes = self.most_bytes();
+        let is_multipart = context.header(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("multipart/"));
+        let is_streamed = self.limits.body == BodyLimit::Attachment
+            || (self.limits.body == BodyLimit::Document && is_multipart);
+        if !is_streamed && self.declared.is_some_and(|declared| declared > self.most_bytes as u64) {
+            return Err(self.too_large());
+        }
+        let share = context.state.budget.for_body(context.identity.shared_name(), &self.arrival);
+        self.share = Some(share);
+        let may_be_large = self.declared.is_none_or(|declared| declared > UNCOUNTED_BYTES as u64)
+            && self.most_bytes > UNCOUNTED_BYTES;
+        if may_be_large && matches!(context.entry.need, Need::Database(_)) {
+            context.with_database(|_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    fn most_bytes(&self) -> usize {
+        let document = self.state.databases.options().document_max_bytes;
+        match self.limits.body {
+            BodyLimit::Nothing => 0,
+            BodyLimit::Bytes(bytes) => bytes.min(self.port.max_request_bytes),
+            BodyLimit::PlainDocument => document.min(self.port.max_request_bytes),
+            BodyLimit::Document | BodyLimit::Port => self.port.max_request_bytes,
+            BodyLimit::Attachment => usize::MAX,
+        }
+    }
+
+    fn too_large(&self) -> HttpError {
+        match self.limits.body {
+            BodyLimit::Bytes(bytes) => HttpError::beyond_route(bytes.min(self.port.max_request_bytes)),
+            _ => HttpError::too_large(),
+        }
     }
 
     /// The next piece, or `None` at the end; it may be of any length that the network gave.
@@ -68,17 +150,38 @@ impl RequestBody {
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         let patience = Duration::from_millis(self.port.read_timeout_ms);
         loop {
-            let frame = tokio::time::timeout(patience, self.incoming.frame());
-            let Some(frame) = frame.await.map_err(|_| HttpError::timed_out())? else { return Ok(None) };
+            let arrival = Arc::clone(&self.arrival);
+            let frame = tokio::select! {
+                frame = tokio::time::timeout(patience, self.incoming.frame()) => frame,
+                () = arrival.ended() => return Err(HttpError::timed_out()),
+            };
+            let Some(frame) = frame.map_err(|_| HttpError::timed_out())? else {
+                self.arrival.finish();
+                return Ok(None);
+            };
             let frame = frame.map_err(|_| HttpError::bad_request("The request's body broke off."))?;
             let Ok(bytes) = frame.into_data() else { continue };
-            self.received += bytes.len() as u64;
-            let elapsed = self.started.elapsed();
-            if elapsed > patience && self.received < LEAST_BYTES_PER_SECOND * elapsed.as_secs() {
+            self.arrival.received(bytes.len() as u64);
+            if self.is_too_slow(patience) {
                 return Err(HttpError::timed_out());
             }
             return Ok(Some(bytes));
         }
+    }
+
+    /// The least rate grows with time and size: a body of which much is held must come fast, since nobody else can have
+    /// that memory meanwhile.
+    fn is_too_slow(&self, patience: Duration) -> bool {
+        let (received, elapsed) = (self.received_bytes(), self.arrival.elapsed());
+        if elapsed > patience && received < LEAST_BYTES_PER_SECOND * elapsed.as_secs() {
+            return true;
+        }
+        let rate = match self.limits.body {
+            BodyLimit::Attachment => LEAST_STREAMED_BYTES_PER_SECOND,
+            _ => LEAST_HELD_BYTES_PER_SECOND,
+        };
+        let usual = self.limits.seconds.max(patience.as_secs());
+        received > UNCOUNTED_BYTES as u64 && elapsed.as_secs() > usual.saturating_add(received / rate)
     }
 
     /// Reads what nobody wanted of the body, if it is short and comes at once; false if some is left, so
@@ -92,8 +195,8 @@ impl RequestBody {
             return false;
         }
         let drained = async {
-            let before = self.received;
-            while self.received - before <= DRAIN_BYTES {
+            let before = self.received_bytes();
+            while self.received_bytes() - before <= DRAIN_BYTES {
                 match self.next().await {
                     Ok(Some(_)) => {}
                     Ok(None) => return true,
@@ -105,78 +208,144 @@ impl RequestBody {
         tokio::time::timeout(DRAIN_TIME, drained).await.unwrap_or(false)
     }
 
-    /// The whole body, no longer than the port's `max_request_bytes`, inflated if it came compressed.
+    /// The whole body, no longer than the route allows, inflated if it came compressed.
     ///
     /// # Errors
     /// 413 where it is longer, 503 where the budget of all bodies is used up, and those of [`Self::next`].
-    pub(crate) async fn collect(&mut self, headers: &HeaderMap) -> Result<Collected> {
-        let encoding = Encoding::of(headers)?;
-        let mut share = self.share();
-        let bytes = self.gather(&mut share).await?;
-        match encoding {
-            Encoding::Identity => Ok(share.collected(bytes)),
-            Encoding::Gzip => {
-                let inflated = self.state.run(move || {
-                    let inflated = gzip::inflate(&bytes, |bytes| share.cover(bytes))?;
-                    Ok(share.collected(inflated.into()))
-                });
-                inflated.await
-            }
+    pub(crate) async fn collect(&mut self) -> Result<Bytes> {
+        let bytes = self.gather().await?;
+        if self.encoding == Encoding::Identity {
+            return Ok(bytes);
+        }
+        let (mut share, most) = (self.taken_share()?, self.most_bytes);
+        let too_large = self.too_large();
+        let inflated = self.state.run(move || {
+            let compressed = bytes.len();
+            let inflated = gzip::inflate(&bytes, |length| {
+                if length > most {
+                    return Err(too_large.clone());
+                }
+                share.cover(compressed + length)
+            });
+            Ok((inflated?, share))
+        });
+        let (inflated, mut share) = inflated.await?;
+        share.shrink(inflated.len());
+        self.share = Some(share);
+        Ok(inflated.into())
+    }
+
+    /// Counts bytes that a handler holds of the body, instead of [`Self::collect`].
+    ///
+    /// # Errors
+    /// 413 and 503, as [`Self::collect`].
+    pub(crate) async fn cover(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.most_bytes {
+            return Err(self.too_large());
+        }
+        match &mut self.share {
+            Some(share) => share.cover_or_end_slow(bytes).await,
+            None => Err(not_admitted()),
         }
     }
 
-    /// A share of what all bodies may hold in memory, for this one.
-    pub(crate) fn share(&self) -> Share {
-        Share::new(Arc::clone(&self.state.body_budget), self.port.max_request_bytes)
+    /// Counts what parsing makes of a JSON text that a handler holds of the body.
+    ///
+    /// # Errors
+    /// 413 and 503, as [`Self::collect`].
+    pub(crate) fn cover_values(&mut self, json: &[u8]) -> Result<()> {
+        let bytes = Counts::of(json).bytes().saturating_add(json.len());
+        self.share.as_mut().ok_or_else(not_admitted)?.cover(bytes)
     }
 
-    async fn gather(&mut self, share: &mut Share) -> Result<Bytes> {
-        let declared = usize::try_from(self.declared.unwrap_or(0)).unwrap_or(usize::MAX);
-        share.cover(declared)?;
+    fn taken_share(&mut self) -> Result<Share> {
+        self.share.take().ok_or_else(not_admitted)
+    }
+
+    async fn gather(&mut self) -> Result<Bytes> {
         let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
+        self.cover(first.len()).await?;
         if self.declared == Some(first.len() as u64) {
+            self.arrival.finish();
             return Ok(first);
         }
-        let mut whole = BytesMut::with_capacity(declared.max(first.len()).min(STEP_BYTES));
+        let declared = usize::try_from(self.declared.unwrap_or(0)).unwrap_or(usize::MAX);
+        let mut whole = BytesMut::with_capacity(declared.min(UNCOUNTED_BYTES).max(first.len()));
         whole.extend_from_slice(&first);
         while let Some(piece) = self.next().await? {
-            share.cover(whole.len() + piece.len())?;
+            self.cover(whole.len() + piece.len()).await?;
             whole.extend_from_slice(&piece);
         }
         Ok(whole.freeze())
     }
 
+    /// The whole body, made into something by `parse`, on the worker pool unless it is short. What that takes in memory
+    /// is counted by the values that stand in the body, for as long as the request lives.
+    async fn parsed<T: Send + 'static>(
+        &mut self,
+        parse: impl FnOnce(&Bytes) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let bytes = self.collect().await?;
+        let (mut share, most) = (self.taken_share()?, self.limits.elements);
+        let work = move || {
+            let counts = Counts::of(&bytes);
+            if counts.values > most {
+                return Err(HttpError::too_many_values("the request", most));
+            }
+            share.cover(bytes.len().saturating_add(counts.bytes()))?;
+            let parsed = parse(&bytes)?;
+            // From here on the values are held, and the text is not.
+            let length = bytes.len();
+            drop(bytes);
+            share.shrink(counts.bytes().saturating_add(length));
+            Ok((parsed, share))
+        };
+        let (parsed, share) =
+            if self.received_bytes() <= SHORT_BYTES as u64 && self.encoding == Encoding::Identity {
+                work()?
+            } else {
+                self.state.run(work).await?
+            };
+        self.share = Some(share);
+        Ok(parsed)
+    }
+
     /// The whole body as a JSON value of type `T`.
-    pub(crate) async fn json<T: DeserializeOwned>(&mut self, headers: &HeaderMap) -> Result<T> {
-        parse_json(&self.collect(headers).await?.bytes)
+    pub(crate) async fn json<T: DeserializeOwned + Send + 'static>(&mut self) -> Result<T> {
+        self.parsed(|bytes| parse_json(bytes)).await
     }
 
     /// The whole body as a JSON value, nested as deep as documents may be.
-    pub(crate) async fn deep_value(&mut self, headers: &HeaderMap) -> Result<Value> {
-        let collected = self.collect(headers).await?;
-        let text = std::str::from_utf8(&collected.bytes).map_err(|_| HttpError::invalid_json())?;
-        parse_value(text, NESTING_MAX).map_err(|_| HttpError::invalid_json())
+    pub(crate) async fn deep_value(&mut self) -> Result<Value> {
+        self.parsed(|bytes| {
+            let text = std::str::from_utf8(bytes).map_err(|_| HttpError::invalid_json())?;
+            parse_value(text, NESTING_MAX).map_err(|_| HttpError::invalid_json())
+        })
+        .await
     }
 
     /// The whole body as a JSON object.
-    pub(crate) async fn object(&mut self, headers: &HeaderMap) -> Result<Map<String, Value>> {
-        match self.json(headers).await? {
+    pub(crate) async fn object(&mut self) -> Result<Map<String, Value>> {
+        match self.json().await? {
             Value::Object(members) => Ok(members),
             _ => Err(HttpError::not_object()),
         }
     }
 
     /// The whole body as a JSON object; none at all is an empty one.
-    pub(crate) async fn object_or_nothing(&mut self, headers: &HeaderMap) -> Result<Map<String, Value>> {
-        let collected = self.collect(headers).await?;
-        if collected.bytes.is_empty() {
-            return Ok(Map::new());
-        }
-        match parse_json(&collected.bytes)? {
-            Value::Object(members) => Ok(members),
-            _ => Err(HttpError::not_object()),
+    pub(crate) async fn object_or_nothing(&mut self) -> Result<Map<String, Value>> {
+        let parsed =
+            self.parsed(|bytes| if bytes.is_empty() { Ok(None) } else { parse_json(bytes).map(Some) });
+        match parsed.await? {
+            None => Ok(Map::new()),
+            Some(Value::Object(members)) => Ok(members),
+            Some(_) => Err(HttpError::not_object()),
         }
     }
+}
+
+fn not_admitted() -> HttpError {
+    HttpError::internal("A body was read that the route does not take.")
 }
 
 /// `bytes` as a JSON value of type `T`, or CouchDB's complaint.
@@ -184,42 +353,51 @@ pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| HttpError::invalid_json())
 }
 
-/// A growing share of the budget, given back when it is dropped.
-pub(crate) struct Share {
-    budget: Arc<Semaphore>,
-    permit: Option<OwnedSemaphorePermit>,
-    covered: usize,
-    most: usize,
+/// How much stands in a JSON text; at least so much where it is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    values: usize,
+    members: usize,
 }
 
-impl Share {
-    fn new(budget: Arc<Semaphore>, most: usize) -> Self {
-        Self { budget, permit: None, covered: UNCOUNTED_BYTES, most }
+impl Counts {
+    /// Counts the marks between values, outside of strings.
+    fn of(text: &[u8]) -> Self {
+        let mut counts = Self { values: 1, members: 0 };
+        let (mut in_string, mut escaped) = (false, false);
+        for byte in text {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if in_string => escaped = true,
+                b'"' => in_string = !in_string,
+                b',' | b'[' | b'{' if !in_string => counts.values += 1,
+                b':' if !in_string => counts.members += 1,
+                _ => {}
+            }
+        }
+        counts
     }
 
-    /// Makes the share large enough for `bytes`, or refuses them (413, 503). It never waits: two half-read bodies that
-    /// wait for each other's share would wait for ever.
-    pub(crate) fn cover(&mut self, bytes: usize) -> Result<()> {
-        if bytes > self.most {
-            return Err(HttpError::too_large());
-        }
-        if bytes <= self.covered {
-            return Ok(());
-        }
-        let more = (bytes - self.covered).max(STEP_BYTES);
-        let kibibytes = u32::try_from(more.div_ceil(1024)).map_err(|_| HttpError::too_large())?;
-        let permit = Arc::clone(&self.budget)
-            .try_acquire_many_owned(kibibytes)
-            .map_err(|_| HttpError::unavailable("Too many large requests at the same time; try again."))?;
-        match &mut self.permit {
-            Some(held) => held.merge(permit),
-            None => self.permit = Some(permit),
-        }
-        self.covered += more;
-        Ok(())
+    /// What they take in memory, with the text's strings left out.
+    const fn bytes(self) -> usize {
+        self.values.saturating_mul(VALUE_BYTES).saturating_add(self.members.saturating_mul(MEMBER_BYTES))
     }
+}
 
-    fn collected(self, bytes: Bytes) -> Collected {
-        Collected { bytes, _share: self.permit }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        let counts = |text: &str| {
+            let counts = Counts::of(text.as_bytes());
+            (counts.values, counts.members)
+        };
+        assert_eq!(counts("1"), (1, 0));
+        assert_eq!(counts("[0,0,0]"), (4, 0));
+        assert_eq!(counts("[{},{}]"), (5, 0));
+        assert_eq!(counts(r#"{"a,[{:\",":"x:,","b":[1]}"#), (4, 2));
+        assert_eq!(counts(r#""\\",[1"#), (3, 0));
     }
 }

@@ -31,25 +31,19 @@ const BATCH_BYTES: usize = 8 << 20;
 const NESTING_MAX: usize = json::NESTING_MAX + 2;
 
 /// `POST /{db}/_bulk_docs`.
-pub(crate) async fn documents(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.writing(database).start(context, database);
-    let collected = body.collect(&context.headers).await?;
-    let (documents, mode) = parse_documents(&collected.bytes)?;
-    let databases = context.state.databases.clone();
-    let (identity, name) = (context.identity.clone(), database.to_owned());
+    let bytes = body.collect().await?;
+    let (open, editor, most) =
+        (context.opener(), context.identity.shared_name(), context.entry.limits.elements);
     let (folders, read_by) = (write::folders(context), write::read_by(context)?);
     let admission = context.state.workers.admit().await?;
-    let submitted = admission
+    let (submitted, mode) = admission
         .run(move || {
-            let database = access::open(&databases, &name, &identity, Level::Depositor)?;
-            let Opened { database, access } = database;
-            let editor = identity.shared_name();
-            submit(&database, documents, &Manner { mode, access, editor, folders, read_by })
+            let Opened { database, access } = open()?;
+            let (documents, mode) = parse_documents(&bytes, most)?;
+            let manner = Manner { mode, access, editor, folders, read_by };
+            Ok::<_, HttpError>((submit(&database, documents, &manner)?, mode))
         })
         .await??;
     let mut text = JsonWriter::with_capacity(64);
@@ -69,7 +63,7 @@ pub(crate) async fn documents(
     Ok(response::json(StatusCode::CREATED, text))
 }
 
-fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
+fn parse_documents(bytes: &Bytes, most: usize) -> Result<(Vec<Bytes>, EditMode)> {
     let text = std::str::from_utf8(bytes).map_err(|_| HttpError::invalid_json())?;
     let members = json::members(text, NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
     let member = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
@@ -82,6 +76,9 @@ fn parse_documents(bytes: &Bytes) -> Result<(Vec<Bytes>, EditMode)> {
         member("docs").ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
     let documents = json::elements(documents, NESTING_MAX)?
         .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
+    if documents.len() > most {
+        return Err(HttpError::too_many_values("docs", most));
+    }
     if documents.iter().any(|document| !document.starts_with('{')) {
         return Err(HttpError::bad_request("Document must be a JSON object"));
     }
@@ -196,10 +193,9 @@ struct Wanted {
 }
 
 /// `POST /{db}/_bulk_get`.
-pub(crate) async fn get(context: &Context, database: &str, body: &mut RequestBody) -> Result<Response<Body>> {
+pub(crate) async fn get(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.open_note.start(context, database);
-    let mut members = body.object(&context.headers).await?;
+    let mut members = body.object().await?;
     let wanted = match members.remove("docs") {
         Some(Value::Array(documents)) => documents.into_iter().map(parse_wanted).collect::<Result<_>>()?,
         Some(_) => return Err(HttpError::bad_request("`docs` member must be an array.")),
@@ -207,13 +203,13 @@ pub(crate) async fn get(context: &Context, database: &str, body: &mut RequestBod
     };
     let options = query::read_options(&context.query)?;
     let begun = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let options = ReadOptions { access: database.access.clone(), ..options };
             let database = database.database;
             stream::begin(Gathered { database, options, wanted, begun: false, separate: false })
         })
         .await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 fn parse_wanted(document: Value) -> Result<Wanted> {
@@ -306,23 +302,19 @@ fn push_missing(text: &mut JsonWriter, id: &str, revision: &str, error: &Databas
 /// Which of the revisions that a request names are not known, by document.
 async fn differences(
     context: &Context,
-    database: &str,
     body: &mut RequestBody,
 ) -> Result<Vec<(String, RevisionsDifference)>> {
     context.require_json()?;
-    let wanted = parse_revisions(body.object(&context.headers).await?)?;
-    context
-        .with_database(database, Level::Reader, move |database| Ok(database.revisions_difference(&wanted)?))
-        .await
+    let wanted = parse_revisions(body.object().await?)?;
+    context.with_database(move |database| Ok(database.revisions_difference(&wanted)?)).await
 }
 
 /// `POST /{db}/_revs_diff`.
 pub(crate) async fn revisions_difference(
     context: &Context,
-    database: &str,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
-    let differences = differences(context, database, body).await?;
+    let differences = differences(context, body).await?;
     let mut text = JsonWriter::new();
     text.literal("{");
     for (number, (id, difference)) in differences.iter().enumerate() {
@@ -341,12 +333,8 @@ pub(crate) async fn revisions_difference(
 }
 
 /// `POST /{db}/_missing_revs`.
-pub(crate) async fn missing_revisions(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let differences = differences(context, database, body).await?;
+pub(crate) async fn missing_revisions(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let differences = differences(context, body).await?;
     let mut text = JsonWriter::new();
     text.literal("{\"missing_revs\":{");
     for (number, (id, difference)) in differences.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
-use scrinium_database::{Change, Changes, ChangesQuery, Level, Since};
+use scrinium_database::{Change, Changes, ChangesQuery, Since};
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Selector;
 use serde_json::{Map, Value};
@@ -39,16 +39,11 @@ pub(crate) struct Waiting {
 }
 
 /// `GET` or `POST /{db}/_changes`.
-pub(crate) async fn changes(
-    context: &Context,
-    database: &str,
-    body: Option<&mut RequestBody>,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_entries.start(context, database);
+pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -> Result<Response<Body>> {
     let members = match body {
         Some(body) => {
             context.require_json()?;
-            Some(body.object_or_nothing(&context.headers).await?)
+            Some(body.object_or_nothing().await?)
         }
         None => None,
     };
@@ -68,7 +63,7 @@ pub(crate) async fn changes(
     };
     let Some(style) = style else {
         let begun = context
-            .with_database(database, Level::Reader, move |database| {
+            .with_database(move |database| {
                 stream::begin(ChangesText {
                     changes: ChangeReader::new(
                         database.changes(ChangesQuery { access: database.access.clone(), ..query })?,
@@ -77,9 +72,9 @@ pub(crate) async fn changes(
                 })
             })
             .await?;
-        return Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)));
+        return Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?));
     };
-    feed::open(context, database, query, style, waiting(context)?).await
+    feed::open(context, query, style, waiting(context)?).await
 }
 
 fn waiting(context: &Context) -> Result<Waiting> {

@@ -1,7 +1,7 @@
 //! Compacting on request: accepted at once and done beside, one database after the other.
 
 use http::{Response, StatusCode};
-use scrinium_database::{CompactOrder, CompactStyle, Level};
+use scrinium_database::{CompactOrder, CompactStyle};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -13,31 +13,30 @@ use crate::state::HttpState;
 const PURGED_INFOS_LIMIT: u64 = 1000;
 
 /// `POST /{db}/_compact`: files that hold garbage are merged, those of contents too, and old tombstones purged.
-pub(crate) async fn database(context: &Context, database: &str) -> Result<Response<Body>> {
+pub(crate) async fn database(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
-    context.with_database(database, Level::Manager, |_| Ok(())).await?;
+    context.with_database(|_| Ok(())).await?;
     let order = CompactOrder { style: CompactStyle::Shrink, ..CompactOrder::default() };
-    Ok(accept(context, database, order))
+    Ok(accept(context, order))
 }
 
 /// `POST /{db}/_compact/{design}`: the indexes of one design document.
-pub(crate) async fn indexes(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {
+pub(crate) async fn indexes(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
+    let design = context.address.value("ddoc")?;
     let wanted = design.to_owned();
     // A design document that is not there is answered with 404 at once.
     context
-        .with_database(database, Level::Manager, move |database| {
-            Ok(database.view_info(&wanted, &database.access).map(drop)?)
-        })
+        .with_database(move |database| Ok(database.view_info(&wanted, &database.access).map(drop)?))
         .await?;
     let order = CompactOrder { design: Some(design.to_owned()), ..CompactOrder::default() };
-    Ok(accept(context, database, order))
+    Ok(accept(context, order))
 }
 
-fn accept(context: &Context, database: &str, order: CompactOrder) -> Response<Body> {
-    let waiting = (database.to_owned(), order.design.clone());
-    if context.state.compactions.waiting.lock().insert(waiting) {
-        tokio::spawn(in_turn(context.state.clone(), database.to_owned(), order));
+fn accept(context: &Context, order: CompactOrder) -> Response<Body> {
+    let name = context.database_name().to_owned();
+    if context.state.compactions.waiting.lock().insert((name.clone(), order.design.clone())) {
+        tokio::spawn(in_turn(context.state.clone(), name, order));
     }
     response::ok(StatusCode::ACCEPTED)
 }
@@ -58,15 +57,14 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
 }
 
 /// `GET /{db}/_purged_infos_limit`.
-pub(crate) async fn purged_infos_limit(context: &Context, database: &str) -> Result<Response<Body>> {
-    context.with_database(database, Level::Reader, |_| Ok(())).await?;
+pub(crate) async fn purged_infos_limit(context: &Context) -> Result<Response<Body>> {
+    context.with_database(|_| Ok(())).await?;
     Ok(response::json_value(StatusCode::OK, &PURGED_INFOS_LIMIT))
 }
 
 /// `GET /{db}/_purged_infos`: the documents that were purged last, the last one first.
-pub(crate) async fn purged_infos(context: &Context, database: &str) -> Result<Response<Body>> {
-    let purged =
-        context.with_database(database, Level::Manager, |database| Ok(database.purged_documents()?)).await?;
+pub(crate) async fn purged_infos(context: &Context) -> Result<Response<Body>> {
+    let purged = context.with_database(|database| Ok(database.purged_documents()?)).await?;
     let infos = purged.iter().map(|document| {
         let revisions = document.revisions.iter().map(|revision| Value::from(revision.to_string()));
         json!({"id": document.id, "revs": revisions.collect::<Vec<Value>>()})

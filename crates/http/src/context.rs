@@ -1,22 +1,25 @@
 //! One request: who asks, what was asked, and the ways to the databases.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use http::header::{CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderName, Method};
+use parking_lot::Mutex;
 use scrinium_accounting::Account;
-use scrinium_database::Level;
 
 use crate::access::{self, Opened};
 use crate::authority::Identity;
 use crate::client::Client;
 use crate::encoding;
 use crate::error::{HttpError, Result};
+use crate::operations::Operation;
 use crate::port::PortOptions;
 use crate::query::Query;
 use crate::response::Body;
+use crate::router::Address;
+use crate::routes::MethodRoute;
 use crate::state::HttpState;
 
 /// One request, apart from its body.
@@ -24,6 +27,9 @@ pub(crate) struct Context {
     pub(crate) state: HttpState,
     pub(crate) port: Arc<PortOptions>,
     pub(crate) method: Method,
+    pub(crate) address: Address,
+    /// What the table of routes says of the request.
+    pub(crate) entry: &'static MethodRoute,
     pub(crate) headers: HeaderMap,
     pub(crate) query: Query,
     pub(crate) identity: Identity,
@@ -35,29 +41,64 @@ pub(crate) struct Context {
     pub(crate) authenticated_by: Option<&'static str>,
     /// How long it has waited for places in the worker pool, in microseconds.
     pub(crate) waited_us: AtomicU64,
+    /// What the request turned out to be.
+    pub(crate) operation: Mutex<Option<Operation>>,
+    /// Set once the request's database was opened for its sender.
+    pub(crate) authorised: Arc<AtomicBool>,
 }
 
 impl Context {
-    /// Opens a database and does `work` with it, all in one hand-off to the worker pool.
+    /// Opens the request's database, for somebody who has the level there that the table of routes declares, and does
+    /// `work` with it, all in one hand-off to the worker pool.
     pub(crate) async fn with_database<T: Send + 'static>(
         &self,
-        name: &str,
-        need: Level,
         work: impl FnOnce(Opened) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let databases = self.state.databases.clone();
-        let identity = self.identity.clone();
-        let name = name.to_owned();
+        let open = self.opener();
         let asked = Instant::now();
         // Given back by the work itself, which goes on when the client has left.
         let thread = self.account.thread().await;
         let work = move || {
             let _thread = thread;
-            Ok((asked.elapsed(), work(access::open(&databases, &name, &identity, need)?)?))
+            Ok((asked.elapsed(), work(open()?)?))
         };
         let (waited, done) = self.state.run(work).await?;
         self.note_wait(waited);
         Ok(done)
+    }
+
+    /// What opens the request's database, with the level that the table of routes declares. Blocks.
+    pub(crate) fn opener(&self) -> impl FnOnce() -> Result<Opened> + Send + 'static {
+        let databases = self.state.databases.clone();
+        let identity = self.identity.clone();
+        let (name, need) = (self.database_name().to_owned(), self.entry.need.level());
+        let authorised = Arc::clone(&self.authorised);
+        move || {
+            let opened = access::open(&databases, &name, &identity, need)?;
+            authorised.store(true, Ordering::Relaxed);
+            Ok(opened)
+        }
+    }
+
+    /// Whether the request's database was opened for its sender.
+    pub(crate) fn is_authorised(&self) -> bool {
+        self.authorised.load(Ordering::Relaxed)
+    }
+
+    /// The database that the address names; empty where it names none.
+    pub(crate) fn database_name(&self) -> &str {
+        self.address.get("db").unwrap_or_default()
+    }
+
+    /// What the request is for statistics and logs.
+    pub(crate) fn operation(&self) -> Operation {
+        let told = *self.operation.lock();
+        told.unwrap_or_else(|| self.entry.operation.of(self))
+    }
+
+    /// Says what the request is, where its body alone tells.
+    pub(crate) fn tell_operation(&self, operation: Operation) {
+        *self.operation.lock() = Some(operation);
     }
 
     /// Counts a wait for a place in the worker pool.
@@ -90,11 +131,6 @@ impl Context {
             Some(kind) if kind.trim().eq_ignore_ascii_case("application/json") => Ok(()),
             _ => Err(HttpError::not_json()),
         }
-    }
-
-    /// Refuses one who is not a server administrator.
-    pub(crate) fn require_administrator(&self) -> Result<()> {
-        access::require_administrator(&self.identity)
     }
 
     /// The revision that the request is about, from `?rev=` or `If-Match`; they must not differ.

@@ -19,18 +19,17 @@ const PIECE_BYTES: usize = 256 << 10;
 const DESTINATION: HeaderName = HeaderName::from_static("destination");
 
 /// `COPY /{db}/{id}` with the header `Destination: other?rev=…`.
-pub(crate) async fn copy(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start(context, database);
+pub(crate) async fn copy(context: &Context) -> Result<Response<Body>> {
     let (target, target_revision) = destination(context)?;
-    let source = id.to_owned();
+    let source = context.address.document_id()?;
     let source_revision = context.query.get("rev").map(str::to_owned);
-    let need = write::need_for(&target);
-    let updated = write::store(context, database, need, EditMode::Interactive, move |database| {
+    let updated = write::store(context, EditMode::Interactive, move |database| {
+        write::check_design(database, &target)?;
         let edit = edit(database, &source, source_revision)?;
         Ok(Edit { id: Some(target), revision: target_revision, ..edit })
     })
     .await?;
-    Ok(write::created(context, database, &updated))
+    Ok(write::created(context, &updated))
 }
 
 /// The edit that makes what `source` is. Blocks.

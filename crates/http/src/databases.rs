@@ -25,11 +25,10 @@ const NAMES_AT_ONCE: usize = 512;
 const MOST_INFOS: usize = 100;
 
 /// `GET /{db}`.
-pub(crate) async fn info(context: &Context, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_database.start(context, name);
+pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
     let described = context
-        .with_database(name, Level::Reader, move |database| {
+        .with_database(move |database| {
             Ok(describe(&database.info()?, databases.is_compacting(database.number()), database.volume()))
         })
         .await?;
@@ -57,10 +56,9 @@ fn describe(info: &DatabaseInfo, compacting: bool, volume: &str) -> Value {
 }
 
 /// `PUT /{db}`, with `?volume=NAME` on a volume.
-pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Body>> {
-    context.require_administrator()?;
-    let _timer = context.state.operations.create_database.start(context, name);
+pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
+    let name = context.database_name();
     let owned = name.to_owned();
     let volume = context.query.get("volume").map(str::to_owned);
     context.state.run(move || Ok(databases.create_on(&owned, volume.as_deref()).map(drop)?)).await?;
@@ -70,23 +68,20 @@ pub(crate) async fn create(context: &Context, name: &str) -> Result<Response<Bod
 }
 
 /// `DELETE /{db}`.
-pub(crate) async fn delete(context: &Context, name: &str) -> Result<Response<Body>> {
-    context.require_administrator()?;
+pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     if context.query.get("rev").is_some() {
         return Err(HttpError::bad_request(
             "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?",
         ));
     }
-    let _timer = context.state.operations.delete_database.start(context, name);
     let databases = context.state.databases.clone();
-    let name = name.to_owned();
+    let name = context.database_name().to_owned();
     context.state.run(move || Ok(databases.delete(&name)?)).await?;
     Ok(response::ok(StatusCode::OK))
 }
 
 /// `GET /_all_dbs`.
 pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
-    context.require_administrator()?;
     let names = Names {
         databases: context.state.databases.clone(),
         range: name_range(&context.query)?,
@@ -94,7 +89,7 @@ pub(crate) async fn all(context: &Context) -> Result<Response<Body>> {
         first: true,
     };
     let begun = context.state.run(move || stream::begin(names)).await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 fn name_range(query: &Query) -> Result<NameRange> {
@@ -157,20 +152,22 @@ struct Keys {
     keys: Option<Value>,
 }
 
-/// `GET /_dbs_info` (all, for administrators) and `POST` with `{"keys":[…]}`.
-pub(crate) async fn infos(context: &Context, body: Option<&mut RequestBody>) -> Result<Response<Body>> {
+/// `POST /_dbs_info` with `{"keys":[…]}`.
+pub(crate) async fn infos(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    context.require_json()?;
+    let names = keys_of(body.json::<Keys>().await?)?;
+    describe_each(context, names).await
+}
+
+/// `GET /_dbs_info`: all.
+pub(crate) async fn all_infos(context: &Context) -> Result<Response<Body>> {
+    let (databases, range) = (context.state.databases.clone(), name_range(&context.query)?);
+    let names = context.state.run(move || Ok(databases.names(&range)?)).await?;
+    describe_each(context, names).await
+}
+
+async fn describe_each(context: &Context, names: Vec<String>) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
-    let names = match body {
-        Some(body) => {
-            context.require_json()?;
-            keys_of(body.json::<Keys>(&context.headers).await?)?
-        }
-        None => {
-            context.require_administrator()?;
-            let (databases, range) = (databases.clone(), name_range(&context.query)?);
-            context.state.run(move || Ok(databases.names(&range)?)).await?
-        }
-    };
     let infos = Infos {
         databases,
         identity: context.identity.clone(),
@@ -179,7 +176,7 @@ pub(crate) async fn infos(context: &Context, body: Option<&mut RequestBody>) -> 
         first: true,
     };
     let begun = context.state.run(move || stream::begin(infos)).await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 fn keys_of(keys: Keys) -> Result<Vec<String>> {

@@ -1,31 +1,39 @@
 //! What design documents offer beside their views.
 
-use http::{Response, StatusCode};
-use scrinium_database::Level;
+use http::{Method, Response, StatusCode};
 
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
 
 /// `GET /{db}/_design/{name}/_info`.
-pub(crate) async fn info(context: &Context, database: &str, design: &str) -> Result<Response<Body>> {
-    let wanted = design.to_owned();
-    let info = context
-        .with_database(database, Level::Reader, move |database| {
-            Ok(database.view_info(&wanted, &database.access)?)
-        })
-        .await?;
+pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
+    let wanted = context.address.value("ddoc")?.to_owned();
+    let info =
+        context.with_database(move |database| Ok(database.view_info(&wanted, &database.access)?)).await?;
     Ok(response::json_value(StatusCode::OK, &info))
 }
 
 /// CouchDB's functions that this server does not run.
-pub(crate) fn unknown_function(name: &str) -> Result<Response<Body>> {
-    match name {
+pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
+    let name = context.address.value("function")?;
+    match name.split('/').next().unwrap_or_default() {
         "_show" | "_list" | "_update" | "_rewrite" | "_search" | "_nouveau" => {
+            let name = name.split('/').next().unwrap_or_default();
             Err(HttpError::not_implemented(format!(
                 "Functions of design documents other than views are not offered ({name})."
             )))
         }
         _ => Err(HttpError::not_found("missing")),
+    }
+}
+
+/// What is below a database, begins with an underscore and is nothing that we know. CouchDB tells a writer that the id is
+/// reserved, and a reader only that nothing is there.
+pub(crate) fn unknown_special(context: &Context) -> HttpError {
+    let name = context.address.get("special").unwrap_or_default().split('/').next().unwrap_or_default();
+    match scrinium_document::validate_id(name) {
+        Err(error) if context.method == Method::PUT => error.into(),
+        _ => HttpError::not_found("missing"),
     }
 }

@@ -1,7 +1,7 @@
 //! Reading a document.
 
 use http::{Response, StatusCode};
-use scrinium_database::{Document, Level, ReadOptions};
+use scrinium_database::{Document, ReadOptions};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -9,20 +9,19 @@ use crate::response::{self, Body};
 use crate::{open_revisions, query, related};
 
 /// `GET /{db}/{id}` in all its forms.
-pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_note.start(context, database);
+pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     if context.query.get("open_revs").is_some() {
-        return Box::pin(open_revisions::get(context, database, id)).await;
+        return Box::pin(open_revisions::get(context)).await;
     }
     let mut options = query::read_options(&context.query)?;
     let with_contents = options.attachments || options.attachments_since.is_some();
     if with_contents && context.accepts_explicitly("multipart/related") {
-        return Box::pin(related::get(context, database, id, options)).await;
+        return Box::pin(related::get(context, options)).await;
     }
     let tagged = is_plain(&options);
-    let wanted = id.to_owned();
+    let wanted = context.address.document_id()?;
     let document = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             options.access = database.access.clone();
             Ok(database.read(&wanted, &options)?)
         })
@@ -31,11 +30,9 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
 }
 
 /// `GET /{db}/_local/{id}`.
-pub(crate) async fn get_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let wanted = id.to_owned();
-    let document = context
-        .with_database(database, Level::Reader, move |database| Ok(database.read_local(&wanted)?))
-        .await?;
+pub(crate) async fn get_local(context: &Context) -> Result<Response<Body>> {
+    let wanted = context.address.document_id()?;
+    let document = context.with_database(move |database| Ok(database.read_local(&wanted)?)).await?;
     Ok(whole(context, document, true))
 }
 

@@ -65,10 +65,10 @@ impl HttpError {
     }
 
     /// `allow` as in the header: `GET,HEAD`.
-    pub(crate) fn method_not_allowed(allow: &'static str) -> Self {
+    pub(crate) fn method_not_allowed(allow: &str) -> Self {
         let reason = format!("Only {allow} allowed");
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", reason);
-        error.header = Some(Box::new((ALLOW, HeaderValue::from_static(allow))));
+        error.header = HeaderValue::try_from(allow).ok().map(|value| Box::new((ALLOW, value)));
         error
     }
 
@@ -86,6 +86,40 @@ impl HttpError {
 
     pub(crate) fn too_large() -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the request entity is too large")
+    }
+
+    /// The route's own limit.
+    pub(crate) fn beyond_route(bytes: usize) -> Self {
+        let reason = format!("the request entity is too large: it may have {bytes} bytes here");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", reason)
+    }
+
+    /// What no request can have, however idle the server is.
+    pub(crate) fn beyond_budget(bytes: usize) -> Self {
+        let reason = format!(
+            "the request is too large: with what is made of it, it may take {bytes} bytes of memory \
+             (http.body_budget_bytes); send it in parts"
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", reason)
+    }
+
+    /// The JSON of a document whose attachments come beside it.
+    pub(crate) fn document_too_large(most: usize) -> Self {
+        let reason = format!("the document's JSON may have at most {most} bytes (document.max_bytes)");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "document_too_large", reason)
+    }
+
+    /// More than `most` of `what`.
+    pub(crate) fn too_many_values(what: &str, most: usize) -> Self {
+        let reason = format!("{what} may hold at most {most} values here; send it in parts");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", reason)
+    }
+
+    /// 503 that passes by itself.
+    pub(crate) fn busy(reason: impl Into<Words>) -> Self {
+        let mut refusal = Self::unavailable(reason);
+        refusal.header = Some(Box::new((RETRY_AFTER, HeaderValue::from_static("1"))));
+        refusal
     }
 
     /// What storing an attachment's content refused.

@@ -43,13 +43,12 @@ pub(crate) enum Style {
 /// Opens a feed: the first changes are looked for before the answer begins, so that errors have a status.
 pub(crate) async fn open(
     context: &Context,
-    database: &str,
     query: ChangesQuery,
     style: Style,
     waiting: Waiting,
 ) -> Result<Response<Body>> {
     let (opened, visible) = context
-        .with_database(database, Level::Reader, |database| {
+        .with_database(|database| {
             let visible = database.watch();
             Ok((database, visible))
         })

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Find, Level};
+use scrinium_database::Find;
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Query;
 use serde_json::json;
@@ -10,7 +10,6 @@ use serde_json::json;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
-use crate::observer::NamedOperation;
 use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
@@ -24,15 +23,10 @@ const MOST_RESULTS: usize = 512;
 const EXAMINED_FOR_PIECE: usize = 2000;
 
 /// `POST /{db}/_find`.
-pub(crate) async fn find(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn find(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let query = query(context, body).await?;
-    let _timer = operation(context, &query).start(context, database);
     let begun = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let with_statistics = query.execution_stats;
             let find = database.find(&query, &database.access)?;
             stream::begin(FindText {
@@ -44,33 +38,19 @@ pub(crate) async fn find(
             })
         })
         .await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 /// `POST /{db}/_explain`.
-pub(crate) async fn explain(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn explain(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let query = query(context, body).await?;
-    let explained =
-        context.with_database(database, Level::Reader, move |database| Ok(database.explain(&query)?)).await?;
+    let explained = context.with_database(move |database| Ok(database.explain(&query)?)).await?;
     Ok(response::json_value(StatusCode::OK, &explained))
 }
 
 async fn query(context: &Context, body: &mut RequestBody) -> Result<Query> {
     context.require_json()?;
-    Ok(Query::parse(&body.deep_value(&context.headers).await?)?)
-}
-
-/// Under which operation the first piece is timed: as a view opened at its top, or as some page of one.
-fn operation(context: &Context, query: &Query) -> NamedOperation {
-    let operations = &context.state.operations;
-    match query.bookmark.is_none() && query.skip == 0 {
-        true => operations.open_collection.clone(),
-        false => operations.read_entries.clone(),
-    }
+    Ok(Query::parse(&body.deep_value().await?)?)
 }
 
 /// Results as CouchDB writes them: one a line.

@@ -1,7 +1,7 @@
 //! Folders: what they are, what is in them, and putting documents in and taking them out. Beside CouchDB's interface.
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Level, Placed};
+use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Placed};
 use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::observer::NamedOperation;
+use crate::operations::Operation;
 use crate::query::Given;
 use crate::response::{self, Body, push_error_members};
 use crate::write;
@@ -18,11 +18,10 @@ use crate::write;
 const USUAL_LIMIT: u64 = 1000;
 
 /// `GET /{db}/_folder`.
-pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.open_collection.start(context, database);
+pub(crate) async fn list(context: &Context) -> Result<Response<Body>> {
     let person = context.identity.shared_name();
     let described = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let folders = database.folders(person.as_deref())?;
             Ok(folders
                 .iter()
@@ -46,14 +45,9 @@ fn describe(folder: &FolderInfo, sequence: impl FnOnce(u64) -> String) -> Value 
 }
 
 /// `PUT /{db}/_folder/{name}`, with nothing or `{"columns": […], "name": "another"}`.
-pub(crate) async fn define(
-    context: &Context,
-    database: &str,
-    name: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_define.start(context, database);
-    let mut members = body.object_or_nothing(&context.headers).await?;
+pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let name = context.address.value("folder")?;
+    let mut members = body.object_or_nothing().await?;
     let columns = members.remove("columns").filter(|columns| !columns.is_null());
     if columns.as_ref().is_some_and(|columns| !columns.is_array()) {
         return Err(HttpError::bad_request("`columns` must be an array."));
@@ -65,7 +59,7 @@ pub(crate) async fn define(
     };
     let wanted = name.to_owned();
     let made = context
-        .with_database(database, Level::Editor, move |database| {
+        .with_database(move |database| {
             if let Some(other) = &other_name {
                 database.rename_folder(&wanted, other)?;
             }
@@ -76,17 +70,14 @@ pub(crate) async fn define(
         return Ok(response::ok(StatusCode::OK));
     }
     let mut response = response::ok(StatusCode::CREATED);
-    context.locate(&mut response, &[database, "_folder", name]);
+    context.locate(&mut response, &[context.database_name(), "_folder", name]);
     Ok(response)
 }
 
 /// `DELETE /{db}/_folder/{name}`: the documents stay.
-pub(crate) async fn remove(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_delete.start(context, database);
-    let wanted = name.to_owned();
-    context
-        .with_database(database, Level::Editor, move |database| Ok(database.drop_folder(&wanted)?))
-        .await?;
+pub(crate) async fn remove(context: &Context) -> Result<Response<Body>> {
+    let wanted = context.address.value("folder")?.to_owned();
+    context.with_database(move |database| Ok(database.drop_folder(&wanted)?)).await?;
     Ok(response::ok(StatusCode::OK))
 }
 
@@ -107,16 +98,15 @@ struct Move {
 }
 
 impl Changes {
-    /// Under which operation the request is timed: by what most of it is.
-    fn operation(&self, context: &Context) -> NamedOperation {
-        let operations = &context.state.operations;
+    /// What the request is: what most of it is.
+    fn operation(&self) -> Operation {
         let moved = self.r#move.as_ref().map_or(0, |moved| moved.ids.len());
         if self.add.len() >= self.remove.len().max(moved) {
-            operations.folder_add.clone()
+            Operation::FolderAdd
         } else if self.remove.len() >= moved {
-            operations.folder_remove.clone()
+            Operation::FolderRemove
         } else {
-            operations.folder_move.clone()
+            Operation::FolderMove
         }
     }
 
@@ -131,21 +121,17 @@ impl Changes {
 }
 
 /// `POST /{db}/_folder/{name}`: documents come in, leave and move, in one batch.
-pub(crate) async fn change(
-    context: &Context,
-    database: &str,
-    name: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn change(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let members = body.object(&context.headers).await?;
+    let name = context.address.value("folder")?;
+    let members = body.object().await?;
     let changes: Changes = parse(members)?;
-    let _timer = changes.operation(context).start(context, database);
+    context.tell_operation(changes.operation());
     let other = changes.r#move.as_ref().map(|moved| moved.to.clone());
     let named: Vec<String> = std::iter::once(name.to_owned()).chain(other).collect();
     let changes = changes.into_changes(name);
     let ids: Vec<String> = changes.iter().map(|(id, _)| id.clone()).collect();
-    let results = write::submit_all(context, database, Level::Author, move |database| {
+    let results = write::submit_all(context, move |database| {
         // A folder that is not there is one error, not one for each document.
         for folder in &named {
             database.folder(folder, None)?;
@@ -220,13 +206,12 @@ pub(crate) fn since(context: &Context) -> String {
 }
 
 /// `GET /{db}/_folder/{name}/_members?since_uid=&limit=`.
-pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.read_entries.start(context, database);
+pub(crate) async fn members(context: &Context) -> Result<Response<Body>> {
     let since_uid = count(context, "since_uid")?.unwrap_or(0);
     let (limit, person) = (limit(context)?, context.identity.shared_name());
-    let wanted = name.to_owned();
+    let wanted = context.address.value("folder")?.to_owned();
     let found = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let found =
                 database.folder_members(&wanted, since_uid, limit, (person.as_deref(), &database.access))?;
             let members = found.members.iter().map(|member| {
@@ -252,11 +237,11 @@ pub(crate) async fn members(context: &Context, database: &str, name: &str) -> Re
 }
 
 /// `GET /{db}/_folder/{name}/_changes?since=&limit=`: what came in and left, each uid once.
-pub(crate) async fn changes(context: &Context, database: &str, name: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.folder_changes.start(context, database);
-    let (since, limit, wanted) = (since(context), limit(context)?, name.to_owned());
+pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
+    let (since, limit, wanted) =
+        (since(context), limit(context)?, context.address.value("folder")?.to_owned());
     let found = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let found = database.folder_changes(
                 &wanted,
                 database.parse_sequence(&since)?,

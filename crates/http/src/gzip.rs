@@ -39,12 +39,17 @@ impl Encoding {
         match name.trim() {
             "identity" => Ok(Self::Identity),
             "gzip" => Ok(Self::Gzip),
-            other => Err(HttpError::new(
-                http::StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "bad_content_type",
-                format!("{other} is not a supported content encoding."),
-            )),
+            other => Err(Self::unsupported(other)),
         }
+    }
+
+    /// The refusal of an encoding that is unknown, or that a route does not take.
+    pub(crate) fn unsupported(name: &str) -> HttpError {
+        HttpError::new(
+            http::StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "bad_content_type",
+            format!("{name} is not a supported content encoding."),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Database, DatabaseError, Level};
+use scrinium_database::{Database, DatabaseError};
 use scrinium_mango::{IndexDefinition, all_documents_to_json, design_id};
 use serde_json::{Value, json};
 
@@ -20,11 +20,10 @@ const MOST_DELETED: usize = 1000;
 const JSON_INDEX: &str = "json";
 
 /// `GET /{db}/_index`.
-pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<Body>> {
+pub(crate) async fn list(context: &Context) -> Result<Response<Body>> {
     let count = |name| context.query.get(name).map(|text| Given::Text(text).count()).transpose();
     let (skip, limit) = (count("skip")?.unwrap_or(0), count("limit")?.unwrap_or(u64::MAX));
-    let indexes =
-        context.with_database(database, Level::Reader, |database| Ok(database.mango_indexes()?)).await?;
+    let indexes = context.with_database(|database| Ok(database.mango_indexes()?)).await?;
     let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let all = std::iter::once(all_documents_to_json()).chain(indexes.iter().map(|index| index.to_json()));
     let shown: Vec<Value> = all.skip(place(skip)).take(place(limit)).collect();
@@ -33,16 +32,11 @@ pub(crate) async fn list(context: &Context, database: &str) -> Result<Response<B
 }
 
 /// `POST /{db}/_index`.
-pub(crate) async fn create(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn create(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let definition = IndexDefinition::parse(&body.deep_value(&context.headers).await?)?;
-    let _timer = context.state.operations.update_note.start(context, database);
+    let definition = IndexDefinition::parse(&body.deep_value().await?)?;
     let answer = context
-        .with_database(database, Level::Designer, move |database| {
+        .with_database(move |database| {
             let result = if database.create_index(&definition)? { "created" } else { "exists" };
             Ok(json!({ "result": result, "id": definition.design(), "name": definition.name() }))
         })
@@ -51,17 +45,12 @@ pub(crate) async fn create(
 }
 
 /// `DELETE /{db}/_index/{design}/json/{name}`; `design` with `_design/`.
-pub(crate) async fn delete(
-    context: &Context,
-    database: &str,
-    design: String,
-    kind: &str,
-    name: &str,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start(context, database);
-    let (is_json, name) = (kind == JSON_INDEX, name.to_owned());
+pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
+    let address = &context.address;
+    let design = design_id(address.value("index_ddoc")?).into_owned();
+    let (is_json, name) = (address.value("type")? == JSON_INDEX, address.value("name")?.to_owned());
     context
-        .with_database(database, Level::Designer, move |database| {
+        .with_database(move |database| {
             if !is_json {
                 return Err(HttpError::not_found("missing"));
             }
@@ -72,16 +61,11 @@ pub(crate) async fn delete(
 }
 
 /// `POST /{db}/_index/_bulk_delete`: all indexes of some design documents.
-pub(crate) async fn delete_several(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn delete_several(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let designs = design_ids(body.object(&context.headers).await?.get("docids"))?;
-    let _timer = context.state.operations.update_note.start(context, database);
+    let designs = design_ids(body.object().await?.get("docids"))?;
     let answer = context
-        .with_database(database, Level::Designer, move |database| {
+        .with_database(move |database| {
             let (mut success, mut fail) = (Vec::new(), Vec::new());
             for design in designs {
                 match delete_all(&database, &design) {

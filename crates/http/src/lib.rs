@@ -10,9 +10,8 @@
 //! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and
 //! [`scrinium_worker::WorkerPool`].
 //!
-//! The paths are taken apart by hand rather than by a router's patterns, because CouchDB's addresses
-//! are not patterns: `mail%2Fuser` is one database, an attachment's name may hold slashes, and empty
-//! segments do not count.
+//! What may be asked is one table ([`routes`]): for each address and method the operation, who may ask, and what the body
+//! may be. Nothing is answered that is not in it.
 
 mod access;
 mod access_list;
@@ -20,6 +19,7 @@ mod attachment;
 mod audit;
 mod authority;
 mod body;
+mod budget;
 mod bulk;
 mod changes;
 mod client;
@@ -44,6 +44,7 @@ mod multipart;
 mod observer;
 mod open_revisions;
 mod operation_log;
+mod operations;
 mod patience;
 mod port;
 mod proxy_header;
@@ -51,7 +52,9 @@ mod query;
 mod range;
 mod related;
 mod response;
+mod route_table;
 mod router;
+mod routes;
 mod server_pages;
 mod service;
 mod session;
@@ -72,6 +75,8 @@ pub use authority::{
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};
 pub use operation_log::OperationLogOptions;
+pub use operations::Operation;
 pub use port::{PortOptions, Server};
 pub use response::Body;
+pub use routes::{BodyLimit, Limits, MethodRoute, Need, Route, routes};
 pub use state::{HttpOptions, HttpState, Parts};

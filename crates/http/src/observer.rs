@@ -2,14 +2,9 @@
 //! database how much.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-use http::Method;
-use scrinium_statistics::{Operation, Registry};
+use std::time::Duration;
 
 use crate::context::Context;
-use crate::router::{Special, Target};
 use crate::state::HttpState;
 
 /// Told of requests while they are answered; it must not wait.
@@ -51,48 +46,6 @@ pub struct Used<'r> {
     pub sent_bytes: u64,
 }
 
-/// An operation with the name that `show transactions` prints.
-#[derive(Clone)]
-pub(crate) struct NamedOperation {
-    name: &'static str,
-    operation: Operation,
-}
-
-impl NamedOperation {
-    pub(crate) fn register(registry: &Registry, name: &'static str) -> Self {
-        Self { name, operation: registry.operation(name) }
-    }
-
-    /// Starts a timer that records, and tells the observer, when it is dropped.
-    pub(crate) fn start<'r>(&self, context: &'r Context, database: &'r str) -> OperationTimer<'r> {
-        OperationTimer { operation: self.clone(), context, database, started: Instant::now() }
-    }
-}
-
-/// Measures from its making until it is dropped.
-pub(crate) struct OperationTimer<'r> {
-    operation: NamedOperation,
-    context: &'r Context,
-    database: &'r str,
-    started: Instant,
-}
-
-impl Drop for OperationTimer<'_> {
-    fn drop(&mut self) {
-        let elapsed = self.started.elapsed();
-        self.operation.operation.record(elapsed);
-        if let Some(observer) = self.context.state.observer() {
-            observer.operated(&Operated {
-                operation: self.operation.name,
-                database: self.database,
-                person: self.context.identity.name(),
-                elapsed,
-                waited: Duration::from_micros(self.context.waited_us.load(Ordering::Relaxed)),
-            });
-        }
-    }
-}
-
 /// Adds up what a request uses, and tells it when it is dropped.
 pub(crate) struct Usage {
     state: HttpState,
@@ -107,13 +60,13 @@ pub(crate) struct Usage {
 
 impl Usage {
     /// `None`: nobody wants to know, or it is no request on a database.
-    pub(crate) fn of(context: &Context, target: &Target<'_>) -> Option<Box<Self>> {
+    pub(crate) fn of(context: &Context) -> Option<Box<Self>> {
         context.state.observer()?;
         Some(Box::new(Self {
             state: context.state.clone(),
-            database: target.database()?.to_owned(),
+            database: context.address.get("db")?.to_owned(),
             person: context.identity.shared_name(),
-            writes: writes(&context.method, target),
+            writes: context.entry.writes,
             counts: false,
             received_bytes: 0,
             sent_bytes: 0,
@@ -133,25 +86,4 @@ impl Drop for Usage {
             });
         }
     }
-}
-
-/// Whether a request is to change something. Some ask by POST, for want of room in an address.
-fn writes(method: &Method, target: &Target<'_>) -> bool {
-    let asks = match target {
-        Target::View { .. } => true,
-        Target::Special(_, special) => matches!(
-            special,
-            Special::AllDocuments { .. }
-                | Special::DesignDocuments { .. }
-                | Special::LocalDocuments { .. }
-                | Special::BulkGet
-                | Special::RevisionsDifference
-                | Special::MissingRevisions
-                | Special::Changes
-                | Special::Find
-                | Special::Explain
-        ),
-        _ => false,
-    };
-    *method != Method::GET && !asks
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Level, OpenRevision, OpenRevisions, ReadOptions};
+use scrinium_database::{Database, OpenRevision, OpenRevisions, ReadOptions};
 use scrinium_document::json::JsonWriter;
 
 use crate::context::Context;
@@ -19,7 +19,7 @@ use crate::uuid::UuidSequence;
 const MOST_REVISIONS: usize = 10_000;
 
 /// As a JSON array, or as `multipart/mixed` where the client asks for that by name.
-pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
+pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     let which = match context.query.get("open_revs") {
         Some("all") => OpenRevisions::All,
         text => OpenRevisions::These(query::revision_list(text.unwrap_or("[]"))?),
@@ -28,10 +28,10 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
         return Err(HttpError::bad_request("`open_revs` has too many members."));
     }
     let mut options = query::read_options(&context.query)?;
-    let id = id.to_owned();
+    let id = context.address.document_id()?;
     if !context.accepts_explicitly("multipart/mixed") {
         let text = context
-            .with_database(database, Level::Reader, move |database| {
+            .with_database(move |database| {
                 options.access = database.access.clone();
                 let found = database.open_revisions(&id, &which, &options)?;
                 Ok(array(&found))
@@ -42,12 +42,12 @@ pub(crate) async fn get(context: &Context, database: &str, id: &str) -> Result<R
     let boundary = context.state.uuids.next();
     let (delimiter, state) = (boundary.clone(), context.state.clone());
     let (length, begun) = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             options.access = database.access.clone();
             mixed(&database, &id, &which, &options, &delimiter, &state.uuids)
         })
         .await?;
-    let body = begun.into_body(&context.state.workers, Some(length));
+    let body = begun.into_body(context, Some(length))?;
     let mut response = response::json_body(StatusCode::OK, body);
     if let Ok(kind) = HeaderValue::try_from(format!("multipart/mixed; boundary=\"{boundary}\"")) {
         response.headers_mut().insert(CONTENT_TYPE, kind);

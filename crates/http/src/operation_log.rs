@@ -24,15 +24,15 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use http::Response;
 use http::header::{CONTENT_LENGTH, ETAG};
-use http::{Method, Response};
 use scrinium_database::is_mailbox;
 use scrinium_statistics::{Counter, Registry};
 
 use crate::context::Context;
 use crate::error::HttpError;
+use crate::operations::Operation;
 use crate::response::Body;
-use crate::router::{FolderPage, Special, Target};
 
 /// Lines that may wait to be written.
 const QUEUE: usize = 8192;
@@ -63,7 +63,6 @@ pub(crate) struct Entry {
     time_ms: u128,
     began: Instant,
     person: u64,
-    operation: &'static str,
     kind: &'static str,
     database: u64,
     bytes: Option<u64>,
@@ -87,9 +86,9 @@ impl OperationLog {
     }
 
     /// What is about to be done; `None` where nobody wants to know.
-    pub(crate) fn entry(&self, context: &Context, target: &Target<'_>) -> Option<Entry> {
+    pub(crate) fn entry(&self, context: &Context) -> Option<Entry> {
         self.sender.as_ref()?;
-        let (operation, database) = operation_of(context, target);
+        let database = context.address.get("db");
         let person = context.identity.name().unwrap_or_default();
         let kind = match database {
             // People are registered by administrators, which is no user's work.
@@ -98,31 +97,33 @@ impl OperationLog {
             Some(name) if is_mailbox(name) => "box",
             Some(_) => "shared",
         };
-        let operation = if kind == "box" && operation == "PUT_NOTE" { "MAIL_DEPOSIT" } else { operation };
-        let writes = !matches!(context.method, Method::GET | Method::HEAD);
         let sent = context.header(&CONTENT_LENGTH).and_then(|length| length.parse().ok());
         Some(Entry {
             time_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
             began: Instant::now(),
             person: self.key.hash_one(("person", person)),
-            operation,
             kind,
             database: self.key.hash_one(("database", database.unwrap_or_default())),
-            bytes: if writes { Some(sent.unwrap_or(0)) } else { None },
+            bytes: if context.entry.writes { Some(sent.unwrap_or(0)) } else { None },
         })
     }
 
     /// It has been done.
-    pub(crate) fn record(&self, entry: &Entry, answer: &Result<Response<Body>, HttpError>) {
+    pub(crate) fn record(
+        &self,
+        context: &Context,
+        entry: &Entry,
+        answer: &Result<Response<Body>, HttpError>,
+    ) {
         let Some(sender) = &self.sender else { return };
         let (status, length) = match answer {
             Ok(response) => (response.status().as_u16(), response.body().length()),
             Err(error) => (error.status.as_u16(), None),
         };
-        let operation = match entry.operation {
-            "PUT_NOTE" if is_first_revision(answer) => "CREATE_NOTE",
-            "PUT_NOTE" => "UPDATE_NOTE",
-            operation => operation,
+        let operation = match context.operation() {
+            // A workload makes as many documents as were made.
+            Operation::UpdateNote if is_first_revision(answer) => "CREATE_NOTE",
+            operation => operation.name(),
         };
         let line = format!(
             "{} {:016x} {operation} {} {:016x} {} {} {status}\n",
@@ -143,76 +144,6 @@ impl OperationLog {
 fn is_first_revision(answer: &Result<Response<Body>, HttpError>) -> bool {
     let tag = answer.as_ref().ok().and_then(|response| response.headers().get(ETAG));
     tag.and_then(|tag| tag.to_str().ok()).is_some_and(|tag| tag.starts_with("\"1-"))
-}
-
-/// The seeds' name of an operation, as far as there is one, and the database that it is about.
-fn operation_of<'a>(context: &Context, target: &'a Target<'_>) -> (&'static str, Option<&'a str>) {
-    let method = context.method.as_str();
-    let query = &context.query;
-    let page = || {
-        if query.get("find").is_some() || query.get("key").is_some() {
-            "FIND_BY_KEY"
-        } else if ["startkey", "start_key", "skip", "start", "from", "at"]
-            .iter()
-            .any(|name| query.get(name).is_some())
-        {
-            "READ_ENTRIES"
-        } else {
-            "OPEN_COLLECTION"
-        }
-    };
-    let (operation, database) = match target {
-        Target::Database(database) => (
-            match method {
-                "PUT" => "CREATE_DB",
-                "DELETE" => "DELETE_DB",
-                "POST" => "PUT_NOTE",
-                _ => "OPEN_DB",
-            },
-            database,
-        ),
-        Target::Document { database, id } if id.starts_with("_design/") => ("DESIGN_NOTE", database),
-        Target::Document { database, .. } => (
-            match method {
-                "PUT" => "PUT_NOTE",
-                "DELETE" => "DELETE_NOTE",
-                "GET" => "OPEN_NOTE",
-                _ => "OTHER",
-            },
-            database,
-        ),
-        Target::Attachment { database, .. } => {
-            (if method == "GET" { "READ_OBJECT" } else { "WRITE_OBJECT" }, database)
-        }
-        Target::View { database, .. } => (page(), database),
-        Target::Folders(database) => ("FOLDER_LIST", database),
-        Target::Folder { database, page: FolderPage::Rows, .. } => (
-            match method {
-                "GET" => page(),
-                "POST" => "FOLDER_MOVE",
-                _ => "FOLDER_DEFINE",
-            },
-            database,
-        ),
-        Target::Folder { database, .. } => ("GET_ALLFOLDERCHANGES", database),
-        Target::Unread { database, .. } => {
-            (if method == "POST" { "RCV_UNREAD" } else { "GET_UNREAD_NOTE_TABLE" }, database)
-        }
-        Target::Special(database, special) => (
-            match special {
-                Special::Changes => "GET_MODIFIED_NOTES",
-                Special::BulkDocuments => "UPDATE_NOTES",
-                Special::BulkGet => "OPEN_NOTES",
-                Special::AllDocuments { .. } => "NAME_LOOKUP",
-                Special::Find => "SEARCH",
-                _ => "OTHER",
-            },
-            database,
-        ),
-        Target::Local { database, .. } => ("REPLICATION_HISTORY", database),
-        _ => return ("OTHER", None),
-    };
-    (operation, Some(database.as_ref()))
 }
 
 /// Writes until the last who hands over lines has gone.

@@ -1,19 +1,19 @@
 //! A document and its attachments in one multipart body, in and out, as replicators send them.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{AttachmentReader, Database, Document, Edit, Level, NewAttachment, ReadOptions};
+use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
 use scrinium_document::json::{JsonPart, JsonText, JsonWriter};
 use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
 
 use crate::attachment::AttachmentPart;
-use crate::body::{RequestBody, Share, parse_json};
+use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
 use crate::document;
 use crate::error::{HttpError, Result};
@@ -26,24 +26,18 @@ use crate::write;
 
 /// `PUT /{db}/{id}` with `Content-Type: multipart/related`: the document, then the attachments that its
 /// stubs say follow, in their order or named by `Content-Disposition`.
-pub(crate) async fn put(
-    context: &Context,
-    database: &str,
-    id: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.writing(database).start(context, database);
+pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
-    let revision = context.revision()?;
-    let need = write::need_for(id);
-    let opened = context.with_database(database, need, |opened| Ok(opened.database)).await?;
+    let (id, revision) = (context.address.document_id()?, context.revision()?);
+    let opened = context.with_database(|opened| Ok(opened.database)).await?;
+    let most = context.state.databases.options().document_max_bytes;
     let mut parts = Parts { parser: Parser::new(&boundary), body };
-    let mut share = parts.body.share();
-    let json = parts.document(&mut share).await?;
-    let mut expected = following(&json)?;
+    let json = parts.document(most).await?;
+    parts.body.cover_values(&json)?;
+    let (mut expected, json) = context.state.run(move || Ok((Expectations::of(&json)?, json))).await?;
     let mut attachments = Vec::new();
     while let Some(head) = parts.next_part().await? {
-        let Expected { name, content_type, encoding } = take_expected(&mut expected, &head)?;
+        let Expected { name, content_type, encoding } = expected.take(&head)?;
         let mut inlet = Inlet::new(Arc::clone(&opened), &content_type, encoding);
         while let Some(bytes) = parts.data().await? {
             inlet.push(context, &bytes).await?;
@@ -53,13 +47,13 @@ pub(crate) async fn put(
         let content = context.state.run(move || inlet.finish()).await?;
         attachments.push(NewAttachment { name, content_type, content });
     }
-    if let Some(Expected { name, .. }) = expected.first() {
+    if let Some(Expected { name, .. }) = expected.next() {
         return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
     }
     drop(opened);
-    let edit = Edit { id: Some(id.to_owned()), json, revision, attachments, ..Edit::default() };
-    let updated = write::store(context, database, need, write::mode(context), move |_| Ok(edit)).await?;
-    Ok(write::created(context, database, &updated))
+    let edit = Edit { id: Some(id), json, revision, attachments, ..Edit::default() };
+    let updated = write::store(context, write::mode(context), move |_| Ok(edit)).await?;
+    Ok(write::created(context, &updated))
 }
 
 /// The parts of a request's body.
@@ -81,14 +75,18 @@ impl Parts<'_> {
         }
     }
 
-    /// The first part: the document's JSON.
-    async fn document(&mut self, share: &mut Share) -> Result<Bytes> {
+    /// The first part: the document's JSON, of at most this many bytes.
+    async fn document(&mut self, most: usize) -> Result<Bytes> {
         if self.next_part().await?.is_none() {
             return Err(HttpError::bad_request("The multipart body has no parts."));
         }
         let mut json = Vec::new();
         while let Some(bytes) = self.data().await? {
-            share.cover(json.len() + bytes.len())?;
+            let length = json.len() + bytes.len();
+            if length > most {
+                return Err(HttpError::document_too_large(most));
+            }
+            self.body.cover(length).await?;
             json.extend_from_slice(&bytes);
         }
         Ok(Bytes::from(json))
@@ -122,49 +120,85 @@ struct Expected {
 }
 
 /// The attachments that the document says follow, in their order.
-fn following(json: &[u8]) -> Result<Vec<Expected>> {
-    #[derive(serde::Deserialize)]
-    struct Outline {
-        #[serde(rename = "_attachments")]
-        attachments: Option<Map<String, Value>>,
-    }
-    let outline: Outline = parse_json(json)?;
-    let follows = |stub: &Value| stub.get("follows") == Some(&Value::Bool(true));
-    let stubs = outline.attachments.into_iter().flatten().filter(|(_, stub)| follows(stub));
-    stubs
-        .map(|(name, stub)| {
-            let encoding = stub.get("encoding").and_then(Value::as_str).unwrap_or("identity");
-            let encoding = Encoding::named(encoding)?;
-            let kind = stub.get("content_type").and_then(Value::as_str).unwrap_or("application/octet-stream");
-            Ok(Expected { content_type: kind.to_owned(), name, encoding })
-        })
-        .collect()
+struct Expectations {
+    in_order: VecDeque<Option<Expected>>,
+    /// Where one of them stands, by its name.
+    places: HashMap<String, usize>,
+    /// How many have been taken off the front.
+    gone: usize,
 }
 
-/// Which attachment a part is: the one that its head names, else the next one.
-fn take_expected(expected: &mut Vec<Expected>, head: &PartHead) -> Result<Expected> {
-    let named = head.file_name.as_ref();
-    let at =
-        named.and_then(|named| expected.iter().position(|expected| expected.name == *named)).unwrap_or(0);
-    if at >= expected.len() {
-        return Err(HttpError::bad_request("More attachments follow than the document says."));
+impl Expectations {
+    fn of(json: &[u8]) -> Result<Self> {
+        #[derive(serde::Deserialize)]
+        struct Stub {
+            #[serde(default)]
+            follows: Option<Value>,
+            encoding: Option<Value>,
+            content_type: Option<Value>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Outline {
+            #[serde(rename = "_attachments")]
+            attachments: Option<Map<String, Value>>,
+        }
+        let outline: Outline = parse_json(json)?;
+        let mut expected = Self { in_order: VecDeque::new(), places: HashMap::new(), gone: 0 };
+        for (name, stub) in outline.attachments.into_iter().flatten() {
+            let Ok(stub) = serde_json::from_value::<Stub>(stub) else { continue };
+            if stub.follows != Some(Value::Bool(true)) {
+                continue;
+            }
+            let encoding = stub.encoding.as_ref().and_then(Value::as_str).unwrap_or("identity");
+            let encoding = Encoding::named(encoding)?;
+            let kind =
+                stub.content_type.as_ref().and_then(Value::as_str).unwrap_or("application/octet-stream");
+            let content_type = kind.to_owned();
+            expected.places.insert(name.clone(), expected.in_order.len());
+            expected.in_order.push_back(Some(Expected { name, content_type, encoding }));
+        }
+        Ok(expected)
     }
-    Ok(expected.remove(at))
+
+    /// Which attachment a part is: the one that its head names, else the next one.
+    fn take(&mut self, head: &PartHead) -> Result<Expected> {
+        let named = head.file_name.as_ref().and_then(|name| self.places.remove(name));
+        let named = named.and_then(|place| self.in_order.get_mut(place.checked_sub(self.gone)?)?.take());
+        let taken = match named {
+            Some(taken) => Some(taken),
+            None => {
+                let front = self.next().is_some();
+                if front { self.pop_front() } else { None }
+            }
+        };
+        taken.ok_or_else(|| HttpError::bad_request("More attachments follow than the document says."))
+    }
+
+    /// The first that has not been taken.
+    fn next(&mut self) -> Option<&Expected> {
+        while let Some(None) = self.in_order.front() {
+            self.in_order.pop_front();
+            self.gone += 1;
+        }
+        self.in_order.front().and_then(Option::as_ref)
+    }
+
+    fn pop_front(&mut self) -> Option<Expected> {
+        let front = self.in_order.pop_front().flatten()?;
+        self.gone += 1;
+        self.places.remove(&front.name);
+        Some(front)
+    }
 }
 
 /// `GET /{db}/{id}?attachments=true` (or `atts_since`) with `Accept: multipart/related`.
-pub(crate) async fn get(
-    context: &Context,
-    database: &str,
-    id: &str,
-    options: ReadOptions,
-) -> Result<Response<Body>> {
-    let wanted = id.to_owned();
+pub(crate) async fn get(context: &Context, options: ReadOptions) -> Result<Response<Body>> {
+    let wanted = context.address.document_id()?;
     let boundary = context.state.uuids.next();
     let delimiter = boundary.clone();
     let tagged = document::is_plain(&options);
     let (revision, parts) = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let options = ReadOptions { access: database.access.clone(), ..options };
             let bundle = Bundle::read(&database, &wanted, &options)?;
             let revision = bundle.revision.clone();
@@ -183,7 +217,7 @@ pub(crate) async fn get(
     let mut response = match parts {
         Err(json) => response::json_text(StatusCode::OK, json),
         Ok((length, begun)) => {
-            let body = begun.into_body(&context.state.workers, Some(length));
+            let body = begun.into_body(context, Some(length))?;
             let mut response = response::json_body(StatusCode::OK, body);
             if let Ok(kind) = HeaderValue::try_from(format!("multipart/related; boundary=\"{boundary}\"")) {
                 response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -11,6 +11,7 @@ use http_body::{Frame, SizeHint};
 use scrinium_document::json::{JsonText, JsonWriter};
 use serde::Serialize;
 
+use crate::budget::Share;
 use crate::error::HttpError;
 use crate::observer::Usage;
 use crate::patience::InFlight;
@@ -29,6 +30,8 @@ pub struct Body {
     /// Dropped with the body, which tells the connection that the request is answered.
     guard: Option<InFlight>,
     usage: Option<Box<Usage>>,
+    /// What the request and its answer hold of the budget, until the client has taken all.
+    shares: Vec<Share>,
 }
 
 enum Kind {
@@ -38,7 +41,7 @@ enum Kind {
 
 impl Body {
     fn of(kind: Kind) -> Self {
-        Self { kind, guard: None, usage: None }
+        Self { kind, guard: None, usage: None, shares: Vec::new() }
     }
 
     /// The same, with something that is dropped when all of it is on its way.
@@ -70,6 +73,17 @@ impl Body {
             Kind::Whole(bytes) => bytes.len(),
             Kind::Pieces { .. } => PIECE_BYTES,
         }
+    }
+
+    /// The same, with a share of the budget.
+    pub(crate) fn with_share(mut self, share: Share) -> Self {
+        self.shares.push(share);
+        self
+    }
+
+    /// Whether its bytes are counted already, or are none that wait.
+    pub(crate) fn is_counted(&self) -> bool {
+        !self.shares.is_empty() || matches!(self.kind, Kind::Pieces { .. })
     }
 
     /// No bytes at all.

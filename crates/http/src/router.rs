@@ -1,337 +1,204 @@
-//! From a path to what it names.
+//! From a path to the route that answers it, and what its parameters stand for.
+//!
+//! CouchDB's addresses are not those of a router: a path is cut at its slashes before its segments are decoded, so that
+//! `mail%2Fuser` is one database; an attachment's name may hold slashes; empty segments do not count; and
+//! `_design%2Fx` is the same as `_design/x`.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use crate::encoding::decode;
-use crate::error::Result;
+use crate::error::{HttpError, Result};
+use crate::routes::{Route, accepts, routes};
 
-/// What a path names. Texts are decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target<'a> {
-    Root,
-    Server(ServerPage),
-    Database(Cow<'a, str>),
-    Special(Cow<'a, str>, Special),
-    Document {
-        database: Cow<'a, str>,
-        id: String,
-    },
-    Attachment {
-        database: Cow<'a, str>,
-        id: String,
-        name: String,
-    },
-    Local {
-        database: Cow<'a, str>,
-        id: String,
-    },
-    View {
-        database: Cow<'a, str>,
-        design: Cow<'a, str>,
-        view: Cow<'a, str>,
-        queries: bool,
-    },
-    /// One index, below `_index`; `design` is the id with `_design/`.
-    MangoIndex {
-        database: Cow<'a, str>,
-        design: String,
-        kind: Cow<'a, str>,
-        name: Cow<'a, str>,
-    },
-    /// The indexes of one design document, to be compacted.
-    CompactIndexes {
-        database: Cow<'a, str>,
-        design: Cow<'a, str>,
-    },
-    DesignInfo {
-        database: Cow<'a, str>,
-        design: Cow<'a, str>,
-    },
-    Folders(Cow<'a, str>),
-    Folder {
-        database: Cow<'a, str>,
-        name: Cow<'a, str>,
-        page: FolderPage,
-    },
-    Unread {
-        database: Cow<'a, str>,
-        changes: bool,
-    },
-    /// `_show`, `_list`, `_update`, `_rewrite` and the like below a design document.
-    DesignFunction(Cow<'a, str>),
-    /// Something below a database that begins with an underscore and is nothing we know.
-    UnknownSpecial(Cow<'a, str>),
+/// What an address names. Texts are decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    pub(crate) route: &'static Route,
+    values: Vec<(&'static str, String)>,
 }
 
-/// The pages of the server itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ServerPage {
-    Up,
-    AllDatabases,
-    DatabasesInfo,
-    Uuids,
-    Session,
-    Statistics,
-    Prometheus,
-    ActiveTasks,
-    Console,
-    Membership,
-    Replicate,
-}
+impl Address {
+    /// What a parameter of the route's pattern stands for.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
 
-/// What a folder shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FolderPage {
-    Rows,
-    Members,
-    Changes,
-}
+    /// As [`Self::get`], for a parameter that the route has.
+    ///
+    /// # Errors
+    /// 500 where it has none: the table of routes and the handler disagree.
+    pub(crate) fn value(&self, name: &str) -> Result<&str> {
+        self.get(name).ok_or_else(|| HttpError::internal("The address lacks what the request is about."))
+    }
 
-/// What a database has beside documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
-    AllDocuments { queries: bool },
-    DesignDocuments { queries: bool },
-    LocalDocuments { queries: bool },
-    BulkDocuments,
-    BulkGet,
-    RevisionsDifference,
-    MissingRevisions,
-    Changes,
-    RevisionLimit,
-    Security,
-    AccessList,
-    Properties,
-    Compact,
-    ViewCleanup,
-    EnsureFullCommit,
-    Purge,
-    PurgedInfos,
-    PurgedInfosLimit,
-    Find,
-    Index,
-    DeleteIndexes,
-    Explain,
-}
-
-impl Target<'_> {
-    /// The database that it is in, if it is in one.
-    pub(crate) fn database(&self) -> Option<&str> {
-        match self {
-            Self::Root | Self::Server(_) | Self::DesignFunction(_) | Self::UnknownSpecial(_) => None,
-            Self::Database(database)
-            | Self::Special(database, _)
-            | Self::Document { database, .. }
-            | Self::Attachment { database, .. }
-            | Self::Local { database, .. }
-            | Self::View { database, .. }
-            | Self::MangoIndex { database, .. }
-            | Self::CompactIndexes { database, .. }
-            | Self::DesignInfo { database, .. }
-            | Self::Folders(database)
-            | Self::Folder { database, .. }
-            | Self::Unread { database, .. } => Some(database),
+    /// The id of the document that it names, with `_design/` or `_local/` before it.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub(crate) fn document_id(&self) -> Result<String> {
+        if let Some(name) = self.get("ddoc") {
+            return Ok(format!("_design/{name}"));
+        }
+        match self.get("localid") {
+            Some(name) => Ok(format!("_local/{name}")),
+            None => Ok(self.value("docid")?.to_owned()),
         }
     }
 }
 
-/// Takes a path apart. Empty segments do not count, as in CouchDB.
+/// A part of a pattern.
+enum Segment {
+    Literal(&'static str),
+    One(&'static str),
+    Rest(&'static str),
+}
+
+struct Pattern {
+    route: &'static Route,
+    segments: Vec<Segment>,
+}
+
+static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+    let segment = |text: &'static str| match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+        None => Segment::Literal(text),
+        Some(name) => name.strip_suffix("...").map_or(Segment::One(name), Segment::Rest),
+    };
+    let cut = |route: &'static Route| Pattern {
+        route,
+        segments: route.path.split('/').filter(|text| !text.is_empty()).map(segment).collect(),
+    };
+    routes().iter().map(cut).collect()
+});
+
+/// Finds the route of a path. Empty segments do not count, as in CouchDB.
 ///
 /// # Errors
 /// 400 where a segment is not UTF-8 once decoded.
-pub(crate) fn parse(path: &str) -> Result<Target<'_>> {
-    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
-    let Some(first) = segments.next() else { return Ok(Target::Root) };
-    let first = decode(first)?;
-    if first.starts_with('_') || first == "metrics" {
-        let rest: Vec<&str> = segments.clone().collect();
-        if let Some(page) = server_page(&first, &rest) {
-            return Ok(Target::Server(page));
+pub(crate) fn parse(path: &str) -> Result<Address> {
+    let cut = path.split('/').filter(|segment| !segment.is_empty());
+    let mut segments = cut.map(decode).collect::<Result<Vec<_>>>()?;
+    split_prefix(&mut segments);
+    let found = PATTERNS.iter().find_map(|pattern| pattern.matches(&segments));
+    // The last patterns of the table leave nothing out.
+    found.ok_or_else(|| HttpError::not_found("missing"))
+}
+
+/// `_design%2Fx` means `_design/x`, and so does `_local%2Fx` where nothing follows.
+fn split_prefix(segments: &mut Vec<Cow<'_, str>>) {
+    let Some((prefix, name)) = segments.get(1).and_then(|second| second.split_once('/')) else { return };
+    let parts = match prefix {
+        "_design" => ("_design", name.to_owned()),
+        "_local" if segments.len() == 2 => ("_local", name.to_owned()),
+        _ => return,
+    };
+    segments.splice(1..2, [Cow::Borrowed(parts.0), Cow::Owned(parts.1)]);
+}
+
+impl Pattern {
+    fn matches(&self, segments: &[Cow<'_, str>]) -> Option<Address> {
+        let has_rest = matches!(self.segments.last(), Some(Segment::Rest(_)));
+        let (own, given) = (self.segments.len(), segments.len());
+        if (has_rest && given < own) || (!has_rest && given != own) {
+            return None;
         }
+        let fits = self.segments.iter().zip(segments).all(|(own, given)| match own {
+            Segment::Literal(text) => given == text,
+            Segment::One(name) | Segment::Rest(name) => accepts(name, given),
+        });
+        fits.then(|| Address { route: self.route, values: self.values(segments) })
     }
-    let rest = segments.map(decode).collect::<Result<Vec<_>>>()?;
-    Ok(below_database(first, &rest))
-}
 
-fn server_page(first: &str, rest: &[&str]) -> Option<ServerPage> {
-    let alone = match first {
-        "_up" => Some(ServerPage::Up),
-        "_all_dbs" => Some(ServerPage::AllDatabases),
-        "_dbs_info" => Some(ServerPage::DatabasesInfo),
-        "_uuids" => Some(ServerPage::Uuids),
-        "_session" => Some(ServerPage::Session),
-        "_stats" => Some(ServerPage::Statistics),
-        "metrics" => Some(ServerPage::Prometheus),
-        "_active_tasks" => Some(ServerPage::ActiveTasks),
-        "_console" => Some(ServerPage::Console),
-        "_membership" => Some(ServerPage::Membership),
-        "_replicate" => Some(ServerPage::Replicate),
-        _ => None,
-    };
-    match (first, rest) {
-        ("_node", [_, "_stats"]) => Some(ServerPage::Statistics),
-        ("_node", [_, "_prometheus"]) => Some(ServerPage::Prometheus),
-        (_, []) => alone,
-        _ => None,
-    }
-}
-
-fn below_database<'a>(database: Cow<'a, str>, rest: &[Cow<'a, str>]) -> Target<'a> {
-    let Some((first, after)) = rest.split_first() else { return Target::Database(database) };
-    match first.as_ref() {
-        "_local" => local(database, after),
-        "_design" => match after.split_first() {
-            Some((name, below)) => below_design(database, name, below),
-            None => Target::UnknownSpecial(first.clone()),
-        },
-        "_folder" => folder(database, after),
-        "_unread" => match after {
-            [] => Target::Unread { database, changes: false },
-            [only] if only == "_changes" => Target::Unread { database, changes: true },
-            _ => Target::UnknownSpecial(first.clone()),
-        },
-        name if name.starts_with("_local/") && after.is_empty() => {
-            Target::Local { database, id: name.to_owned() }
+    fn values(&self, segments: &[Cow<'_, str>]) -> Vec<(&'static str, String)> {
+        let mut values = Vec::with_capacity(4);
+        for (position, own) in self.segments.iter().enumerate() {
+            let rest = segments.get(position..).unwrap_or_default();
+            match own {
+                Segment::Literal(_) => {}
+                Segment::One(name) => {
+                    values.push((*name, rest.first().map(ToString::to_string).unwrap_or_default()));
+                }
+                Segment::Rest(name) => values.push((*name, rest.join("/"))),
+            }
         }
-        name if name.starts_with("_design/") => {
-            let design = Cow::Owned(name.trim_start_matches("_design/").to_owned());
-            below_design(database, &design, after)
-        }
-        name if name.starts_with('_') => match (special(name, after), name) {
-            (Some(special), _) => Target::Special(database, special),
-            (None, "_index") => below_index(database, after),
-            (None, "_compact") => below_compact(database, after),
-            (None, _) => Target::UnknownSpecial(first.clone()),
-        },
-        id if after.is_empty() => Target::Document { database, id: id.to_owned() },
-        id => Target::Attachment { database, id: id.to_owned(), name: after.join("/") },
+        values
     }
-}
-
-fn folder<'a>(database: Cow<'a, str>, after: &[Cow<'a, str>]) -> Target<'a> {
-    let Some((name, below)) = after.split_first() else { return Target::Folders(database) };
-    let words: Vec<&str> = below.iter().map(AsRef::as_ref).collect();
-    let page = match words.as_slice() {
-        [] => FolderPage::Rows,
-        ["_members"] => FolderPage::Members,
-        ["_changes"] => FolderPage::Changes,
-        _ => return Target::UnknownSpecial(Cow::Borrowed("_folder")),
-    };
-    Target::Folder { database, name: name.clone(), page }
-}
-
-fn local<'a>(database: Cow<'a, str>, after: &[Cow<'a, str>]) -> Target<'a> {
-    if after.is_empty() {
-        return Target::UnknownSpecial(Cow::Borrowed("_local"));
-    }
-    Target::Local { database, id: format!("_local/{}", after.join("/")) }
-}
-
-fn below_design<'a>(database: Cow<'a, str>, name: &Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
-    let words: Vec<&str> = below.iter().map(AsRef::as_ref).collect();
-    let view = |queries| Target::View {
-        database: database.clone(),
-        design: name.clone(),
-        view: below.get(1).cloned().unwrap_or_default(),
-        queries,
-    };
-    match words.as_slice() {
-        [] => Target::Document { database, id: format!("_design/{name}") },
-        ["_view", _] => view(false),
-        ["_view", _, "queries"] => view(true),
-        ["_info"] => Target::DesignInfo { database, design: name.clone() },
-        [function, ..] if function.starts_with('_') => {
-            Target::DesignFunction(Cow::Owned((*function).to_owned()))
-        }
-        _ => Target::Attachment { database, id: format!("_design/{name}"), name: below.join("/") },
-    }
-}
-
-/// `{design}/{type}/{name}`, the design document with `_design/` before it or without.
-fn below_index<'a>(database: Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
-    let below = match below {
-        [prefix, rest @ ..] if prefix == "_design" => rest,
-        other => other,
-    };
-    let [design, kind, name] = below else { return Target::UnknownSpecial(Cow::Borrowed("_index")) };
-    let design = scrinium_mango::design_id(design).into_owned();
-    Target::MangoIndex { database, design, kind: kind.clone(), name: name.clone() }
-}
-
-fn below_compact<'a>(database: Cow<'a, str>, below: &[Cow<'a, str>]) -> Target<'a> {
-    match below {
-        [design] => Target::CompactIndexes { database, design: design.clone() },
-        _ => Target::UnknownSpecial(Cow::Borrowed("_compact")),
-    }
-}
-
-fn special(name: &str, after: &[Cow<'_, str>]) -> Option<Special> {
-    let queries = match after {
-        [] => false,
-        [only] if only == "queries" => true,
-        [only] if name == "_index" && only == "_bulk_delete" => return Some(Special::DeleteIndexes),
-        _ => return None,
-    };
-    let rows = match name {
-        "_all_docs" => Some(Special::AllDocuments { queries }),
-        "_design_docs" => Some(Special::DesignDocuments { queries }),
-        "_local_docs" => Some(Special::LocalDocuments { queries }),
-        _ => None,
-    };
-    if rows.is_some() || queries {
-        return rows;
-    }
-    Some(match name {
-        "_bulk_docs" => Special::BulkDocuments,
-        "_bulk_get" => Special::BulkGet,
-        "_revs_diff" => Special::RevisionsDifference,
-        "_missing_revs" => Special::MissingRevisions,
-        "_changes" => Special::Changes,
-        "_revs_limit" => Special::RevisionLimit,
-        "_security" => Special::Security,
-        "_acl" => Special::AccessList,
-        "_properties" => Special::Properties,
-        "_compact" => Special::Compact,
-        "_view_cleanup" => Special::ViewCleanup,
-        "_ensure_full_commit" => Special::EnsureFullCommit,
-        "_purge" => Special::Purge,
-        "_purged_infos" => Special::PurgedInfos,
-        "_purged_infos_limit" => Special::PurgedInfosLimit,
-        "_find" => Special::Find,
-        "_index" => Special::Index,
-        "_explain" => Special::Explain,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use http::Method;
+
     use super::*;
+
+    /// Pattern and values.
+    fn shown(path: &str) -> String {
+        let address = parse(path).unwrap();
+        let values: Vec<String> =
+            address.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} {}", address.route.path, values.join(" "))
+    }
 
     #[test]
     fn names_are_decoded_after_the_path_is_cut() {
-        let target = parse("/mail%2Fuser/a%2Fb").unwrap();
-        assert_eq!(target, Target::Document { database: "mail/user".into(), id: "a/b".into() });
-        let target = parse("//db/id/folder/picture%20one.png").unwrap();
-        let expected = Target::Attachment {
-            database: "db".into(),
-            id: "id".into(),
-            name: "folder/picture one.png".into(),
-        };
-        assert_eq!(target, expected);
-        let design = Target::Document { database: "db".into(), id: "_design/x".into() };
-        assert_eq!(parse("/db/_design%2Fx").unwrap(), design);
-        assert_eq!(parse("/db/_design/x/").unwrap(), design);
-        assert_eq!(parse("/../x").unwrap(), Target::Document { database: "..".into(), id: "x".into() });
-        let index = Target::MangoIndex {
-            database: "db".into(),
-            design: "_design/x".into(),
-            kind: "json".into(),
-            name: "n/m".into(),
-        };
-        for path in ["x/json", "_design/x/json", "_design%2Fx/json"] {
-            assert_eq!(parse(&format!("/db/_index/{path}/n%2Fm")).unwrap(), index);
+        for (path, expected) in [
+            ("/", "/ "),
+            ("", "/ "),
+            ("/mail%2Fuser/a%2Fb", "/{db}/{docid} db=mail/user docid=a/b"),
+            (
+                "//db/id/folder/picture%20one.png",
+                "/{db}/{docid}/{attname...} db=db docid=id attname=folder/picture one.png",
+            ),
+            ("/db/_design%2Fx", "/{db}/_design/{ddoc} db=db ddoc=x"),
+            ("/db/_design/x/", "/{db}/_design/{ddoc} db=db ddoc=x"),
+            ("/db/_design%2Fa%2Fb/_view/v", "/{db}/_design/{ddoc}/_view/{view} db=db ddoc=a/b view=v"),
+            ("/db/_design/x/a/b%2Fc", "/{db}/_design/{ddoc}/{attname...} db=db ddoc=x attname=a/b/c"),
+            ("/db/_design/x/_show/a", "/{db}/_design/{ddoc}/{function...} db=db ddoc=x function=_show/a"),
+            ("/db/_design/x/_view", "/{db}/_design/{ddoc}/{function...} db=db ddoc=x function=_view"),
+            ("/db/_design", "/{db}/{special...} db=db special=_design"),
+            ("/db/_local/a/b", "/{db}/_local/{localid...} db=db localid=a/b"),
+            ("/db/_local%2Fa%2Fb", "/{db}/_local/{localid...} db=db localid=a/b"),
+            ("/db/_local%2Fa/b", "/{db}/{special...} db=db special=_local/a/b"),
+            ("/../x", "/{db}/{docid} db=.. docid=x"),
+            ("/_nothing", "/{db} db=_nothing"),
+            ("/metrics/x", "/{db}/{docid} db=metrics docid=x"),
+            ("/_node/a/_stats", "/_node/{node}/_stats node=a"),
+            ("/db/id/_all", "/{db}/{docid}/{attname...} db=db docid=id attname=_all"),
+            ("/db/_all_docs/queries", "/{db}/_all_docs/queries db=db"),
+            ("/db/_all_docs/other", "/{db}/{special...} db=db special=_all_docs/other"),
+            ("/db/_index/_design/json/n", "/{db}/{special...} db=db special=_index/_design/json/n"),
+            ("/db/_index/_bulk_delete", "/{db}/_index/_bulk_delete db=db"),
+        ] {
+            assert_eq!(shown(path), expected, "{path}");
         }
+        let index = "/{db}/_index/{index_ddoc}/{type}/{name} db=db index_ddoc=";
+        assert_eq!(shown("/db/_index/x/json/n%2Fm"), format!("{index}x type=json name=n/m"));
+        assert_eq!(shown("/db/_index/_design%2Fx/json/n"), format!("{index}_design/x type=json name=n"));
+        assert_eq!(
+            shown("/db/_index/_design/x/json/n"),
+            "/{db}/_index/_design/{index_ddoc}/{type}/{name} db=db index_ddoc=x type=json name=n"
+        );
         assert!(parse("/db/%ff").is_err());
+        assert_eq!(parse("/db/_design%2Fa%2Fb/x").unwrap().document_id().unwrap(), "_design/a/b");
+        assert_eq!(parse("/db/_local/a/b").unwrap().document_id().unwrap(), "_local/a/b");
+    }
+
+    #[test]
+    fn every_route_is_reached_by_its_own_pattern_and_has_each_method_once() {
+        let mut seen = BTreeSet::new();
+        for route in routes() {
+            assert!(seen.insert(route.path), "{} stands twice", route.path);
+            let example = route.path.replace("{special...}", "_x").replace("{function...}", "_x");
+            assert_eq!(parse(&example.replace("...", "")).unwrap().route.path, route.path);
+            let methods: BTreeSet<&str> = route.methods.iter().map(|entry| entry.method).collect();
+            assert_eq!(methods.len(), route.methods.len(), "{}", route.path);
+            assert!(!methods.is_empty() && !methods.contains("HEAD"), "{}", route.path);
+            assert_eq!(
+                route.method(&Method::HEAD).is_some(),
+                methods.contains("GET") || methods.contains("*")
+            );
+        }
     }
 }

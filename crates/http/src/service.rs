@@ -10,6 +10,7 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use scrinium_accounting::{Claim, Holder, Overdrawn, Resource};
 
 use crate::authority::Identity;
@@ -25,7 +26,7 @@ use crate::patience::InFlight;
 use crate::port::PortOptions;
 use crate::query::Query;
 use crate::response::Body;
-use crate::router::{self, ServerPage, Target};
+use crate::router;
 use crate::standing::StandingWatch;
 use crate::state::HttpState;
 use crate::{compress, cors, session};
@@ -67,7 +68,12 @@ pub(crate) async fn answer(
             if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            response.map(|body| body.with_usage(usage))
+            let share = body.into_share();
+            let response = response.map(|body| body.with_usage(usage));
+            match share {
+                Some(share) => response.map(|body| body.with_share(share)),
+                None => response,
+            }
         }
     };
     let headers = response.headers_mut();
@@ -173,19 +179,19 @@ async fn answer_parts(
     (method, parts): (Method, Parts),
     under_way: &mut UnderWay<'_>,
 ) -> Result<Response<Body>> {
-    let target = router::parse(parts.uri.path())?;
+    let address = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
     let client = link.peer.client(&parts.headers, &port.trusted_proxies);
     let known = session::authenticate(state, &parts.headers, client).await?;
-    if known.identity.is_anonymous() && !is_open(&target) {
-        return Err(HttpError::unauthorized("Authentication required."));
-    }
+    let entry = dispatch::entry(&address, &method, &known.identity)?;
     let account = link.account(&holder(state, &known.identity, client), &state.options.accounts);
     let claim = overdrawn(state, account.claim(Resource::Requests, 1))?;
     let context = Context {
         state: state.clone(),
         port,
         method: if method == Method::HEAD { Method::GET } else { method },
+        address,
+        entry,
         headers: parts.headers,
         query,
         identity: known.identity,
@@ -193,12 +199,14 @@ async fn answer_parts(
         account,
         authenticated_by: known.by,
         waited_us: AtomicU64::new(0),
+        operation: Mutex::new(None),
+        authorised: Arc::default(),
     };
-    under_way.usage = Usage::of(&context, &target);
-    let entry = state.operation_log.entry(&context, &target);
-    let answered = dispatch::dispatch(&context, target, under_way.body).await;
-    if let Some(entry) = entry {
-        state.operation_log.record(&entry, &answered);
+    under_way.usage = Usage::of(&context);
+    let logged = state.operation_log.entry(&context);
+    let answered = dispatch::dispatch(&context, under_way.body).await;
+    if let Some(logged) = logged {
+        state.operation_log.record(&context, &logged, &answered);
     }
     let mut response = answered?;
     if let Some(renewed) = known.renewed {
@@ -244,9 +252,4 @@ fn watched(context: &Context, response: Response<Body>) -> Response<Body> {
         return response;
     }
     response.map(|body| body.while_it_holds(|| StandingWatch::new(&context.state, &context.identity)))
-}
-
-/// What everybody may ask.
-fn is_open(target: &Target<'_>) -> bool {
-    matches!(target, Target::Root | Target::Server(ServerPage::Up | ServerPage::Session))
 }

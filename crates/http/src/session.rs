@@ -122,13 +122,13 @@ pub(crate) fn show(context: &Context) -> Response<Body> {
 
 /// `POST /_session`: name and password, as JSON or as a form.
 pub(crate) async fn open(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
-    let collected = body.collect(&context.headers).await?;
+    let bytes = body.collect().await?;
     let declared = context.header(&CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or("");
     let (name, password) = match declared.trim() {
-        "application/json" => credentials_of_json(&collected.bytes)?,
+        "application/json" => credentials_of_json(&bytes)?,
         "application/x-www-form-urlencoded" => {
             refuse_other_sites(context)?;
-            credentials_of_form(&collected.bytes)?
+            credentials_of_form(&bytes)?
         }
         _ => return Err(HttpError::not_json()),
     };

@@ -1,53 +1,41 @@
 //! What is set for a database as a whole, and what it is told to do.
 
 use http::{Response, StatusCode};
-use scrinium_database::Level;
 use serde_json::{Map, Value, json};
 
 use crate::access;
-use crate::body::{RequestBody, parse_json};
+use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
 
 /// `GET /{db}/_revs_limit`.
-pub(crate) async fn revision_limit(context: &Context, database: &str) -> Result<Response<Body>> {
-    let info = context.with_database(database, Level::Reader, |database| Ok(database.info()?)).await?;
+pub(crate) async fn revision_limit(context: &Context) -> Result<Response<Body>> {
+    let info = context.with_database(|database| Ok(database.info()?)).await?;
     Ok(response::json_value(StatusCode::OK, &info.revision_limit))
 }
 
 /// `PUT /{db}/_revs_limit` with a number.
-pub(crate) async fn set_revision_limit(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let limit = body.json::<Value>(&context.headers).await?;
+pub(crate) async fn set_revision_limit(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let limit = body.json::<Value>().await?;
     let limit = limit.as_u64().filter(|limit| *limit > 0);
     let limit = limit.ok_or_else(|| HttpError::bad_request("`rev_limit` must be a positive integer"))?;
-    context
-        .with_database(database, Level::Manager, move |database| Ok(database.set_revision_limit(limit)?))
-        .await?;
+    context.with_database(move |database| Ok(database.set_revision_limit(limit)?)).await?;
     Ok(response::ok(StatusCode::OK))
 }
 
 /// `GET /{db}/_security`.
-pub(crate) async fn security(context: &Context, database: &str) -> Result<Response<Body>> {
-    let security =
-        context.with_database(database, Level::Reader, |database| Ok(database.shown_security()?)).await?;
+pub(crate) async fn security(context: &Context) -> Result<Response<Body>> {
+    let security = context.with_database(|database| Ok(database.shown_security()?)).await?;
     Ok(response::json_value(StatusCode::OK, &*security))
 }
 
 /// `PUT /{db}/_security`.
-pub(crate) async fn set_security(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let security: Value = parse_json(&body.collect(&context.headers).await?.bytes)?;
+pub(crate) async fn set_security(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let security: Value = body.json().await?;
     access::validate_security(&security)?;
     context
-        .with_database(database, Level::Manager, move |database| {
+        .with_database(move |database| {
             if database.access_list()?.is_some() {
                 return Err(HttpError::forbidden(
                     "This database has an access control list: change that (`_acl`), or delete it first.",
@@ -60,24 +48,17 @@ pub(crate) async fn set_security(
 }
 
 /// `GET /{db}/_properties`.
-pub(crate) async fn properties(context: &Context, database: &str) -> Result<Response<Body>> {
-    let properties = context
-        .with_database(database, Level::Reader, |database| Ok(database.properties().to_json()))
-        .await?;
+pub(crate) async fn properties(context: &Context) -> Result<Response<Body>> {
+    let properties = context.with_database(|database| Ok(database.properties().to_json())).await?;
     Ok(response::json_value(StatusCode::OK, &properties))
 }
 
 /// `PUT /{db}/_properties` with those that are to be changed; answers with all of them. What is set here is felt by the
 /// users of other databases too, so it is for administrators of the server.
-pub(crate) async fn set_properties(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    context.require_administrator()?;
-    let wish: Map<String, Value> = parse_json(&body.collect(&context.headers).await?.bytes)?;
+pub(crate) async fn set_properties(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let wish: Map<String, Value> = body.json().await?;
     let properties = context
-        .with_database(database, Level::Manager, move |database| {
+        .with_database(move |database| {
             let properties = database.properties().changed(&wish)?;
             database.set_properties(properties)?;
             Ok(properties.to_json())
@@ -87,26 +68,22 @@ pub(crate) async fn set_properties(
 }
 
 /// `POST /{db}/_view_cleanup`: removes indexes that no design document has.
-pub(crate) async fn view_cleanup(context: &Context, database: &str) -> Result<Response<Body>> {
+pub(crate) async fn view_cleanup(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
-    context.with_database(database, Level::Manager, |database| Ok(database.clean_up_views()?)).await?;
+    context.with_database(|database| Ok(database.clean_up_views()?)).await?;
     Ok(response::ok(StatusCode::ACCEPTED))
 }
 
 /// `POST /{db}/_ensure_full_commit`: everything acknowledged is durable already.
-pub(crate) async fn ensure_full_commit(context: &Context, database: &str) -> Result<Response<Body>> {
+pub(crate) async fn ensure_full_commit(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
-    let info = context.with_database(database, Level::Reader, |database| Ok(database.info()?)).await?;
+    let info = context.with_database(|database| Ok(database.info()?)).await?;
     let started = info.instance_start_time_us.to_string();
     Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
 }
 
 /// 501 for one who may read the database: something of CouchDB's that this server does not do.
-pub(crate) async fn not_offered(
-    context: &Context,
-    database: &str,
-    reason: &'static str,
-) -> Result<Response<Body>> {
-    context.with_database(database, Level::Reader, |_| Ok(())).await?;
+pub(crate) async fn not_offered(context: &Context, reason: &'static str) -> Result<Response<Body>> {
+    context.with_database(|_| Ok(())).await?;
     Err(HttpError::not_implemented(reason))
 }

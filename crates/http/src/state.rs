@@ -7,23 +7,25 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderValue;
 use parking_lot::Mutex;
 use scrinium_accounting::{AccountOptions, Accounts};
-use scrinium_database::{Databases, is_mailbox};
+use scrinium_database::Databases;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
 
 use crate::audit::Audit;
 use crate::authority::{Administration, Authenticator};
+use crate::budget::Budget;
 use crate::error::Result;
-use crate::observer::{NamedOperation, Observer};
+use crate::observer::Observer;
 use crate::operation_log::{OperationLog, OperationLogOptions};
+use crate::operations::Operations;
 use crate::uuid::UuidSequence;
 
 /// Limits and times that hold for all ports.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// All request bodies held in memory at one time may be this many bytes together. A body that does
-    /// not fit is answered with 503.
+    /// All request bodies held in memory at one time, what is made of them, and answers that wait for their clients, may
+    /// be this many bytes together. What does not fit is answered with 503.
     pub body_budget_bytes: usize,
     /// How long an interactive feed waits for a change before it ends, where the client gives neither
     /// timeout nor heartbeat (CouchDB: 60,000).
@@ -77,8 +79,8 @@ pub struct Shared {
     pub(crate) operations: Operations,
     pub(crate) counters: Counters,
     pub(crate) uuids: UuidSequence,
-    /// One permit per KiB of request body held in memory.
-    pub(crate) body_budget: Arc<Semaphore>,
+    /// Memory for requests and answers.
+    pub(crate) budget: Arc<Budget>,
     pub(crate) compactions: Compactions,
     pub(crate) operation_log: OperationLog,
     pub(crate) connections: Arc<AtomicU64>,
@@ -89,29 +91,6 @@ pub struct Shared {
     audit: OnceLock<Arc<dyn Audit>>,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
-}
-
-/// Histograms under the names that `show trans` prints.
-pub(crate) struct Operations {
-    pub(crate) open_database: NamedOperation,
-    pub(crate) open_note: NamedOperation,
-    pub(crate) update_note: NamedOperation,
-    pub(crate) mail_deposit: NamedOperation,
-    pub(crate) delete_note: NamedOperation,
-    pub(crate) open_collection: NamedOperation,
-    pub(crate) read_entries: NamedOperation,
-    pub(crate) read_object: NamedOperation,
-    pub(crate) write_object: NamedOperation,
-    pub(crate) create_database: NamedOperation,
-    pub(crate) delete_database: NamedOperation,
-    pub(crate) folder_define: NamedOperation,
-    pub(crate) folder_delete: NamedOperation,
-    pub(crate) folder_add: NamedOperation,
-    pub(crate) folder_remove: NamedOperation,
-    pub(crate) folder_move: NamedOperation,
-    pub(crate) folder_changes: NamedOperation,
-    pub(crate) unread_table: NamedOperation,
-    pub(crate) receive_unread: NamedOperation,
 }
 
 pub(crate) struct Counters {
@@ -137,11 +116,10 @@ pub(crate) struct Compactions {
 }
 
 impl HttpState {
-    /// Memory that the bodies of requests hold just now, in bytes.
+    /// Memory that the bodies of requests, what was made of them, and answers hold just now, in bytes.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
-        let free = self.body_budget.available_permits().saturating_mul(1024);
-        self.options.body_budget_bytes.saturating_sub(free) as u64
+        self.budget.held_bytes() as u64
     }
 
     /// Tells `observer` of requests from now on. Only the first call counts.
@@ -169,7 +147,6 @@ impl HttpState {
         let accounts = parts.options.accounts.clone();
         #[allow(clippy::cast_precision_loss, reason = "nor were 2^53 shed")]
         registry.gauge("HTTP.Connections.Shed", move || accounts.connections_shed() as f64);
-        let permits = (parts.options.body_budget_bytes / 1024).min(Semaphore::MAX_PERMITS);
         Self(Arc::new(Shared {
             operations: Operations::register(registry),
             counters: Counters {
@@ -182,7 +159,7 @@ impl HttpState {
                 overdrawn: registry.counter("HTTP.Requests.Overdrawn"),
             },
             uuids: UuidSequence::new(),
-            body_budget: Arc::new(Semaphore::new(permits)),
+            budget: Budget::new(parts.options.body_budget_bytes),
             compactions: Compactions { waiting: Mutex::default(), turn: Semaphore::new(1) },
             operation_log: OperationLog::begin(parts.options.operation_log.as_ref(), registry),
             connections,
@@ -249,37 +226,5 @@ impl Shared {
 
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
-    }
-}
-
-impl Operations {
-    fn register(registry: &Registry) -> Self {
-        let named = |name| NamedOperation::register(registry, name);
-        Self {
-            open_database: named("OPEN_DB"),
-            open_note: named("OPEN_NOTE"),
-            update_note: named("UPDATE_NOTE"),
-            mail_deposit: named("MAIL_DEPOSIT"),
-            delete_note: named("DELETE_NOTE"),
-            open_collection: named("OPEN_COLLECTION"),
-            read_entries: named("READ_ENTRIES"),
-            read_object: named("READ_OBJECT"),
-            write_object: named("WRITE_OBJECT"),
-            create_database: named("CREATE_DB"),
-            delete_database: named("DELETE_DB"),
-            folder_define: named("FOLDER_DEFINE"),
-            folder_delete: named("FOLDER_DELETE"),
-            folder_add: named("FOLDER_ADD"),
-            folder_remove: named("FOLDER_REMOVE"),
-            folder_move: named("FOLDER_MOVE"),
-            folder_changes: named("GET_ALLFOLDERCHANGES"),
-            unread_table: named("GET_UNREAD_NOTE_TABLE"),
-            receive_unread: named("RCV_UNREAD"),
-        }
-    }
-
-    /// What writing documents into this database is: into a mailbox it is sending mail.
-    pub(crate) fn writing(&self, database: &str) -> &NamedOperation {
-        if is_mailbox(database) { &self.mail_deposit } else { &self.update_note }
     }
 }

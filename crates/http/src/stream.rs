@@ -8,6 +8,8 @@ use bytes::Bytes;
 use futures_util::stream;
 use scrinium_worker::{Admission, WorkerError, WorkerPool};
 
+use crate::budget::Share;
+use crate::context::Context;
 use crate::error::Result;
 use crate::response::Body;
 
@@ -42,38 +44,51 @@ pub(crate) fn begin<S: Source>(mut source: S) -> Result<Begun<S>> {
 
 impl<S: Source> Begun<S> {
     /// The body; `length` is that of all pieces where it is known.
-    pub(crate) fn into_body(self, workers: &WorkerPool, length: Option<u64>) -> Body {
-        let Some(source) = self.rest else { return Body::whole(self.first) };
-        let stage = Stage::First(self.first, source);
-        let workers = workers.clone();
+    ///
+    /// # Errors
+    /// 503 where clients have not taken as many answers as may be held.
+    pub(crate) fn into_body(self, context: &Context, length: Option<u64>) -> Result<Body> {
+        let mut share = context.state.budget.for_answer(context.identity.shared_name());
+        share.cover(self.first.len())?;
+        let Some(source) = self.rest else { return Ok(Body::whole(self.first).with_share(share)) };
+        let stage = Stage::First(self.first, source, share);
+        let workers = context.state.workers.clone();
         let pieces = stream::try_unfold(stage, move |stage| {
             let workers = workers.clone();
             async move {
                 match stage {
-                    Stage::First(bytes, source) => Ok(Some((bytes, Stage::Next(source)))),
-                    Stage::Next(source) => next(&workers, source).await.map(Some),
-                    Stage::End => Ok(None),
+                    Stage::First(bytes, source, share) => Ok(Some((bytes, Stage::Next(source, share)))),
+                    Stage::Next(source, share) => next(&workers, source, share).await.map(Some),
+                    Stage::End(share) => {
+                        drop(share);
+                        Ok(None)
+                    }
                 }
             }
         });
-        match length {
+        Ok(match length {
             Some(length) => Body::pieces_of_length(pieces, length),
             None => Body::pieces(pieces),
-        }
+        })
     }
 }
 
 enum Stage<S> {
-    First(Bytes, S),
-    Next(S),
-    End,
+    First(Bytes, S, Share),
+    Next(S, Share),
+    /// The share is that of the last piece, which the client may not have taken yet.
+    End(Share),
 }
 
-async fn next<S: Source>(workers: &WorkerPool, mut source: S) -> Result<(Bytes, Stage<S>)> {
+async fn next<S: Source>(workers: &WorkerPool, mut source: S, mut share: Share) -> Result<(Bytes, Stage<S>)> {
+    // The piece before this one was taken.
+    share.shrink(0);
+    share.wait_for_room().await;
     let admission = admit_again(workers).await?;
     let (piece, source) = admission.run(move || (source.next_piece(), source)).await?;
     let piece = piece?;
-    Ok((piece.bytes, if piece.last { Stage::End } else { Stage::Next(source) }))
+    share.cover_made(piece.bytes.len());
+    Ok((piece.bytes, if piece.last { Stage::End(share) } else { Stage::Next(source, share) }))
 }
 
 /// Admission for the next piece of an answer that has begun: it cannot be refused any more, so where the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Level, Marked};
+use scrinium_database::Marked;
 use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -21,11 +21,9 @@ fn person(context: &Context) -> Result<Arc<str>> {
 }
 
 /// `GET /{db}/_unread`.
-pub(crate) async fn counts(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.unread_table.start(context, database);
+pub(crate) async fn counts(context: &Context) -> Result<Response<Body>> {
     let person = person(context)?;
-    let unread =
-        context.with_database(database, Level::Reader, move |database| Ok(database.unread(&person)?)).await?;
+    let unread = context.with_database(move |database| Ok(database.unread(&person)?)).await?;
     let folders: Map<String, Value> =
         unread.folders.into_iter().map(|(name, count)| (name, Value::from(count))).collect();
     Ok(response::json_value(StatusCode::OK, &json!({"database": unread.database, "folders": folders})))
@@ -48,19 +46,14 @@ struct DocumentMarks {
 }
 
 /// `POST /{db}/_unread`: marks documents, in one batch, or all that is in a folder, in several.
-pub(crate) async fn mark(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn mark(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.receive_unread.start(context, database);
     let person = person(context)?;
-    let members = body.object(&context.headers).await?;
+    let members = body.object().await?;
     if members.contains_key("folder") {
         let FolderMark { folder, read } = parse(members)?;
         let changed = context
-            .with_database(database, Level::Reader, move |database| {
+            .with_database(move |database| {
                 Ok(database.mark_folder(&person, &folder, read, &database.access)?)
             })
             .await?;
@@ -70,10 +63,7 @@ pub(crate) async fn mark(
     let read = read.into_iter().map(|id| (id, true));
     let marks: Vec<(String, bool)> = read.chain(unread.into_iter().map(|id| (id, false))).collect();
     let ids: Vec<String> = marks.iter().map(|(id, _)| id.clone()).collect();
-    let results = write::submit_all(context, database, Level::Reader, move |database| {
-        Ok(database.mark_each(&person, marks)?)
-    })
-    .await?;
+    let results = write::submit_all(context, move |database| Ok(database.mark_each(&person, marks)?)).await?;
     let mut text = JsonWriter::new();
     text.literal("[");
     for (id, result) in ids.iter().zip(results) {
@@ -84,11 +74,10 @@ pub(crate) async fn mark(
 }
 
 /// `GET /{db}/_unread/_changes?since=&limit=`: what the marks became, each document once.
-pub(crate) async fn changes(context: &Context, database: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.unread_table.start(context, database);
+pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
     let (person, since, limit) = (person(context)?, since(context), limit(context)?);
     let found = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let found = database.mark_changes(&person, database.parse_sequence(&since)?, limit)?;
             let rows = found.changes.iter().map(|change| {
                 let sequence = database.sequence_text(change.change_number);

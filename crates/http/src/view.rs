@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Level, Place, Row, RowQuery, Rows};
+use scrinium_database::{Database, Place, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
 use serde_json::{Map, Value};
 
@@ -13,7 +13,6 @@ use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::observer::NamedOperation;
 use crate::query;
 use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
@@ -47,56 +46,63 @@ impl Listing {
             Self::Folder { name, person } => database.folder_rows(name, query, person.as_deref())?,
         })
     }
+}
 
-    /// Under which operation the first page of `query` is timed: a view opened at its top, or some page.
-    fn operation(&self, context: &Context, query: &RowQuery) -> NamedOperation {
-        let at_top = query.start_key.is_none() && query.keys.is_none() && query.skip == 0;
-        match self {
-            Self::View { .. } | Self::Folder { .. } if at_top => {
-                context.state.operations.open_collection.clone()
-            }
-            _ => context.state.operations.read_entries.clone(),
-        }
-    }
+/// The view that the address names.
+fn named_view(context: &Context) -> Result<Listing> {
+    let value = |name| context.address.value(name).map(str::to_owned);
+    Ok(Listing::View { design: value("ddoc")?, view: value("view")? })
+}
+
+/// Rows of the view that the address names.
+pub(crate) async fn view_rows(context: &Context, body: Option<&mut RequestBody>) -> Result<Response<Body>> {
+    rows(context, named_view(context)?, body).await
+}
+
+/// Several pages of the view that the address names.
+pub(crate) async fn view_queries(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    queries(context, named_view(context)?, body).await
+}
+
+/// Rows of the folder that the address names.
+pub(crate) async fn folder_rows(context: &Context) -> Result<Response<Body>> {
+    let (name, person) = (context.address.value("folder")?.to_owned(), context.identity.shared_name());
+    rows(context, Listing::Folder { name, person }, None).await
 }
 
 /// GET, or POST with parameters (`keys` above all) in the body.
 pub(crate) async fn rows(
     context: &Context,
-    database: &str,
     listing: Listing,
     body: Option<&mut RequestBody>,
 ) -> Result<Response<Body>> {
     let members = match body {
         Some(body) => {
             context.require_json()?;
-            Some(body.object_or_nothing(&context.headers).await?)
+            Some(body.object_or_nothing().await?)
         }
         None => None,
     };
     let query = query::row_query(&context.query, members.as_ref())?;
-    let _timer = listing.operation(context, &query).start(context, database);
     let begun = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let query = RowQuery { access: database.access.clone(), ..query };
             stream::begin(RowText::new(listing.open(&database, query)?))
         })
         .await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 /// POST with `{"queries":[{…},…]}`: one answer for each.
 pub(crate) async fn queries(
     context: &Context,
-    database: &str,
     listing: Listing,
     body: &mut RequestBody,
 ) -> Result<Response<Body>> {
     context.require_json()?;
-    let queries = parse_queries(context, &body.object(&context.headers).await?)?;
-    let _timer = context.state.operations.read_entries.start(context, database);
+    let queries = parse_queries(context, &body.object().await?)?;
     let begun = context
-        .with_database(database, Level::Reader, move |database| {
+        .with_database(move |database| {
             let Opened { database, access } = database;
             let mut queries = queries;
             queries.iter_mut().for_each(|query| query.access = access.clone());
@@ -110,7 +116,7 @@ pub(crate) async fn queries(
             })
         })
         .await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(&context.state.workers, None)))
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
 }
 
 fn parse_queries(context: &Context, members: &Map<String, Value>) -> Result<VecDeque<RowQuery>> {

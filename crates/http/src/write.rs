@@ -19,50 +19,36 @@ use crate::response::{self, Body};
 const DESIGN_PREFIX: &str = "_design/";
 
 /// `PUT /{db}/{id}`.
-pub(crate) async fn put(
-    context: &Context,
-    database: &str,
-    id: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let declared = context.header(&CONTENT_TYPE).unwrap_or("");
     if declared.starts_with("multipart/related") {
-        return Box::pin(related::put(context, database, id, body)).await;
+        return Box::pin(related::put(context, body)).await;
     }
-    let _timer = context.state.operations.writing(database).start(context, database);
-    let revision = context.revision()?;
-    let collected = body.collect(&context.headers).await?;
-    let edit = Edit { id: Some(id.to_owned()), json: collected.bytes.clone(), revision, ..Edit::default() };
-    let updated = store(context, database, need_for(id), mode(context), move |_| Ok(edit)).await?;
-    Ok(created(context, database, &updated))
+    let (id, revision) = (context.address.document_id()?, context.revision()?);
+    let json = body.collect().await?;
+    let edit = Edit { id: Some(id), json, revision, ..Edit::default() };
+    let updated = store(context, mode(context), move |_| Ok(edit)).await?;
+    Ok(created(context, &updated))
 }
 
 /// `POST /{db}`: a document whose id is in it or is made.
-pub(crate) async fn post(
-    context: &Context,
-    database: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
+pub(crate) async fn post(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let _timer = context.state.operations.writing(database).start(context, database);
-    let collected = body.collect(&context.headers).await?;
-    let id = id_of(&collected.bytes)?;
-    let need = id.as_deref().map_or(Level::Depositor, need_for);
-    let edit = Edit {
-        id: Some(id.unwrap_or_else(|| context.state.uuids.next())),
-        json: collected.bytes.clone(),
-        ..Edit::default()
-    };
-    let updated = store(context, database, need, mode(context), move |_| Ok(edit)).await?;
-    Ok(created(context, database, &updated))
+    let json = body.collect().await?;
+    let made = context.state.uuids.next();
+    let updated = store(context, mode(context), move |database| {
+        let id = id_of(&json)?.unwrap_or(made);
+        check_design(database, &id)?;
+        Ok(Edit { id: Some(id), json, ..Edit::default() })
+    })
+    .await?;
+    Ok(created(context, &updated))
 }
 
 /// `DELETE /{db}/{id}?rev=`.
-pub(crate) async fn delete(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.delete_note.start(context, database);
-    let revision = context.revision()?;
-    let wanted = id.to_owned();
-    let updated = store(context, database, need_for(id), mode(context), move |database| {
+pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
+    let (wanted, revision) = (context.address.document_id()?, context.revision()?);
+    let updated = store(context, mode(context), move |database| {
         // A document that is not there is 404, whatever revision was named.
         database.read(&wanted, &ReadOptions { access: database.access.clone(), ..ReadOptions::default() })?;
         let json = Bytes::from_static(b"{\"_deleted\":true}");
@@ -73,29 +59,20 @@ pub(crate) async fn delete(context: &Context, database: &str, id: &str) -> Resul
 }
 
 /// `PUT /{db}/_local/{id}`.
-pub(crate) async fn put_local(
-    context: &Context,
-    database: &str,
-    id: &str,
-    body: &mut RequestBody,
-) -> Result<Response<Body>> {
-    let _timer = context.state.operations.update_note.start(context, database);
-    let revision = context.revision()?;
-    let collected = body.collect(&context.headers).await?;
-    let (wanted, json) = (id.to_owned(), collected.bytes.clone());
-    let updated = submit(context, database, Level::Reader, move |database| {
+pub(crate) async fn put_local(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    let (wanted, revision) = (context.address.document_id()?, context.revision()?);
+    let json = body.collect().await?;
+    let updated = submit(context, move |database| {
         Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)
     })
     .await?;
-    Ok(created(context, database, &updated))
+    Ok(created(context, &updated))
 }
 
 /// `DELETE /{db}/_local/{id}`.
-pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) -> Result<Response<Body>> {
-    let _timer = context.state.operations.delete_note.start(context, database);
-    let revision = context.revision()?;
-    let wanted = id.to_owned();
-    let updated = submit(context, database, Level::Reader, move |database| {
+pub(crate) async fn delete_local(context: &Context) -> Result<Response<Body>> {
+    let (wanted, revision) = (context.address.document_id()?, context.revision()?);
+    let updated = submit(context, move |database| {
         Ok(database.write_local(&wanted, b"{}", true, revision.as_deref())?)
     })
     .await?;
@@ -105,14 +82,12 @@ pub(crate) async fn delete_local(context: &Context, database: &str, id: &str) ->
 /// Stores one edit and waits until it is durable.
 pub(crate) async fn store(
     context: &Context,
-    database: &str,
-    need: Level,
     mode: EditMode,
     edit: impl FnOnce(&Opened) -> Result<Edit> + Send + 'static,
 ) -> Result<Updated> {
     let (folders, read_by) = (folders(context), read_by(context)?);
     let editor = context.identity.shared_name();
-    submit(context, database, need, move |database| {
+    submit(context, move |database| {
         let access = database.access.clone();
         let edit = Edit { folders, editor, read_by, access, ..edit(database)? };
         Ok(database.update(vec![edit], mode)?)
@@ -128,11 +103,9 @@ pub(crate) fn folders(context: &Context) -> Vec<FolderChange> {
 
 async fn submit(
     context: &Context,
-    database: &str,
-    need: Level,
     update: impl FnOnce(&Opened) -> Result<Update> + Send + 'static,
 ) -> Result<Updated> {
-    let first = submit_all(context, database, need, update).await?.into_iter().next();
+    let first = submit_all(context, update).await?.into_iter().next();
     Ok(first.ok_or_else(|| HttpError::internal("The update has no result."))??)
 }
 
@@ -149,17 +122,12 @@ pub(crate) fn read_by(context: &Context) -> Result<Option<Arc<str>>> {
 /// the transaction stays admitted until it is answered.
 pub(crate) async fn submit_all<T: Send + 'static>(
     context: &Context,
-    database: &str,
-    need: Level,
     update: impl FnOnce(&Opened) -> Result<Update<T>> + Send + 'static,
 ) -> Result<Vec<scrinium_database::Result<T>>> {
-    let databases = context.state.databases.clone();
-    let (identity, name) = (context.identity.clone(), database.to_owned());
+    let open = context.opener();
     let asked = Instant::now();
     let admission = context.state.workers.admit().await?;
-    let work = move || {
-        Ok::<_, HttpError>((asked.elapsed(), update(&access::open(&databases, &name, &identity, need)?)?))
-    };
+    let work = move || Ok::<_, HttpError>((asked.elapsed(), update(&open()?)?));
     let (waited, submitted) = admission.run(work).await??;
     context.note_wait(waited);
     let results = submitted.durable().await?;
@@ -168,23 +136,27 @@ pub(crate) async fn submit_all<T: Send + 'static>(
 }
 
 /// 201 with the document's address.
-pub(crate) fn created(context: &Context, database: &str, updated: &Updated) -> Response<Body> {
+pub(crate) fn created(context: &Context, updated: &Updated) -> Response<Body> {
     let mut response = response::updated(StatusCode::CREATED, &updated.id, &updated.revision);
-    locate(context, &mut response, database, &updated.id);
+    locate(context, &mut response, &updated.id);
     response
 }
 
 /// Sets `Location` to a document, whose prefix is a segment of its own.
-fn locate(context: &Context, response: &mut Response<Body>, database: &str, id: &str) {
+fn locate(context: &Context, response: &mut Response<Body>, id: &str) {
+    let database = context.database_name();
     match id.split_once('/') {
         Some((prefix @ ("_design" | "_local"), name)) => context.locate(response, &[database, prefix, name]),
         _ => context.locate(response, &[database, id]),
     }
 }
 
-/// What it takes to write a document of this id.
-pub(crate) fn need_for(id: &str) -> Level {
-    if id.starts_with(DESIGN_PREFIX) { Level::Designer } else { Level::Depositor }
+/// Refuses a design document of somebody who may write others; for requests whose address does not name the document.
+pub(crate) fn check_design(database: &Opened, id: &str) -> Result<()> {
+    if id.starts_with(DESIGN_PREFIX) && database.access.level() < Level::Designer {
+        return Err(access::not_designer());
+    }
+    Ok(())
 }
 
 /// `new_edits=false` brings revisions from elsewhere.

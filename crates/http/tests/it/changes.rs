@@ -111,7 +111,7 @@ async fn what_a_feed_cannot_do_is_said() {
     server.ask("DELETE", "/db/_changes", ()).await.expect_error(
         405,
         "method_not_allowed",
-        "Only GET,POST,HEAD allowed",
+        "Only GET,HEAD,POST allowed",
     );
 }
 

@@ -24,5 +24,6 @@ mod mango;
 mod multipart;
 mod observer;
 mod ports;
+mod routes;
 mod sessions;
 mod views;

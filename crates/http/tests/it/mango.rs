@@ -187,7 +187,7 @@ async fn what_is_wrong_with_a_query_is_told() {
     server.ask("PUT", "/db/_index", json!({})).await.expect_error(
         405,
         "method_not_allowed",
-        "Only GET,POST allowed",
+        "Only GET,HEAD,POST allowed",
     );
     server.ask("POST", "/none/_find", json!({"selector": {}})).await.expect(404);
     let text = json!({"index": {"fields": ["a"]}, "type": "text"});
