@@ -31,7 +31,7 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 
 pub use manual::ManualClock;
-pub use units::{milliseconds, unix_ms, unix_s};
+pub use units::{from_unix_ms, milliseconds, unix_ms, unix_s};
 
 use manual::Moved;
 

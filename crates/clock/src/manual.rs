@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::{Clock, milliseconds};
+use crate::{Clock, from_unix_ms, milliseconds};
 
 /// The hand of a clock that [`Clock::manual`] made. Clones move the same clock.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Moved {
 
 impl Moved {
     pub(crate) fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.wall_ms.load(Ordering::SeqCst))
+        from_unix_ms(self.wall_ms.load(Ordering::SeqCst))
     }
 
     pub(crate) fn instant(&self) -> Instant {

@@ -22,4 +22,4 @@ pub use operation::{Operation, OperationSummary, Timer};
 pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_text};
 pub use rate::Rate;
 pub use registry::{Counter, Registry, Snapshot};
-pub use tasks::{PauseError, Task, TaskState, TaskStatus, Tasks, unix_seconds};
+pub use tasks::{PauseError, Task, TaskState, TaskStatus, Tasks};

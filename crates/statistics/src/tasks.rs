@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
+use scrinium_clock::{Clock, from_unix_ms, milliseconds, unix_s};
 use serde_json::{Map, Value, json};
 
 /// Ended tasks that are kept; the oldest goes first.
@@ -22,9 +23,6 @@ const SAMPLE_EVERY_MS: u64 = 1000;
 /// A total that nobody knows yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Time since 1970; given from outside in tests.
-type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
-
 /// Told of every task that has ended.
 type OnEnd = Box<dyn Fn(&TaskStatus) + Send + Sync>;
 
@@ -36,6 +34,9 @@ pub struct Tasks {
 
 struct Table {
     clock: Clock,
+    /// When the table was made: the time of day in milliseconds since 1970, and the monotonic time. How long a task
+    /// takes does not depend on a clock that is set.
+    began: (u64, Instant),
     next: AtomicU64,
     /// As long as the handles that their owners hold, so it needs no bound of its own.
     running: RwLock<BTreeMap<u64, Arc<Entry>>>,
@@ -119,9 +120,7 @@ pub struct TaskStatus {
 
 impl Default for Tasks {
     fn default() -> Self {
-        let started = Instant::now();
-        let base = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::with_clock(move || base + started.elapsed())
+        Self::with_clock(&Clock::default())
     }
 }
 
@@ -132,11 +131,12 @@ impl Tasks {
         Self::default()
     }
 
-    /// An empty table whose time since 1970 is told by `clock`.
+    /// An empty table whose times are told by `clock`.
     #[must_use]
-    pub fn with_clock(clock: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+    pub fn with_clock(clock: &Clock) -> Self {
         let table = Table {
-            clock: Arc::new(clock),
+            clock: clock.clone(),
+            began: (clock.now_ms(), clock.instant()),
             next: AtomicU64::new(1),
             running: RwLock::default(),
             ended: Mutex::default(),
@@ -240,7 +240,7 @@ pub enum PauseError {
 
 impl Table {
     fn now_ms(&self) -> u64 {
-        u64::try_from((self.clock)().as_millis()).unwrap_or(u64::MAX)
+        self.began.0.saturating_add(milliseconds(self.clock.elapsed(self.began.1)))
     }
 
     fn end(&self, entry: &Entry, state: TaskState) {
@@ -379,8 +379,8 @@ impl Entry {
             total,
             rate,
             remaining,
-            started: UNIX_EPOCH + Duration::from_millis(self.started_ms),
-            updated: UNIX_EPOCH + Duration::from_millis(self.updated_ms.load(Ordering::Relaxed)),
+            started: from_unix_ms(self.started_ms),
+            updated: from_unix_ms(self.updated_ms.load(Ordering::Relaxed)),
             state,
             cancel_requested: self.cancel.load(Ordering::Relaxed),
             paused,
@@ -439,14 +439,8 @@ impl TaskStatus {
         if self.paused {
             object.insert("paused".to_owned(), json!(true));
         }
-        object.insert("started_on".to_owned(), json!(unix_seconds(self.started)));
-        object.insert("updated_on".to_owned(), json!(unix_seconds(self.updated)));
+        object.insert("started_on".to_owned(), json!(unix_s(self.started)));
+        object.insert("updated_on".to_owned(), json!(unix_s(self.updated)));
         Value::Object(object)
     }
-}
-
-/// Seconds since 1970, as CouchDB writes a time.
-#[must_use]
-pub fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
 }

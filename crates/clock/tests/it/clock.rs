@@ -2,17 +2,17 @@
 
 use std::time::{Duration, SystemTime};
 
-use scrinium_clock::{Clock, milliseconds, unix_ms, unix_s};
+use scrinium_clock::{Clock, from_unix_ms, milliseconds, unix_ms, unix_s};
 
 const START_MS: u64 = 1_700_000_000_123;
 
 #[test]
 fn a_manual_clock_stands_until_it_is_moved_and_its_clones_with_it() {
     let manual = Clock::manual(START_MS);
-    let (clock, clone) = (manual.clock(), manual.clock().clone());
+    let (clock, clone) = (manual.clock(), manual.clock());
     let before = clock.instant();
     assert_eq!((clock.now_ms(), clock.now_s(), clock.instant()), (START_MS, START_MS / 1000, before));
-    manual.clone().advance(Duration::from_millis(1500));
+    manual.advance(Duration::from_millis(1500));
     assert_eq!((clone.now_ms(), clone.elapsed(before)), (START_MS + 1500, Duration::from_millis(1500)));
     assert_eq!(clone.timestamp().as_millisecond().unsigned_abs(), START_MS + 1500);
     assert_eq!(format!("{clock:?}"), format!("Clock::manual({})", START_MS + 1500));
@@ -47,6 +47,8 @@ fn the_system_clock_is_the_default_and_tells_the_systems_time() {
 fn times_become_numbers_without_running_over() {
     let early = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
     assert_eq!((unix_ms(early), unix_s(early)), (0, 0));
-    assert_eq!(unix_ms(SystemTime::UNIX_EPOCH + Duration::from_millis(START_MS)), START_MS);
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MS);
+    assert_eq!((unix_ms(time), from_unix_ms(START_MS)), (START_MS, time));
+    assert_eq!(unix_ms(from_unix_ms(u64::MAX)), u64::MAX);
     assert_eq!((milliseconds(Duration::MAX), milliseconds(Duration::from_micros(1999))), (u64::MAX, 1));
 }

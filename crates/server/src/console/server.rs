@@ -73,6 +73,6 @@ pub(super) fn show_server(report: &ServerReport, statistics: &Snapshot) -> Reply
 
 /// RFC 3339, to the second, in UTC.
 fn time(time: SystemTime) -> String {
-    let seconds = i64::try_from(scrinium_statistics::unix_seconds(time)).unwrap_or_default();
+    let seconds = i64::try_from(scrinium_clock::unix_s(time)).unwrap_or_default();
     Timestamp::from_second(seconds).map(|timestamp| timestamp.to_string()).unwrap_or_default()
 }

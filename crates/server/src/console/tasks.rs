@@ -1,6 +1,7 @@
 //! `show tasks` and `tell NUMBER quit|pause|resume`.
 
-use scrinium_statistics::{PauseError, TaskState, TaskStatus, Tasks, unix_seconds};
+use scrinium_clock::unix_s;
+use scrinium_statistics::{PauseError, TaskState, TaskStatus, Tasks};
 use serde_json::{Value, json};
 
 use super::table::{Align, grouped, number, spoken, table};
@@ -106,8 +107,8 @@ fn task_data(task: &TaskStatus) -> Value {
         "percent": task.percent(),
         "per_second": task.rate,
         "remaining_seconds": task.remaining.map(|remaining| remaining.as_secs_f64().round()),
-        "started_on": unix_seconds(task.started),
-        "updated_on": unix_seconds(task.updated),
+        "started_on": unix_s(task.started),
+        "updated_on": unix_s(task.updated),
         "state": task.state.name(),
         "reason": reason,
         "cancel_requested": task.cancel_requested,

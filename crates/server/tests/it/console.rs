@@ -1,12 +1,12 @@
 //! What the console answers, to people and to programs.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use scrinium_backup::Target;
+use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{CompactOrder, CompactStyle, Properties, Relocation};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
@@ -210,7 +210,7 @@ fn views_are_updated_and_built_anew() {
     }
 }
 
-/// A console, the clock of its tasks in milliseconds, and its parts.
+/// A console, the clock of its tasks, and its parts.
 #[test]
 fn databases_are_compacted_as_the_options_say_and_tasks_pause() {
     let (console, _, parts) = console();
@@ -250,7 +250,7 @@ fn databases_are_compacted_as_the_options_say_and_tasks_pause() {
     assert!(said("tell 9 pause").unwrap_err().contains("no task 9"));
 }
 
-fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
+fn console() -> (Console, ManualClock, Arc<Parts>) {
     let statistics = Registry::new();
     statistics.counter("Server.Trans.Total").add(1_234_567);
     statistics.counter("Log.Syncs").add(42);
@@ -261,15 +261,14 @@ fn console() -> (Console, Arc<AtomicU64>, Arc<Parts>) {
     (0..4).for_each(|_| operation.record(Duration::from_micros(1500)));
     statistics.operation("UPDATE_NOTE").record(Duration::from_micros(80));
     let _never_ran = statistics.operation("DELETE_NOTE");
-    let now_ms = Arc::new(AtomicU64::new(1_700_000_000_000));
-    let clock = now_ms.clone();
-    let tasks = Tasks::with_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+    let clock = Clock::manual(1_700_000_000_000);
+    let tasks = Tasks::with_clock(&clock.clock());
     let configuration = RunningConfiguration::new(Configuration::load(&Sources::default()).unwrap());
     for key in ["server.pool_tasks", "memory.budget"] {
         configuration.on_change(key, |_| Ok(()));
     }
     let parts = Arc::new(Parts { statistics, tasks, configuration, compacted: Mutex::default() });
-    (Console::new(parts.clone()), now_ms, parts)
+    (Console::new(parts.clone()), clock, parts)
 }
 
 fn text(line: &str) -> String {
@@ -321,12 +320,12 @@ UPDATE_NOTE      1  0.08  0.08   0.08  0.08  0.08  0.08  0.08
 
 #[test]
 fn show_tasks_and_tell_one_to_quit() {
-    let (console, now_ms, parts) = console();
+    let (console, clock, parts) = console();
     assert_eq!(console.execute("show tasks").unwrap().text, "No task is running.\n");
     let indexer = parts.tasks.start("indexer", Some("mail/ann"), Some(20_000));
     let importer = parts.tasks.start("import", None, None);
     parts.tasks.start("import", Some("mail/bob"), Some(10)).fail("no such file: inbox.mbox");
-    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(10));
     indexer.progress(1200);
     importer.progress(7);
     let asked = console.execute("tell 2 quit").unwrap();

@@ -1,25 +1,23 @@
 //! The table of tasks tells progress, rate, time left and how each task ended.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use scrinium_clock::{Clock, ManualClock};
 use scrinium_statistics::{PauseError, TaskState, Tasks};
 use serde_json::json;
 
 /// A table whose clock starts at 1,000,000 s and is moved by hand.
-fn table() -> (Tasks, Arc<AtomicU64>) {
-    let now_ms = Arc::new(AtomicU64::new(1_000_000_000));
-    let clock = now_ms.clone();
-    (Tasks::with_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed))), now_ms)
+fn table() -> (Tasks, ManualClock) {
+    let manual = Clock::manual(1_000_000_000);
+    (Tasks::with_clock(&manual.clock()), manual)
 }
 
 #[test]
 fn progress_is_shown_as_couchdb_shows_it() {
-    let (tasks, now_ms) = table();
+    let (tasks, clock) = table();
     let task = tasks.start("indexer", Some("mail/ann"), Some(200));
     task.detail("design_document", "_design/mail");
-    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(10));
     task.progress(50);
     let _import = tasks.start("import", None, None);
     assert_eq!(
@@ -41,42 +39,42 @@ fn progress_is_shown_as_couchdb_shows_it() {
 
 #[test]
 fn the_rate_is_the_recent_one_and_falls_when_a_task_stalls() {
-    let (tasks, now_ms) = table();
+    let (tasks, clock) = table();
     let task = tasks.start("indexer", None, Some(10_000));
     let mut done = 0;
     for second in 0..60 {
-        now_ms.fetch_add(1000, Ordering::Relaxed);
+        clock.advance(Duration::from_secs(1));
         done += if second < 30 { 10 } else { 100 };
         task.progress(done);
     }
     let status = tasks.running().remove(0);
     assert_eq!((status.done, status.rate), (3300, 100.0));
     assert_eq!(status.remaining, Some(Duration::from_secs(67)));
-    now_ms.fetch_add(15_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(15));
     let stalled = tasks.running().remove(0);
     assert_eq!((stalled.rate, stalled.remaining), (50.0, Some(Duration::from_secs(134))));
 }
 
 #[test]
 fn a_task_that_can_pause_is_told_to_and_the_pause_does_not_count() {
-    let (tasks, now_ms) = table();
+    let (tasks, clock) = table();
     let indexer = tasks.start("indexer", None, None);
     let unable = PauseError::Unable { kind: "indexer".to_owned() };
     assert_eq!(tasks.pause(indexer.id(), true), Err(unable));
     assert_eq!(tasks.pause(99, true), Err(PauseError::NotRunning));
     let task = tasks.start("database_compaction", Some("mail/ann"), Some(1000));
     task.allow_pause();
-    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(10));
     task.progress(100);
     tasks.pause(task.id(), true).unwrap();
     assert!(task.is_paused());
     let status = tasks.running().remove(1);
     assert_eq!((status.paused, status.remaining), (true, None));
     assert_eq!(tasks.active_tasks()[1]["paused"], true);
-    now_ms.fetch_add(1_000_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(1000));
     tasks.pause(task.id(), false).unwrap();
     assert!(!task.is_paused());
-    now_ms.fetch_add(10_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(10));
     task.progress(200);
     let status = tasks.running().remove(1);
     assert_eq!((status.paused, status.remaining), (false, Some(Duration::from_secs(80))));
