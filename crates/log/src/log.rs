@@ -166,7 +166,7 @@ impl Log {
         let frame_bytes = frame::frame_bytes(frame::payload_bytes(records) as u64);
         let written = self
             .make_room(frame_bytes)
-            .and_then(|()| self.writer.append(self.next, records, self.system.unix_ms()));
+            .and_then(|()| self.writer.append(self.next, records, self.options.clock.now_ms()));
         self.full = matches!(written, Err(LogError::Full { .. } | LogError::AtLimit { .. }));
         match written {
             Ok(()) => self.next += records.len() as u64,

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use scrinium_clock::Clock;
+
 use crate::buffer::BLOCK_BYTES;
 use crate::extent::FIRST_FRAME;
 use crate::frame::{FRAME_ALIGNMENT, HEADER_BYTES, RECORD_OVERHEAD};
@@ -48,6 +50,8 @@ pub struct LogOptions {
     pub max_bytes: Option<u64>,
     /// The number of the first record of a log that is made new, at least 1; one that exists keeps its numbers.
     pub first: Sequence,
+    /// What tells the time that a group of records is marked with.
+    pub clock: Clock,
     /// Off, records are not synced: a crash of the machine loses them. For measuring what syncs cost.
     #[doc(hidden)]
     pub sync: bool,
@@ -66,6 +70,7 @@ impl LogOptions {
             archive_dir: None,
             max_bytes: None,
             first: Sequence(1),
+            clock: Clock::default(),
             sync: true,
         }
     }

@@ -10,7 +10,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -64,9 +63,6 @@ pub trait System: Send + Sync + 'static {
     /// # Errors
     /// Those of the operating system.
     fn random(&self) -> io::Result<u64>;
-
-    /// Milliseconds since 1970. It may jump either way.
-    fn unix_ms(&self) -> u64;
 
     /// Whether `path` still leads to the open `file`. A system whose files have no identity cannot tell, and
     /// says yes.
@@ -200,11 +196,6 @@ impl System for OperatingSystem {
         // The kernel hands out up to 256 bytes whole.
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
         Ok(u64::from_le_bytes(bytes))
-    }
-
-    fn unix_ms(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_clock::Clock;
 use scrinium_log::{Archive, ArchiveStatus, Committer, Log, mark_break};
 use scrinium_statistics::Registry;
 
@@ -39,17 +40,19 @@ pub(crate) fn begin(tree: &Tree, log: &mut Log, archive_dir: &Path) -> Result<()
 pub(crate) struct Archiving {
     archive: Option<Archive>,
     every: Duration,
+    clock: Clock,
     last: Mutex<Instant>,
     /// The archive takes nothing, and that was said.
     failing: AtomicBool,
 }
 
 impl Archiving {
-    pub(crate) fn new(committer: &Committer, every: Duration) -> Self {
+    pub(crate) fn new(committer: &Committer, every: Duration, clock: &Clock) -> Self {
         Self {
             archive: committer.archive(),
             every,
-            last: Mutex::new(Instant::now()),
+            last: Mutex::new(clock.instant()),
+            clock: clock.clone(),
             failing: AtomicBool::new(false),
         }
     }
@@ -77,9 +80,9 @@ impl Archiving {
     /// Whether it is time to copy the tail.
     fn is_due(&self) -> bool {
         let mut last = self.last.lock();
-        let due = !self.every.is_zero() && last.elapsed() >= self.every;
+        let due = !self.every.is_zero() && self.clock.elapsed(*last) >= self.every;
         if due {
-            *last = Instant::now();
+            *last = self.clock.instant();
         }
         due
     }

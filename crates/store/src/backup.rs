@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{DB, Options};
+use scrinium_clock::Clock;
 
 use crate::StoreError;
 use crate::keeper::Core;
@@ -26,7 +27,7 @@ pub struct BackupPoint {
 }
 
 impl BackupPoint {
-    pub(crate) fn take(core: &Core) -> Result<Self, StoreError> {
+    pub(crate) fn take(core: &Core, clock: &Clock) -> Result<Self, StoreError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let log_key = core.committer.read().as_ref().ok_or(StoreError::Closed)?.log_key();
         let folder = &core.tree.folder;
@@ -35,7 +36,7 @@ impl BackupPoint {
             identity: folder.identity()?,
             log_key,
             sequence: 0,
-            taken: SystemTime::now(),
+            taken: clock.now(),
         };
         core.checkpoint()?;
         let failed = |error| core.tree.error("make a checkpoint of", &error);
@@ -43,7 +44,7 @@ impl BackupPoint {
         checkpoint.create_checkpoint(&this.dir).map_err(failed)?;
         drop(checkpoint);
         // Whatever it holds was written before now.
-        this.taken = SystemTime::now();
+        this.taken = clock.now();
         this.sequence = read_position(&this.dir)?;
         core.archive_log(ARCHIVE_WITHIN)?;
         Ok(this)

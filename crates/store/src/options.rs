@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use scrinium_clock::Clock;
+
 use crate::{LogFavor, LogStyle};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -55,6 +57,8 @@ pub struct StoreOptions {
     pub open_files: Option<u32>,
     /// Where files of the log are copied before they are used again, if anywhere.
     pub log_archive: Option<LogArchive>,
+    /// What tells the time, to the store and to all that is kept in it ([`Store::clock`](crate::Store::clock)).
+    pub clock: Clock,
 }
 
 /// Where and how often the log is archived.
@@ -91,6 +95,7 @@ impl StoreOptions {
             direct_reads_above_bytes: 0,
             read_ahead_bytes: 0,
             report_syncs_above: Duration::ZERO,
+            clock: Clock::default(),
         }
     }
 }

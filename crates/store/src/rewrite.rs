@@ -69,11 +69,9 @@ impl Store {
         if let Err(error) = closed {
             tracing::warn!(%error, "the damaged tree was not closed in order");
         }
-        let seconds = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         // One that was killed right after may have kept a tree in this very second.
-        let mut names = (seconds..).map(|name| options.dir.join(format!("tree.damaged-{name}")));
+        let mut names =
+            (options.clock.now_s()..).map(|name| options.dir.join(format!("tree.damaged-{name}")));
         rewritten.kept = names.find(|kept| !kept.exists()).unwrap_or_default();
         rename(&from, &rewritten.kept)?;
         finish(&options.dir)?;

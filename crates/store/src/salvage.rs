@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use scrinium_log::{Log, LogError, Missing, Record, Sequence, Survey, Surveyed};
 
@@ -119,7 +118,7 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     write.reach(Sequence(plan.next - 1));
     write.finish()?;
     tree.flush()?;
-    let aside = set_aside(&log_dir)?;
+    let aside = set_aside(&log_dir, options.clock.now_s())?;
     if mark == LogMark::Missing {
         tree.folder.mark_log()?;
     }
@@ -258,9 +257,8 @@ fn write_report(log_dir: &Path, plan: &Plan) -> Result<(), StoreError> {
 
 /// Moves the log's files into a folder beside them, since the log's folder may be a whole device. The control file
 /// goes first: a log without it is never taken for a whole one.
-fn set_aside(log_dir: &Path) -> Result<PathBuf, StoreError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-    let aside = log_dir.join(format!("damaged-{now}"));
+fn set_aside(log_dir: &Path, now_s: u64) -> Result<PathBuf, StoreError> {
+    let aside = log_dir.join(format!("damaged-{now_s}"));
     let io = |action| move |error| StoreError::io(action, log_dir, error);
     fs::create_dir_all(&aside).map_err(io("make a folder in"))?;
     let of_log = |name: &str| {

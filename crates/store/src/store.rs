@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use scrinium_clock::Clock;
 use scrinium_log::{ArchiveStatus, Committer, DirectIo, Log, LogError, LogOptions};
 use scrinium_statistics::Registry;
 
@@ -41,6 +42,7 @@ struct Inner {
     core: Arc<Core>,
     keeper: Mutex<Option<Keeper>>,
     syncs: Arc<Syncs>,
+    clock: Clock,
 }
 
 /// Under this name the tree keeps how fast the log was last read again, in bytes a second.
@@ -56,6 +58,7 @@ pub(crate) fn log_options(options: &StoreOptions, folder: &Folder) -> LogOptions
     log_options.queue_bytes = options.queue_bytes;
     log_options.max_bytes = options.log_max_bytes;
     log_options.sync = options.sync;
+    log_options.clock = options.clock.clone();
     log_options.archive_dir = options.log_archive.as_ref().map(|archive| archive.dir.clone());
     log_options
 }
@@ -108,7 +111,7 @@ impl Store {
         let committer = Committer::start(log, applier, statistics);
         let checkpoints = statistics.counter("Log.Checkpoints");
         let archive_every = options.log_archive.as_ref().map(|archive| archive.every);
-        let archiving = Archiving::new(&committer, archive_every.unwrap_or_default());
+        let archiving = Archiving::new(&committer, archive_every.unwrap_or_default(), &options.clock);
         let style = if options.log_archive.is_some() { LogStyle::Archive } else { options.log_style };
         let (log, shared) = ((style, archiving), (redo, bell));
         let core = Core::new(tree, health, progress, committer, log, shared, checkpoints);
@@ -121,7 +124,14 @@ impl Store {
             }
         }
         let keeper = Keeper::start(Arc::clone(&core))?;
-        Ok(Self { inner: Arc::new(Inner { core, keeper: Mutex::new(Some(keeper)), syncs }) })
+        let (keeper, clock) = (Mutex::new(Some(keeper)), options.clock);
+        Ok(Self { inner: Arc::new(Inner { core, keeper, syncs, clock }) })
+    }
+
+    /// What tells the time to all that is kept in the store.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
     }
 
     /// Hands a batch over. Batches take effect in the order of calls; the answer comes when this one is
@@ -413,7 +423,7 @@ impl Store {
     /// [`StoreError::Full`], [`StoreError::Closed`], [`StoreError::Log`] if the archive takes nothing, or an error
     /// of the file system.
     pub fn backup_point(&self) -> Result<BackupPoint, StoreError> {
-        BackupPoint::take(&self.inner.core)
+        BackupPoint::take(&self.inner.core, &self.inner.clock)
     }
 
     /// How the log's archive stands; `None` if the log is not archived.

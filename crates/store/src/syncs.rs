@@ -106,10 +106,6 @@ impl System for WatchedSystem {
         OperatingSystem.random()
     }
 
-    fn unix_ms(&self) -> u64 {
-        OperatingSystem.unix_ms()
-    }
-
     fn leads_to(&self, path: &Path, file: &dyn FileHandle) -> io::Result<bool> {
         OperatingSystem.leads_to(path, file)
     }

@@ -139,7 +139,7 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
     let (dir, log) = (folder.path().join("store"), folder.path().join("log"));
     let mut options = small_options(&dir);
     options.log_dir = Some(log.clone());
-    let (store, _) = open(options.clone());
+    let (store, statistics) = open(options.clone());
     (0..50).for_each(|number| store.commit(put(number)).unwrap());
     fs::remove_dir_all(&log).unwrap();
     let mut acknowledged = 50;
@@ -152,7 +152,7 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
     assert!(refused.to_string().contains("docs/logging.md"), "{refused}");
     assert_eq!(numbers(&store), (0..acknowledged).collect::<Vec<_>>());
     // The keeper has looked once more, and flushed.
-    std::thread::sleep(Duration::from_millis(1500));
+    wait_until("the flush", || gauge(&statistics, "Log.Redo.Bytes") == 0.0);
     drop(store);
     let refused = Store::open(options.clone(), &Registry::new()).unwrap_err();
     assert!(refused.to_string().contains("scrinium log salvage"), "{refused}");

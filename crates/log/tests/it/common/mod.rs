@@ -345,10 +345,6 @@ impl System for Disk {
         Ok(0x0123_4567_89ab_cdef)
     }
 
-    fn unix_ms(&self) -> u64 {
-        1_700_000_000_000
-    }
-
     fn leads_to(&self, _path: &Path, _file: &dyn FileHandle) -> io::Result<bool> {
         Ok(true)
     }
