@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use scrinium_clock::Clock;
 
 use crate::bucket::{Bucket, BucketError, BucketWriter};
 use crate::error::ObjectError;
@@ -17,6 +18,7 @@ const LEFT_ALONE_FOR: Duration = Duration::from_secs(5);
 pub(crate) struct Guarded {
     address: String,
     bucket: Box<dyn Bucket>,
+    clock: Clock,
     /// Until when it is left alone, and why.
     away: Mutex<Option<(Instant, String)>>,
 }
@@ -30,8 +32,8 @@ pub(crate) struct GuardedWriter<'a> {
 }
 
 impl Guarded {
-    pub(crate) fn new(address: &str, bucket: Box<dyn Bucket>) -> Self {
-        Self { address: address.to_owned(), bucket, away: Mutex::default() }
+    pub(crate) fn new(address: &str, bucket: Box<dyn Bucket>, clock: Clock) -> Self {
+        Self { address: address.to_owned(), bucket, clock, away: Mutex::default() }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -45,7 +47,7 @@ impl Guarded {
         ask: impl FnOnce(&'a dyn Bucket) -> Result<T, BucketError>,
     ) -> Result<T, ObjectError> {
         if let Some((until, reason)) = &*self.away.lock()
-            && Instant::now() < *until
+            && self.clock.instant() < *until
         {
             let (address, reason) = (self.address.clone(), reason.clone());
             return Err(ObjectError::Away { address, reason });
@@ -57,7 +59,7 @@ impl Guarded {
         figures.failures.add(1);
         if let BucketError::Away(reason) = &error {
             tracing::warn!(address = self.address, name, reason, "the attachment store did not answer");
-            *self.away.lock() = Some((Instant::now() + LEFT_ALONE_FOR, reason.clone()));
+            *self.away.lock() = Some((self.clock.instant() + LEFT_ALONE_FOR, reason.clone()));
         }
         ObjectError::of_bucket(&self.address, name, error)
     }

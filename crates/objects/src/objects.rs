@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use scrinium_clock::Clock;
 use scrinium_statistics::Registry;
 
 use crate::bucket::Bucket;
@@ -37,6 +38,7 @@ pub struct Objects {
 
 pub(crate) struct Shared {
     opener: Opener,
+    clock: Clock,
     dir: PathBuf,
     buckets: Mutex<HashMap<String, Arc<Guarded>>>,
     pub(crate) cache: Cache,
@@ -109,9 +111,16 @@ impl Objects {
     /// Keeps its cache and what is on its way out in `dir`, and opens stores of objects by `opener` when they are used.
     #[must_use]
     pub fn new(dir: &Path, opener: Opener) -> Self {
+        Self::with_clock(dir, opener, &Clock::default())
+    }
+
+    /// As [`Objects::new`], with the clock that says when a store that did not answer is asked again.
+    #[must_use]
+    pub fn with_clock(dir: &Path, opener: Opener, clock: &Clock) -> Self {
         Spool::clear(dir);
         let shared = Shared {
             opener,
+            clock: clock.clone(),
             dir: dir.to_owned(),
             buckets: Mutex::default(),
             cache: Cache::new(dir.join("cache")),
@@ -260,7 +269,7 @@ impl Shared {
         }
         let opened = (self.opener)(address)
             .map_err(|reason| ObjectError::Away { address: address.to_owned(), reason })?;
-        let bucket = Arc::new(Guarded::new(address, opened));
+        let bucket = Arc::new(Guarded::new(address, opened, self.clock.clone()));
         buckets.insert(address.to_owned(), Arc::clone(&bucket));
         Ok(bucket)
     }
