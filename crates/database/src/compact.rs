@@ -26,7 +26,7 @@ use scrinium_statistics::Task;
 use scrinium_store::Store;
 
 use crate::database::Database;
-use crate::databases::{Databases, NameRange, now_ms};
+use crate::databases::{Databases, NameRange};
 use crate::error::{DatabaseError, Result};
 use record::CompactionRecord;
 use work::{Halt, Work};
@@ -132,7 +132,7 @@ impl Counts {
             }
             Err(_) => add(&self.failed, 1),
         }
-        self.last_ms.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.last_ms.store(scrinium_clock::milliseconds(took), Ordering::Relaxed);
     }
 }
 
@@ -359,7 +359,7 @@ impl Database {
 
     fn note_compacted(&self, written_bytes: u64) -> Result<()> {
         let mut record = self.compaction_record()?;
-        record.finished_ms = now_ms();
+        record.finished_ms = self.now_ms();
         record.share_ppm = self.measured_share(written_bytes)?.unwrap_or(record.share_ppm);
         let mut batch = scrinium_store::Batch::for_removing();
         let key = crate::keys::compaction(self.number());

@@ -118,11 +118,16 @@ impl Contents {
         // Where the last one lies in a damaged file, numbers go on far behind any that was ever given.
         let last = Self::last_upload(&store).unwrap_or_else(|error| {
             tracing::error!(%error, "the last upload cannot be read");
-            crate::databases::now_ms() << 16
+            store.clock().now_ms() << 16
         });
         let next_upload = AtomicU64::new(next_upload.max(last + 1));
         let places = Places::open(&store)?;
         Ok(Self { store, shared: Arc::new(Shared { pins: Pins::new(), places, next_upload }) })
+    }
+
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> u64 {
+        self.store.clock().now_ms()
     }
 
     /// Where contents are that are objects.
@@ -309,7 +314,10 @@ impl Content {
             match record.placement {
                 Placement::Inline(_) => {}
                 Placement::Upload { upload, .. } => batch.delete(Family::Meta, &keys::pending_upload(upload)),
-                Placement::Object(object) => object::need(batch, self.name(), record.length, object),
+                Placement::Object(object) => {
+                    let now_ms = self.inner.pin.contents.now_ms();
+                    object::need(batch, self.name(), record.length, object, now_ms);
+                }
             }
         }
     }

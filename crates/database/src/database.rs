@@ -114,6 +114,11 @@ impl Database {
         &self.common.store
     }
 
+    /// Milliseconds since 1970, by the clock of the store.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.store().clock().now_ms()
+    }
+
     pub(crate) fn check_there(&self) -> Result<()> {
         if self.dropped.load(Ordering::Acquire) { Err(DatabaseError::no_database()) } else { Ok(()) }
     }

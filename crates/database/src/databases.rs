@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
+use scrinium_clock::Clock;
 use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
@@ -221,6 +222,12 @@ impl Databases {
         &self.shared.common.store
     }
 
+    /// What tells the time to everything that works on databases: the clock of their store.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.store().clock()
+    }
+
     pub(crate) fn common(&self) -> &Arc<Common> {
         &self.shared.common
     }
@@ -309,7 +316,7 @@ impl Databases {
         let _catalog = self.shared.catalog.lock();
         self.check_free(name)?;
         let number = self.next_number()?;
-        let header = Header::new(name, rand::random(), now_ms());
+        let header = Header::new(name, rand::random(), self.clock().now_ms());
         let mut batch = Batch::new();
         batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
         if common.volume == FIRST_VOLUME {
@@ -491,11 +498,4 @@ fn server_uuid(store: &Store) -> Result<String> {
 
 pub(crate) fn number_of(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
-}
-
-/// Milliseconds since 1970, UTC.
-pub(crate) fn now_ms() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
 }

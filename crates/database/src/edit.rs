@@ -158,7 +158,7 @@ impl Edit {
             parsed = parse_document(&self.json, &limits)?;
         }
         let path = parsed.path().to_vec();
-        let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(new_id);
+        let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(|| new_id(database.now_ms()));
         validate_id(&id)?;
         if is_local(&id) {
             return Ok(Prepared::local(id, given, parsed, self.access));
@@ -297,14 +297,13 @@ fn check_brought(path: &[Revision], deleted: bool) -> Result<()> {
     }
 }
 
-/// An id for a document that came without one: 128 random bits in hexadecimal digits, with the time
-/// first, so that documents made one after the other lie side by side.
+/// An id for a document that came without one at `now_ms` since 1970: 128 random bits in hexadecimal digits, with the
+/// time first, so that documents made one after the other lie side by side.
 #[must_use]
-pub fn new_id() -> String {
+pub fn new_id(now_ms: u64) -> String {
     let random: u64 = rand::random();
     let low: u32 = rand::random();
-    let time = crate::databases::now_ms();
-    format!("{:012x}{:04x}{low:08x}{:08x}", time & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
+    format!("{:012x}{:04x}{low:08x}{:08x}", now_ms & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
 }
 
 fn prepare_attachments(

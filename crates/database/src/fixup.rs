@@ -167,14 +167,17 @@ impl Fixup<'_> {
 
     /// A moment of a store that is young enough; another one than before if `anew`.
     fn moment(&mut self, common: &Common, anew: bool) -> Result<Moment> {
-        let holds = |moment: &Moment| moment.volume == common.volume && moment.taken.elapsed() < MOMENT_HOLDS;
+        let holds = |moment: &Moment| {
+            moment.volume == common.volume && common.store.clock().elapsed(moment.taken) < MOMENT_HOLDS
+        };
         let kept = self.moment.take().filter(|moment| !anew && holds(moment));
         if let Some(moment) = kept {
             return Ok(moment);
         }
         let snapshot = common.store.snapshot();
         let references = contents::tally(&snapshot, &mut self.watch)?;
-        Ok(Moment { volume: common.volume.clone(), snapshot, references, taken: Instant::now() })
+        let taken = common.store.clock().instant();
+        Ok(Moment { volume: common.volume.clone(), snapshot, references, taken })
     }
 
     /// Whether a database lies on a volume that is not there.

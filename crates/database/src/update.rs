@@ -221,7 +221,7 @@ impl<'a> Transaction<'a> {
             writer,
             foreseen,
             mode: EditMode::Interactive,
-            now_ms: crate::databases::now_ms(),
+            now_ms: database.now_ms(),
             header: writer.header.clone(),
             batch: Batch::with_capacity(room_bytes),
             changed: HashMap::new(),

@@ -17,7 +17,6 @@ use super::record::{CompactionRecord, PURGED_REMEMBERED, PurgedDocument};
 use super::work::Halt;
 use crate::content::Pin;
 use crate::database::Database;
-use crate::databases::now_ms;
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::{FolderRecord, MemberChange};
 use crate::head::{ChangeRecord, Head};
@@ -70,11 +69,11 @@ impl Database {
         after: Duration,
         go_on: GoOn<'_>,
     ) -> std::result::Result<Purged, Halt> {
-        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        let after_ms = scrinium_clock::milliseconds(after);
         if after_ms == 0 {
             return Ok(Purged::default());
         }
-        let until_ms = now_ms().saturating_sub(after_ms);
+        let until_ms = self.now_ms().saturating_sub(after_ms);
         let Limit { change_number: limit, held_by } = self.purge_limit(until_ms)?;
         let mut purged = Purged { held_by, ..Purged::default() };
         let from = self.compaction_record()?.purged_to;

@@ -5,7 +5,7 @@
 //! a database's range takes is garbage: superseded and deleted records that lie in files still. So telling it costs
 //! a look at two records, and one at the indexes of the files.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::database::{Database, size_in};
 use crate::error::Result;
@@ -87,7 +87,7 @@ impl Database {
     fn share_of_all(&self) -> f64 {
         let mut kept = self.common.share.lock();
         if let Some((found, share)) = *kept
-            && found.elapsed() < SHARE_FOR
+            && self.store().clock().elapsed(found) < SHARE_FOR
         {
             return share;
         }
@@ -96,7 +96,7 @@ impl Database {
         let share =
             if found.raw_bytes == 0 { 1.0 } else { found.stored_bytes as f64 / found.raw_bytes as f64 };
         // While there is nothing in files, the next one to ask may find something.
-        *kept = (found.raw_bytes > 0).then(|| (Instant::now(), share));
+        *kept = (found.raw_bytes > 0).then(|| (self.store().clock().instant(), share));
         share
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_clock::{Clock, ManualClock};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ struct World {
     databases: Databases,
     database: Arc<Database>,
     registry: Registry,
+    clock: ManualClock,
     _dir: tempfile::TempDir,
 }
 
@@ -25,14 +27,16 @@ impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let registry = Registry::new();
-        let store = Store::open(StoreOptions::new(dir.path()), &registry).unwrap();
+        let clock = Clock::manual(1_790_000_000_000);
+        let options = StoreOptions { clock: clock.clock(), ..StoreOptions::new(dir.path()) };
+        let store = Store::open(options, &registry).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
         let database = databases.create("db").unwrap();
-        Self { databases, database, registry, _dir: dir }
+        Self { databases, database, registry, clock, _dir: dir }
     }
 
     fn purge(&self) -> Purged {
-        std::thread::sleep(Duration::from_millis(3));
+        self.clock.advance(Duration::from_millis(2));
         self.database.purge_tombstones(Duration::from_millis(1), &mut || Ok(())).unwrap()
     }
 

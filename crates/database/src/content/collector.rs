@@ -159,7 +159,7 @@ impl Contents {
                 batch.delete_range(Family::Blob, &from, &to);
             }
             Placement::Object(object) => {
-                object::release(batch, digest, (object, record.length), before);
+                object::release(batch, digest, (object, record.length), before, self.now_ms());
                 objects.push(object.stored_bytes);
             }
         }

@@ -13,7 +13,6 @@ use scrinium_store::{Batch, Family};
 use super::places::Place;
 use super::record::{ObjectPlace, Placement, Record};
 use super::{Content, ContentReader, Contents, PIECE_BYTES, hex};
-use crate::databases::now_ms;
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 use crate::wire::{Input, put_number};
@@ -73,20 +72,20 @@ pub(crate) fn note(batch: &mut Batch, now_ms: u64, digest: &Digest, object: &Obj
     batch.put(Family::Point, &key, &object.place.to_be_bytes());
 }
 
-/// Notes that a document refers to an object from now on.
-pub(super) fn need(batch: &mut Batch, digest: &Digest, length: u64, object: ObjectPlace) {
-    let state = ObjectState { object, length, created_ms: now_ms(), removed_ms: 0 };
+/// Notes that a document refers to an object from `now_ms` on.
+pub(super) fn need(batch: &mut Batch, digest: &Digest, length: u64, object: ObjectPlace, now_ms: u64) {
+    let state = ObjectState { object, length, created_ms: now_ms, removed_ms: 0 };
     batch.put(Family::Point, &keys::object(digest), &state.encode());
 }
 
-/// Notes that nobody refers to an object any more.
+/// Notes that nobody refers to an object any more, since `removed_ms`.
 pub(super) fn release(
     batch: &mut Batch,
     digest: &Digest,
     (object, length): (ObjectPlace, u64),
     before: Option<ObjectState>,
+    removed_ms: u64,
 ) {
-    let removed_ms = now_ms();
     let created_ms = before.map_or(0, |state| state.created_ms);
     let state = ObjectState { object, length, created_ms, removed_ms };
     batch.put(Family::Point, &keys::object(digest), &state.encode());
@@ -159,9 +158,10 @@ impl Contents {
     ) -> Result<ObjectPlace> {
         let mut object = ObjectPlace { place: number, upload: rand::random(), stored_bytes: 0 };
         let mut batch = Batch::new();
-        note(&mut batch, now_ms(), &digest, &object);
+        let now_ms = self.now_ms();
+        note(&mut batch, now_ms, &digest, &object);
         if let Some(lost) = instead_of {
-            note(&mut batch, now_ms(), &digest, &lost);
+            note(&mut batch, now_ms, &digest, &lost);
         }
         self.store.commit(batch)?;
         let name = ObjectName { home: place.home(), digest, upload: object.upload };

@@ -150,7 +150,7 @@ impl Places {
         let dir = store.dir().join("attachments");
         Ok(Self {
             store: store.clone(),
-            objects: RwLock::new(Objects::new(&dir, Arc::new(open_bucket))),
+            objects: RwLock::new(Objects::with_clock(&dir, Arc::new(open_bucket), store.clock())),
             options: RwLock::default(),
             known: RwLock::new(known),
             current: RwLock::default(),

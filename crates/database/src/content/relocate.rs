@@ -16,7 +16,7 @@ use super::bookmark::{Bookmark, Ordered};
 use super::object::{Bytewise, ObjectState, Pacer, need, note, release};
 use super::record::{Data, ObjectPlace, Placement, Record};
 use super::{ContentReader, Contents, PIECE_BYTES, hex};
-use crate::databases::{Databases, now_ms};
+use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 
@@ -218,7 +218,7 @@ impl Contents {
         let mut batch = Batch::new();
         batch.put(Family::Blob, &keys::content(digest), &Record { placement, ..record.clone() }.encode());
         batch.delete(Family::Meta, &keys::pending_upload(upload));
-        release(&mut batch, digest, (object, record.length), self.object_state(digest)?);
+        release(&mut batch, digest, (object, record.length), self.object_state(digest)?, self.now_ms());
         self.store.commit(batch)?;
         self.places().totals.add(-1, object.stored_bytes);
         Ok(())
@@ -234,7 +234,7 @@ impl Contents {
         let mut batch = Batch::new();
         let sent = Record { placement: Placement::Object(object), ..record.clone() };
         batch.put(Family::Blob, &keys::content(digest), &sent.encode());
-        need(&mut batch, digest, record.length, object);
+        need(&mut batch, digest, record.length, object, self.now_ms());
         match &record.placement {
             Placement::Inline(_) => {}
             Placement::Upload { upload, .. } => {
@@ -242,7 +242,7 @@ impl Contents {
                 batch.delete_range(Family::Blob, &from, &to);
                 self.places().totals.add(1, object.stored_bytes);
             }
-            Placement::Object(before) => note(&mut batch, now_ms(), digest, before),
+            Placement::Object(before) => note(&mut batch, self.now_ms(), digest, before),
         }
         Ok(self.store.commit(batch)?)
     }

@@ -8,7 +8,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use super::object::ObjectState;
 use super::{Contents, hex};
-use crate::databases::{Databases, now_ms};
+use crate::databases::Databases;
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 
@@ -52,9 +52,9 @@ impl Databases {
 impl Contents {
     /// Looks at the objects whose time has come, and removes those that are not needed.
     pub(crate) fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
-        let keep_ms = u64::try_from(self.places().options().keep_removed.as_millis()).unwrap_or(u64::MAX);
+        let keep_ms = scrinium_clock::milliseconds(self.places().options().keep_removed);
         let mut done = RemovedObjects::default();
-        for note in self.due(now_ms().saturating_sub(keep_ms))? {
+        for note in self.due(self.now_ms().saturating_sub(keep_ms))? {
             if !go_on() {
                 break;
             }

@@ -6,13 +6,13 @@
 //!          key with its length, value
 //! ```
 
+use scrinium_clock::Clock;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
 use crate::Databases;
 use crate::content::hex;
 use crate::content::object::note;
 use crate::content::record::{Placement, Record};
-use crate::databases::now_ms;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::wire::{Input, put_bytes, put_number};
@@ -83,13 +83,13 @@ pub(super) struct Aside<'a> {
 
 impl<'a> Aside<'a> {
     /// Goes on behind what is there already.
-    pub(super) fn open(snapshot: &Snapshot, number: u32, name: &'a str) -> Result<Self> {
+    pub(super) fn open(snapshot: &Snapshot, number: u32, name: &'a str, clock: &Clock) -> Result<Self> {
         let (from, to) = keys::set_aside_range(Some(number));
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Backward);
         let last = cursor.next()?.and_then(|(key, _)| keys::set_aside_of(key));
         let next = last.map_or(1, |(_, order)| order + 1);
-        Ok(Self { number, name, next, at_ms: crate::databases::now_ms() })
+        Ok(Self { number, name, next, at_ms: clock.now_ms() })
     }
 
     /// Puts a record aside and takes it away from where it lies.
@@ -143,7 +143,7 @@ pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<SetAside> {
 }
 
 /// Removes what belongs to a large content that was set aside.
-fn discard_content(found: &SetAside, batch: &mut Batch) {
+fn discard_content(found: &SetAside, batch: &mut Batch, now_ms: u64) {
     let Some((b'c', digest)) = found.key.split_first().filter(|_| found.family == Family::Blob) else {
         return;
     };
@@ -154,7 +154,7 @@ fn discard_content(found: &SetAside, batch: &mut Batch) {
         }
         Some(Placement::Object(object)) => {
             if let Ok(digest) = digest.try_into() {
-                note(batch, now_ms(), digest, &object);
+                note(batch, now_ms, digest, &object);
             }
         }
         Some(Placement::Inline(_)) | None => {}
@@ -221,7 +221,7 @@ fn discard_in(store: &Store, database: Option<&str>, number: Option<&str>) -> Re
             }
             if let Some(batch) = batches.last_mut() {
                 batch.delete(Family::Scan, &keys::set_aside(of, order));
-                discard_content(&found, batch);
+                discard_content(&found, batch, store.clock().now_ms());
             }
             discarded += 1;
         }

@@ -23,15 +23,16 @@ pub(super) fn mend(databases: &Databases, name: &str) -> Result<bool> {
         if Header::decode(&stored).is_some() {
             return Ok(false);
         }
-        let mut aside = Aside::open(&snapshot, number, name)?;
+        let mut aside = Aside::open(&snapshot, number, name, store.clock())?;
         let reason = "the record of what is known of the database as a whole";
         aside.keep(&mut batch, Family::Meta, &key, &stored, reason);
     }
-    let mut header = Header::new(name, rand::random(), crate::databases::now_ms());
+    let now_ms = store.clock().now_ms();
+    let mut header = Header::new(name, rand::random(), now_ms);
     header.revision_limit = DEFAULT_REVISION_LIMIT;
     // The check raises it to whatever folders and marks had reached.
     header.change_number = last_change(&snapshot, number)? + LEAP;
-    header.last_uid_validity = crate::databases::now_ms() / 1000;
+    header.last_uid_validity = now_ms / 1000;
     batch.put(Family::Meta, &key, &header.encode());
     store.commit(batch)?;
     tracing::warn!(database = name, uuid = hex(&header.uuid), "the header of a database was made anew");

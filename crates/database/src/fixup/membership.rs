@@ -23,7 +23,7 @@ pub(super) fn mend(
     let own = own.map(|own| (own.uid, own.change_number));
     let state = mending.get(Family::Point, &keys::folder_state(number, folder))?;
     let belongs = mending.is_alive(id)? && !is_design(id) && state.is_some();
-    let (mut truth, mut added_ms) = (own, crate::databases::now_ms());
+    let (mut truth, mut added_ms) = (own, mending.database.now_ms());
     for (uid, change_number) in own.iter().chain(found) {
         let member_key = keys::member(number, folder, *uid);
         let member = mending.get(Family::Scan, &member_key)?.and_then(|member| Member::decode(&member));

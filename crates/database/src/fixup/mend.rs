@@ -73,7 +73,7 @@ impl Database {
         barrier.put(Family::Meta, &keys::header(self.number()), &writer.header.encode());
         self.submit(&writer, barrier, (), |_| {})?.wait()?;
         let snapshot = self.store().snapshot();
-        let aside = Aside::open(&snapshot, self.number(), self.name())?;
+        let aside = Aside::open(&snapshot, self.number(), self.name(), self.store().clock())?;
         let (header, batch) = (writer.header.clone(), Batch::new());
         let mut mending = Mending { database: self, snapshot, header, batch, aside, uids: BTreeMap::new() };
         let result = work(&mut mending)?;
@@ -191,8 +191,9 @@ fn recover_folder(mending: &mut Mending<'_>, folder: u32) -> Result<()> {
     if mending.get(Family::Point, &key)?.is_some() {
         return Ok(());
     }
+    let now_s = mending.database.store().clock().now_s();
     let header = &mut mending.header;
-    header.last_uid_validity = (crate::databases::now_ms() / 1000).max(header.last_uid_validity + 1);
+    header.last_uid_validity = now_s.max(header.last_uid_validity + 1);
     let record = FolderRecord {
         number: folder,
         name,

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_clock::Clock;
 use scrinium_index::{Index, IndexError};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
@@ -43,7 +44,8 @@ pub(crate) struct ViewIndex {
     pub(super) collation: Collation,
     pub(crate) index: Index,
     pub(crate) usage: Usage,
-    /// When it was last known to hold all there is.
+    clock: Clock,
+    /// When it was last known to hold all there is, by `clock`.
     current: Mutex<Option<Instant>>,
     /// A reader wants it brought up to date, whatever its policy says.
     pub(super) wanted: AtomicBool,
@@ -72,7 +74,7 @@ impl ViewIndex {
 
     /// How long ago it was last known to hold all there is; `None`: that is not known.
     pub(super) fn age(&self) -> Option<Duration> {
-        self.current.lock().map(|current| current.elapsed())
+        self.current.lock().map(|current| self.clock.elapsed(current))
     }
 
     pub(super) fn is_younger_than(&self, age: Duration) -> bool {
@@ -237,6 +239,7 @@ fn open_view(
         collation,
         index: open_index(store, id, definition.totals().count(), collation.version)?,
         usage: Usage::open(database, &identity, &definition.name)?,
+        clock: store.clock().clone(),
         current: Mutex::new(None),
         wanted: AtomicBool::new(false),
         updater: Mutex::new(()),

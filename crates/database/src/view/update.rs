@@ -84,9 +84,10 @@ impl Database {
     }
 
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>, waiting: Waiting) -> Result<()> {
-        let (begun, wanted) = (Instant::now(), self.visible_change_number());
+        let (begun, moment) = (Instant::now(), self.store().clock().instant());
+        let wanted = self.visible_change_number();
         let all = views.clone();
-        let note_current = || all.iter().for_each(|view| view.index.note_current(begun));
+        let note_current = || all.iter().for_each(|view| view.index.note_current(moment));
         if !views.iter().any(|view| self.is_behind(view, wanted)) {
             note_current();
             return Ok(());
@@ -163,7 +164,7 @@ impl Database {
 
     /// Whether entries may hold no more because time has passed.
     fn is_out_of_date(&self, view: &View) -> bool {
-        let now_s = || jiff::Timestamp::now().as_second();
+        let now_s = || self.store().clock().timestamp().as_second();
         // A time to come is wrong too: the clock was set back since.
         let age_s =
             || now_s().saturating_sub(view.index.evaluated_s.load(Ordering::Relaxed)).saturating_abs();
@@ -308,7 +309,7 @@ fn split<'a>(views: &[&'a View]) -> (Vec<&'a View>, Vec<&'a View>) {
 }
 
 pub(super) fn environment(database: &Database) -> Environment {
-    let mut environment = Environment::new(jiff::Timestamp::now(), jiff::tz::TimeZone::UTC);
+    let mut environment = Environment::new(database.store().clock().timestamp(), jiff::tz::TimeZone::UTC);
     environment.database_name = Some(database.name().to_owned());
     environment
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use parking_lot::{RwLock, RwLockReadGuard};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
@@ -78,8 +77,12 @@ impl Usage {
         reading
     }
 
+    fn now_s(&self) -> i64 {
+        self.store.clock().timestamp().as_second()
+    }
+
     fn note_read(&self) {
-        let now_s = Timestamp::now().as_second();
+        let now_s = self.now_s();
         self.read_s.store(now_s, Ordering::Relaxed);
         let noted_s = self.noted_s.load(Ordering::Relaxed);
         if now_s - noted_s < NOTED_EVERY_S && !self.is_discarded() {
@@ -98,7 +101,7 @@ impl Usage {
 
     /// The index is built, and from now on waits to be read.
     pub(super) fn note_built(&self) {
-        self.note(Timestamp::now().as_second(), false);
+        self.note(self.now_s(), false);
     }
 
     /// Whether nobody read it for so long that it was discarded, and nobody has read it since.
@@ -113,7 +116,7 @@ impl Usage {
 
     /// Whether somebody read it within this time.
     pub(super) fn was_read_within(&self, time: Duration) -> bool {
-        let ago_s = Timestamp::now().as_second().saturating_sub(self.read_s.load(Ordering::Relaxed));
+        let ago_s = self.now_s().saturating_sub(self.read_s.load(Ordering::Relaxed));
         ago_s <= i64::try_from(time.as_secs()).unwrap_or(i64::MAX)
     }
 
@@ -207,7 +210,7 @@ impl Databases {
     /// What the store reports; the rest is done by the next call.
     pub fn discard_unused_views(&self, unused_for: Duration) -> Result<usize> {
         let unused_s = i64::try_from(unused_for.as_secs()).unwrap_or(i64::MAX);
-        let until_s = Timestamp::now().as_second().saturating_sub(unused_s);
+        let until_s = self.clock().timestamp().as_second().saturating_sub(unused_s);
         let mut discarded = 0;
         for common in self.commons() {
             let mut from = usage_range(0).0;

@@ -195,7 +195,7 @@ proptest! {
     fn a_replica_that_is_known_learns_of_every_deletion(
         steps in prop::collection::vec((0..20_u8, 0..8_u8), 1..120),
     ) {
-        let server = Server::quick();
+        let server = Server::timed();
         server.databases.set_compact_options(CompactOptions { purge_after: Duration::from_millis(1) });
         let database = prepare(&server.databases, "a");
         let mut replicas = [Replica::default(), Replica::default()];
@@ -216,12 +216,12 @@ proptest! {
                 5 => replicas[usize::from(document % 2)].follow(&database, document % 2),
                 6 => drop(rows(&database)),
                 _ => {
-                    std::thread::sleep(Duration::from_millis(3));
+                    server.pass(Duration::from_millis(2));
                     server.databases.compact("a", &CompactOrder::default()).unwrap();
                 }
             }
         }
-        std::thread::sleep(Duration::from_millis(3));
+        server.pass(Duration::from_millis(2));
         server.databases.compact("a", &CompactOrder::default()).unwrap();
         let there: Vec<String> = known.keys().cloned().collect();
         for (number, replica) in replicas.iter_mut().enumerate() {
@@ -278,14 +278,14 @@ fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
     let purge_after = Duration::from_millis(1);
     server.databases.set_compact_options(CompactOptions { purge_after });
     |name| {
-        std::thread::sleep(Duration::from_millis(3));
+        server.pass(Duration::from_millis(2));
         server.databases.compact(name, &CompactOrder::default()).unwrap().purged
     }
 }
 
 #[test]
 fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are_named() {
-    let server = Server::quick();
+    let server = Server::timed();
     let compact = purging(&server);
     let database = prepare(&server.databases, "a");
     (0..3).for_each(|document| run(&database, &Step::Put { document, size: 10, attached: 1 }));
@@ -334,7 +334,7 @@ fn get_external(database: &Arc<Database>) -> u64 {
 
 #[test]
 fn what_left_a_folder_is_purged_and_clients_from_before_are_told() {
-    let server = Server::quick();
+    let server = Server::timed();
     let compact = purging(&server);
     let database = prepare(&server.databases, "a");
     for document in 0..3 {
@@ -360,7 +360,7 @@ fn what_left_a_folder_is_purged_and_clients_from_before_are_told() {
 
 #[test]
 fn an_update_that_read_a_tombstone_before_it_was_purged_builds_on_nothing() {
-    let server = Server::quick();
+    let server = Server::timed();
     let compact = purging(&server);
     let database = prepare(&server.databases, "a");
     let ended = AtomicBool::new(false);

@@ -157,7 +157,7 @@ fn only_databases_where_something_is_to_be_done_announce_themselves() {
 
 #[test]
 fn a_view_that_is_brought_up_to_date_now_and_then_may_lag_and_no_more() {
-    let server = Server::new();
+    let server = Server::timed();
     let database = server.databases.create("lags").unwrap();
     put_design(
         &database,
@@ -172,7 +172,7 @@ fn a_view_that_is_brought_up_to_date_now_and_then_may_lag_and_no_more() {
     assert_eq!(usual(&database, "seldom").len(), 3);
     assert_eq!(usual(&database, "always").len(), 5);
     assert_eq!(usual(&database, "seldom").len(), 3, "a read of another view changes nothing");
-    std::thread::sleep(Duration::from_millis(1100));
+    server.pass(Duration::from_secs(1));
     // Somebody has read it, so that the background goes on with it; when the other is due is not yet.
     let again = server.databases.take_announced(1)[0].update_followed_views().unwrap().unwrap();
     assert!(again > HOUR && again <= 24 * HOUR, "{again:?}");

@@ -464,7 +464,7 @@ fn large_threads_move_whole() {
 /// Without an order of their own responses come as they were created, whatever their ids are.
 #[test]
 fn responses_come_as_they_were_created() {
-    let server = Server::new();
+    let server = Server::timed();
     let database = server.databases.create("forum").unwrap();
     let view =
         json!({"responses": true, "columns": [{"title": "Subject", "formula": "Subject", "sort": "asc"}]});
@@ -472,7 +472,7 @@ fn responses_come_as_they_were_created() {
     for id in ["c", "z", "b", "a"] {
         let doc = if id == "c" { topic("one") } else { response("c", 0) };
         store(&database, id, doc.json(id));
-        std::thread::sleep(std::time::Duration::from_millis(3));
+        server.pass(std::time::Duration::from_millis(1));
     }
     let ids = |database| {
         let lines = read(database, "v", RowQuery::default()).0.into_iter();

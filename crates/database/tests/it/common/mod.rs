@@ -4,7 +4,9 @@ pub mod mail;
 pub mod stores;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
     Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows,
     Updated,
@@ -17,6 +19,8 @@ use serde_json::Value;
 pub struct Server {
     pub store: Option<Store>,
     pub databases: Databases,
+    /// Of a server whose time the test moves.
+    manual: Option<ManualClock>,
     /// Last, so that it is still there when the store is closed.
     pub dir: tempfile::TempDir,
 }
@@ -28,23 +32,31 @@ impl Server {
 
     /// In memory where there is a folder in memory: for many runs that ask what is written, not whether it is synced.
     pub fn quick() -> Self {
-        let dir = quick_folder();
-        let (store, databases) = open(dir.path(), DatabaseOptions::default());
-        Self { dir, store: Some(store), databases }
+        Self::open(quick_folder(), DatabaseOptions::default(), None)
     }
 
     pub fn with(options: DatabaseOptions) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (store, databases) = open(dir.path(), options);
-        Self { dir, store: Some(store), databases }
+        Self::open(tempfile::tempdir().unwrap(), options, None)
+    }
+
+    /// As [`Server::quick`]; time passes by [`Server::pass`] alone, also when it is opened again.
+    pub fn timed() -> Self {
+        Self::timed_with(DatabaseOptions::default())
+    }
+
+    pub fn timed_with(options: DatabaseOptions) -> Self {
+        Self::open(quick_folder(), options, Some(Clock::manual(1_790_000_000_000)))
+    }
+
+    pub fn pass(&self, time: Duration) {
+        self.manual.as_ref().unwrap().advance(time);
     }
 
     /// A server over what a crash at this moment would leave.
     pub fn crash(&self) -> Self {
         let dir = quick_folder();
         crash_image(self.dir.path(), dir.path());
-        let (store, databases) = open(dir.path(), DatabaseOptions::default());
-        Self { dir, store: Some(store), databases }
+        Self::open(dir, DatabaseOptions::default(), self.manual.clone())
     }
 
     /// Closes the store and opens it again.
@@ -53,21 +65,21 @@ impl Server {
     }
 
     pub fn reopen_with(self, options: DatabaseOptions) -> Self {
-        let Self { dir, store, databases } = self;
+        let Self { dir, store, databases, manual } = self;
         drop(databases);
         store.unwrap().close().unwrap();
-        let (store, databases) = open(dir.path(), options);
-        Self { dir, store: Some(store), databases }
+        Self::open(dir, options, manual)
     }
-}
 
-fn open(dir: &std::path::Path, options: DatabaseOptions) -> (Store, Databases) {
-    let mut store_options = StoreOptions::new(dir);
-    store_options.budget_bytes = Some(64 << 20);
-    store_options.log_extent_bytes = 4 << 20;
-    let store = Store::open(store_options, &Registry::new()).unwrap();
-    let databases = Databases::open(&store, options).unwrap();
-    (store, databases)
+    fn open(dir: tempfile::TempDir, options: DatabaseOptions, manual: Option<ManualClock>) -> Self {
+        let mut store_options = StoreOptions::new(dir.path());
+        store_options.budget_bytes = Some(64 << 20);
+        store_options.log_extent_bytes = 4 << 20;
+        store_options.clock = manual.as_ref().map(ManualClock::clock).unwrap_or_default();
+        let store = Store::open(store_options, &Registry::new()).unwrap();
+        let databases = Databases::open(&store, options).unwrap();
+        Self { store: Some(store), databases, manual, dir }
+    }
 }
 
 fn quick_folder() -> tempfile::TempDir {

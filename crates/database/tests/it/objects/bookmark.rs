@@ -13,7 +13,7 @@ const BYTES: usize = 310 * KB;
 
 /// A server whose contents lie with the documents, and shall no longer.
 fn filled(bucket: &Memory) -> Server {
-    let server = Server::quick();
+    let server = Server::timed();
     let database = server.databases.create("test").unwrap();
     for number in 0..CONTENTS {
         attach(&database, &number.to_string(), &content(number, BYTES)).unwrap();

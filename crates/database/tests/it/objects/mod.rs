@@ -30,7 +30,7 @@ fn options(threshold_bytes: usize) -> AttachmentOptions {
 
 /// A server whose contents from 300 KB on are objects.
 fn server(bucket: &Memory) -> (Server, Arc<Database>) {
-    let server = Server::quick();
+    let server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     let database = server.databases.create("test").unwrap();
@@ -71,7 +71,7 @@ fn delete(database: &Arc<Database>, id: &str) {
 fn settle(server: &Server) {
     while server.databases.collect_contents().unwrap().removed > 0 {}
     // What was noted in this very millisecond is not of before it.
-    std::thread::sleep(Duration::from_millis(2));
+    server.pass(Duration::from_millis(1));
     while server.databases.remove_objects(&|| true).unwrap().examined > 0 {}
 }
 
@@ -241,7 +241,7 @@ fn an_object_that_is_lost_is_named_and_made_anew_by_the_same_bytes() {
 #[test]
 fn contents_are_moved_there_and_back_while_they_are_read() {
     let bucket = Memory::new(5);
-    let server = Server::quick();
+    let server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     let database = server.databases.create("test").unwrap();
     let sizes = [100 * KB, 290 * KB, 310 * KB, 3 << 20];
@@ -306,6 +306,6 @@ fn what_is_dropped_on_its_way_leaves_nothing() {
 }
 
 fn settle_held(server: &Server) {
-    std::thread::sleep(Duration::from_millis(2));
+    server.pass(Duration::from_millis(1));
     assert_eq!(server.databases.remove_objects(&|| true).unwrap().removed, 0);
 }

@@ -36,7 +36,7 @@ fn check(server: &Server, bucket: &Memory, model: &BTreeMap<String, u64>, seed: 
 fn run(seed: u64, steps: usize) {
     let mut random = StdRng::seed_from_u64(seed);
     let bucket = Memory::new(seed);
-    let mut server = Server::quick();
+    let mut server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     server.databases.create("test").unwrap();
@@ -62,7 +62,7 @@ fn run(seed: u64, steps: usize) {
             }
             12..15 => drop(server.databases.collect_contents().unwrap()),
             15 | 16 => {
-                std::thread::sleep(std::time::Duration::from_millis(2));
+                server.pass(std::time::Duration::from_millis(1));
                 server.databases.remove_objects(&|| true).unwrap();
             }
             17 => {

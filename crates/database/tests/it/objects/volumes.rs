@@ -18,6 +18,7 @@ fn attach_other(databases: &Databases, dir: &Path) -> Store {
     let mut options = StoreOptions::new(dir.join(OTHER));
     options.budget_bytes = Some(32 << 20);
     options.log_extent_bytes = 4 << 20;
+    options.clock = databases.clock().clone();
     let store = Store::open(options, &Registry::new()).unwrap();
     databases.attach(OTHER, Ok(store.clone())).unwrap();
     store
