@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use scrinium_clock::Clock;
 use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, Updated};
 use scrinium_statistics::{Operation, Registry};
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ pub struct Mailboxes {
     /// These and any that a server with more of them has left.
     all: Arc<[Arc<Database>]>,
     next: Arc<AtomicUsize>,
+    clock: Clock,
     deposits: Operation,
 }
 
@@ -60,6 +62,7 @@ impl Mailboxes {
             open: all.iter().take(count).cloned().collect(),
             all: all.into(),
             next: Arc::default(),
+            clock: databases.clock().clone(),
             deposits: statistics.operation("MAIL_DEPOSIT"),
         })
     }
@@ -87,7 +90,7 @@ impl Mailboxes {
     ) -> Result<Updated, DepositError> {
         let _timer = self.deposits.start();
         check_mailable(&memo)?;
-        memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text()));
+        memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now_text(&self.clock)));
         let number = self.next.fetch_add(1, Ordering::Relaxed) % self.open.len().max(1);
         let database = self
             .open

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_clock::Clock;
 use scrinium_database::{
     Access, Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, OpenRevisions, ReadOptions,
     Update,
@@ -165,7 +166,7 @@ impl Deliverer<'_> {
             }
             let copy = match copy {
                 Some(copy) => copy,
-                None => match copy_of(mailbox, memo) {
+                None => match copy_of(mailbox, memo, self.databases.clock()) {
                     Ok(made) => copy.insert(made),
                     Err(error) => {
                         // Its source is damaged or was taken out of the mail.box this moment.
@@ -201,7 +202,7 @@ pub(super) fn was_delivered(database: &Database, id: &str) -> Result<bool, Datab
 }
 
 /// The memo without what is only for the router, and without those who must not be seen.
-fn copy_of(mailbox: &Database, waiting: &Waiting) -> Result<Copy, DatabaseError> {
+fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy, DatabaseError> {
     let mut memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
@@ -214,7 +215,7 @@ fn copy_of(mailbox: &Database, waiting: &Waiting) -> Result<Copy, DatabaseError>
         // What is left of a dead letter that goes out once more.
         memo.shift_remove(field::FAILURE_REASON);
     }
-    let now = now_text();
+    let now = now_text(clock);
     memo.entry(field::POSTED_DATE).or_insert_with(|| Value::from(now.as_str()));
     memo.insert(field::DELIVERED_DATE.to_owned(), Value::from(now));
     Ok(Copy { id: delivered_id(mailbox, waiting), json: Value::Object(memo).to_string().into(), attachments })

@@ -1,5 +1,6 @@
 //! What becomes of a memo that does not reach everybody: its sender is told, or it stays as a dead letter.
 
+use scrinium_clock::Clock;
 use serde_json::{Map, Value, json};
 
 use crate::memo::{FAILURE_FORM, field};
@@ -41,7 +42,13 @@ pub(super) fn sender_of(memo: &Map<String, Value>) -> Option<&str> {
 }
 
 /// The memo that tells `sender` whom `memo` did not reach.
-pub(super) fn failure_memo(id: &str, memo: &Map<String, Value>, sender: &str, failures: &[Failure]) -> Value {
+pub(super) fn failure_memo(
+    id: &str,
+    memo: &Map<String, Value>,
+    sender: &str,
+    failures: &[Failure],
+    clock: &Clock,
+) -> Value {
     let subject = memo.get(field::SUBJECT).and_then(Value::as_str).unwrap_or_default();
     let first = failures.first().map_or("", |failure| &failure.reason);
     let listed = || failures.iter().take(MOST_REASONS);
@@ -61,7 +68,7 @@ pub(super) fn failure_memo(id: &str, memo: &Map<String, Value>, sender: &str, fa
         "From": ROUTER_NAME,
         "SendTo": [sender],
         "Subject": format!("DELIVERY FAILURE: {first}"),
-        "PostedDate": now_text(),
+        "PostedDate": now_text(clock),
         "Body": body,
         "FailureReason": listed().map(|failure| failure.reason.as_str()).collect::<Vec<_>>(),
         "IntendedRecipient": listed().map(|failure| failure.recipient.as_str()).collect::<Vec<_>>(),

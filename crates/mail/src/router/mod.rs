@@ -146,12 +146,12 @@ impl Router {
         statistics: &Registry,
     ) -> Result<Self> {
         let statistics = RouterStatistics::register(statistics, mailboxes.all());
-        let followed: Result<Vec<Followed>> = mailboxes.all().iter().map(Followed::open).collect();
+        let followed = mailboxes.all().iter().map(|mailbox| Followed::open(mailbox, databases.clock()));
         Ok(Self {
             databases: databases.clone(),
             resolver,
             options,
-            mailboxes: followed?,
+            mailboxes: followed.collect::<Result<_>>()?,
             statistics,
             on_routed: None,
         })
@@ -295,7 +295,8 @@ impl Router {
             // The sender was told before a crash; the word may be delivered and gone by now.
             return Ok(Ending::Remove);
         }
-        Ok(Ending::Tell(failure::failure_memo(&id, &waiting.memo, sender, &outcome.failures)))
+        let clock = self.databases.clock();
+        Ok(Ending::Tell(failure::failure_memo(&id, &waiting.memo, sender, &outcome.failures, clock)))
     }
 
     fn keep(&mut self, memo: &Waiting, reason: &str, round: &mut Round) {
@@ -303,7 +304,15 @@ impl Router {
         tracing::warn!(memo = %memo.id, attempts, %reason, "a memo waits for another attempt");
         self.retry_later(memo);
         round.later += 1;
-        self.tell(&Routed { reason: Some(reason), ..Routed::of(memo, RoutedState::Waiting) });
+        self.tell(&Routed {
+            reason: Some(reason),
+            ..Routed::of(memo, RoutedState::Waiting, self.waited(memo))
+        });
+    }
+
+    /// The time since a memo was seen first.
+    fn waited(&self, memo: &Waiting) -> Duration {
+        self.databases.clock().elapsed(memo.first_seen)
     }
 
     fn tell(&self, routed: &Routed<'_>) {
@@ -314,12 +323,12 @@ impl Router {
 
     fn count(&self, taken: Taken<'_>, ending: &Ending, round: &mut Round) {
         let Taken { memo, outcome } = taken;
-        let elapsed = memo.first_seen.elapsed();
+        let elapsed = self.waited(memo);
         self.tell(&Routed {
             delivered: outcome.delivered,
             failed: outcome.failures.len(),
             reason: outcome.failures.first().map(|failure| failure.reason.as_str()),
-            ..Routed::of(memo, ending.state(outcome))
+            ..Routed::of(memo, ending.state(outcome), elapsed)
         });
         self.statistics.deliver.record(elapsed);
         if let Ending::Bury(_) = ending {
@@ -332,7 +341,7 @@ impl Router {
         }
         round.routed += 1;
         self.statistics.routed.add(1);
-        let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let milliseconds = scrinium_clock::milliseconds(elapsed);
         self.statistics.deliver_time_ms.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
@@ -392,11 +401,12 @@ impl Router {
                 }
             } else if !self.has_more() {
                 // Also wakes without a deposit, to write a checkpoint.
-                let checkpoint = Instant::now() + self.options.checkpoint_every;
-                let due = self.next_due().map_or(checkpoint, |due| due.min(checkpoint));
+                let now = self.databases.clock().instant();
+                let due_in = self.next_due().map(|due| due.saturating_duration_since(now));
+                let sleep = due_in.unwrap_or(Duration::MAX).min(self.options.checkpoint_every);
                 tokio::select! {
                     _ = select_all(watches.iter_mut().map(|watch| Box::pin(watch.changed()))) => {}
-                    () = tokio::time::sleep_until(due.into()) => {}
+                    () = tokio::time::sleep(sleep) => {}
                     _ = stopped.changed() => {}
                 }
             }

@@ -62,7 +62,7 @@ pub struct Routed<'m> {
 }
 
 impl<'m> Routed<'m> {
-    pub(super) fn of(memo: &'m Waiting, state: RoutedState) -> Self {
+    pub(super) fn of(memo: &'m Waiting, state: RoutedState, elapsed: Duration) -> Self {
         Self {
             id: &memo.id,
             from: failure::sender_of(&memo.memo).unwrap_or_default(),
@@ -72,7 +72,7 @@ impl<'m> Routed<'m> {
             failed: 0,
             reason: None,
             attempts: memo.attempts,
-            elapsed: memo.first_seen.elapsed(),
+            elapsed,
         }
     }
 }

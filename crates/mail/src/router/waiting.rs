@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_clock::Clock;
 use scrinium_database::{ChangesQuery, Database, DatabaseError, ReadOptions, Result, Since};
 use serde_json::{Map, Value, json};
 
@@ -45,6 +46,7 @@ struct Retry {
 /// One mail.box and what the router knows of it.
 pub(super) struct Followed {
     pub(super) database: Arc<Database>,
+    clock: Clock,
     /// Up to which change its feed was read.
     reached: u64,
     retries: HashMap<String, Retry>,
@@ -56,7 +58,7 @@ pub(super) struct Followed {
 
 impl Followed {
     /// Goes on where the last router of this mail.box stopped.
-    pub(super) fn open(database: &Arc<Database>) -> Result<Self> {
+    pub(super) fn open(database: &Arc<Database>, clock: &Clock) -> Result<Self> {
         let stored = match database.read_local(CHECKPOINT_ID) {
             Ok(document) => serde_json::from_str(&document.json).unwrap_or(Value::Null),
             Err(DatabaseError::NotFound { .. }) => Value::Null,
@@ -68,11 +70,12 @@ impl Followed {
         let dead = stored.get("dead").and_then(Value::as_array).into_iter().flatten();
         Ok(Self {
             database: Arc::clone(database),
+            clock: clock.clone(),
             reached,
             retries: HashMap::new(),
             dead: dead.filter_map(Value::as_str).map(str::to_owned).collect(),
             checkpoint: reached,
-            checkpoint_at: Instant::now(),
+            checkpoint_at: clock.instant(),
         })
     }
 
@@ -115,9 +118,9 @@ impl Followed {
                 *most_bytes = most_bytes.saturating_sub(document.len());
                 let retry = Retry {
                     change_number: change.change_number,
-                    first_seen: Instant::now(),
+                    first_seen: self.clock.instant(),
                     attempts: 0,
-                    due: Instant::now(),
+                    due: self.clock.instant(),
                 };
                 self.take(mailbox, change.id, &document, retry, round);
             }
@@ -132,7 +135,7 @@ impl Followed {
         most_memos: usize,
         most_bytes: &mut usize,
     ) -> Result<()> {
-        let now = Instant::now();
+        let now = self.clock.instant();
         let due: Vec<(String, Retry)> = self
             .retries
             .iter()
@@ -177,7 +180,7 @@ impl Followed {
             change_number: waiting.change_number,
             first_seen: waiting.first_seen,
             attempts: waiting.attempts + 1,
-            due: Instant::now() + delay,
+            due: self.clock.instant() + delay,
         };
         self.retries.insert(waiting.id.clone(), retry);
     }
@@ -198,14 +201,14 @@ impl Followed {
     pub(super) fn save_checkpoint(&mut self, every: Duration) -> Result<()> {
         let oldest_kept = self.retries.values().map(|retry| retry.change_number).min();
         let settled = oldest_kept.map_or(self.reached, |oldest| oldest.saturating_sub(1).min(self.reached));
-        if settled == self.checkpoint || self.checkpoint_at.elapsed() < every {
+        if settled == self.checkpoint || self.clock.elapsed(self.checkpoint_at) < every {
             return Ok(());
         }
         let dead: Vec<&String> = self.dead.iter().take(MOST_DEAD_KEPT).collect();
         let document = json!({"since": self.database.sequence_text(settled), "dead": dead}).to_string();
         self.database.write_local(CHECKPOINT_ID, document.as_bytes(), false, None)?.wait()?;
         self.checkpoint = settled;
-        self.checkpoint_at = Instant::now();
+        self.checkpoint_at = self.clock.instant();
         Ok(())
     }
 }

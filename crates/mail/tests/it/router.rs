@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{Server, fields, put};
+use scrinium_clock::Clock;
 use scrinium_database::{Access, DatabaseOptions, ReadOptions, RowQuery};
 use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
@@ -241,13 +242,19 @@ fn a_memo_that_nothing_takes_stays_where_it_is() {
     server.close();
     // Neither bob's mail database nor the mail.box takes a document of this length now, nor the word to ada.
     let options = DatabaseOptions { document_max_bytes: 200, ..DatabaseOptions::default() };
-    let server = Server::with(folder.path(), &[], options);
-    let options = RouterOptions { first_retry: Duration::from_millis(1), ..RouterOptions::default() };
+    let clock = Clock::manual(1_790_000_000_000);
+    let server = Server::at(folder.path(), &[], options, clock.clock());
+    let options = RouterOptions::default();
     let mut router = server.router_with(options.clone());
     let round = router.round().unwrap();
     assert_eq!((round.memos, round.delivered, round.routed, round.later), (2, 1, 1, 1));
-    std::thread::sleep(Duration::from_millis(5));
-    assert_eq!(router.round().unwrap().later, 1, "tried again");
+    // Tried again after a second, then after twice as long, and so on, up to five minutes.
+    for wait_s in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
+        clock.advance(Duration::from_secs(wait_s) - Duration::from_millis(1));
+        assert_eq!(router.round().unwrap().memos, 0, "less than {wait_s} s");
+        clock.advance(Duration::from_millis(1));
+        assert_eq!(router.round().unwrap().later, 1, "{wait_s} s");
+    }
     assert_eq!(server.statistic("Mail.Waiting"), 1.0);
     drop(router);
     server.close();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use scrinium_clock::Clock;
 use scrinium_database::{ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
@@ -25,7 +26,12 @@ impl Server {
     }
 
     pub fn with(folder: &Path, people: &[&str], options: DatabaseOptions) -> Self {
+        Self::at(folder, people, options, Clock::default())
+    }
+
+    pub fn at(folder: &Path, people: &[&str], options: DatabaseOptions, clock: Clock) -> Self {
         let mut store_options = StoreOptions::new(folder);
+        store_options.clock = clock;
         store_options.budget_bytes = Some(64 << 20);
         store_options.log_extent_bytes = 4 << 20;
         let statistics = Registry::new();
