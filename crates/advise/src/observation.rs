@@ -128,14 +128,14 @@ pub enum ObservationError {
 
 impl Observation {
     /// What happened from `first` (none: the server's start) to `last`; asks for what else is needed. `waited_s` is the
-    /// time between the two.
+    /// time between the two, and `now_s` the present one in seconds since 1970.
     ///
     /// # Errors
     /// [`ObservationError`].
     pub fn between(
         first: Option<Moment>,
         last: Moment,
-        waited_s: f64,
+        (waited_s, now_s): (f64, f64),
         source: &mut dyn Source,
     ) -> Result<Self, ObservationError> {
         let elapsed =
@@ -157,7 +157,7 @@ impl Observation {
         Ok(Self {
             seconds,
             is_since_start,
-            now_s: jiff::Timestamp::now().as_duration().as_secs_f64(),
+            now_s,
             operations: ran_between(&first.operations, &last.operations),
             before: first.statistics,
             after: last.statistics,

@@ -90,7 +90,7 @@ pub fn create(
     bytes_per_second: Option<u64>,
     progress: &dyn Progress,
 ) -> Result<Created, BackupError> {
-    let started = Timestamp::now();
+    let started = stores.first.clock().timestamp();
     let _alone = repository.lock_to_write()?;
     let mut leave_out = source.leave_out.clone();
     if let Ok(place) = Path::new(&repository.name()).canonicalize() {
@@ -131,8 +131,14 @@ pub fn create(
     let id = new_id(repository, started)?;
     // Whatever any of the stores holds was written before this.
     let taken = volumes.last().map_or_else(|| point.taken(), |(_, last)| last.taken());
-    let mut manifest =
-        describe(source, (&point, taken), (id, started), (bytes, new_bytes), configuration, files);
+    let mut manifest = describe(
+        source,
+        (&point, taken),
+        (id, started, stores.first.clock().timestamp()),
+        (bytes, new_bytes),
+        configuration,
+        files,
+    );
     manifest.volumes = volumes.iter().map(|(name, point)| entry_of(name, point)).collect();
     manifest.missing_volumes.clone_from(&stores.missing);
     manifest.objects = objects;
@@ -233,13 +239,11 @@ fn new_id(repository: &Repository, started: Timestamp) -> Result<String, BackupE
 fn describe(
     source: &Source,
     (point, latest): (&BackupPoint, SystemTime),
-    (id, started): (String, Timestamp),
+    (id, started, finished): (String, Timestamp, Timestamp),
     (bytes, new_bytes): (u64, u64),
     configuration: Option<FileEntry>,
     files: Vec<FileEntry>,
 ) -> Manifest {
-    let taken = latest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let taken_ms = u64::try_from(taken.as_millis()).unwrap_or(u64::MAX);
     let taken = Timestamp::try_from(latest).unwrap_or(started);
     Manifest {
         id,
@@ -247,8 +251,8 @@ fn describe(
         version: source.version.clone(),
         started: started.to_string(),
         taken: taken.to_string(),
-        taken_ms,
-        finished: Timestamp::now().to_string(),
+        taken_ms: scrinium_clock::unix_ms(latest),
+        finished: finished.to_string(),
         store: point.identity().to_owned(),
         log_key: format!("{:016x}", point.log_key()),
         sequence: point.sequence(),

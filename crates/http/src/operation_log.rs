@@ -22,10 +22,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use http::Response;
 use http::header::{CONTENT_LENGTH, ETAG};
+use scrinium_clock::Clock;
 use scrinium_database::is_mailbox;
 use scrinium_statistics::{Counter, Registry};
 
@@ -54,13 +55,14 @@ pub struct OperationLogOptions {
 /// Takes what is done, and never waits.
 pub(crate) struct OperationLog {
     sender: Option<SyncSender<String>>,
+    clock: Clock,
     key: RandomState,
     left_out: Counter,
 }
 
 /// A request that is being answered.
 pub(crate) struct Entry {
-    time_ms: u128,
+    time_ms: u64,
     began: Instant,
     person: u64,
     kind: &'static str,
@@ -70,19 +72,20 @@ pub(crate) struct Entry {
 
 impl OperationLog {
     /// Begins a log, if there is to be one. A file that cannot be written is told as a warning.
-    pub(crate) fn begin(options: Option<&OperationLogOptions>, statistics: &Registry) -> Self {
+    pub(crate) fn begin(options: Option<&OperationLogOptions>, statistics: &Registry, clock: &Clock) -> Self {
         let sender = options.and_then(|options| {
             let (sender, lines) = sync_channel(QUEUE);
-            let options = options.clone();
+            let (options, began_ms) = (options.clone(), clock.now_ms());
             let thread = std::thread::Builder::new().name("operation log".to_owned());
             let begun = thread.spawn(move || {
-                if let Err(error) = write_lines(&options, &lines) {
+                if let Err(error) = write_lines(&options, began_ms, &lines) {
                     tracing::warn!(path = %options.path.display(), %error, "the operation log ends: it cannot be written");
                 }
             });
             begun.ok().map(|_| sender)
         });
-        Self { sender, key: RandomState::new(), left_out: statistics.counter("HTTP.OperationLog.LeftOut") }
+        let left_out = statistics.counter("HTTP.OperationLog.LeftOut");
+        Self { sender, clock: clock.clone(), key: RandomState::new(), left_out }
     }
 
     /// What is about to be done; `None` where nobody wants to know.
@@ -99,7 +102,7 @@ impl OperationLog {
         };
         let sent = context.header(&CONTENT_LENGTH).and_then(|length| length.parse().ok());
         Some(Entry {
-            time_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
+            time_ms: self.clock.now_ms(),
             began: Instant::now(),
             person: self.key.hash_one(("person", person)),
             kind,
@@ -147,8 +150,12 @@ fn is_first_revision(answer: &Result<Response<Body>, HttpError>) -> bool {
 }
 
 /// Writes until the last who hands over lines has gone.
-fn write_lines(options: &OperationLogOptions, lines: &Receiver<String>) -> std::io::Result<()> {
-    let mut log = LogFile::open(options)?;
+fn write_lines(
+    options: &OperationLogOptions,
+    began_ms: u64,
+    lines: &Receiver<String>,
+) -> std::io::Result<()> {
+    let mut log = LogFile::open(options, began_ms)?;
     loop {
         match lines.recv_timeout(FLUSH_EVERY) {
             Ok(line) => log.write(options, &line)?,
@@ -171,11 +178,10 @@ struct LogFile {
 }
 
 impl LogFile {
-    fn open(options: &OperationLogOptions) -> std::io::Result<Self> {
+    fn open(options: &OperationLogOptions, began_ms: u64) -> std::io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&options.path)?;
         let bytes = file.metadata()?.len();
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let head = format!("# scrinium-operation-log/1 {now_ms}\n");
+        let head = format!("# scrinium-operation-log/1 {began_ms}\n");
         let mut log = Self { file: BufWriter::new(file), bytes, head: head.clone(), flushed: Instant::now() };
         log.write(options, &head)?;
         Ok(log)

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use http::HeaderValue;
 use parking_lot::Mutex;
 use scrinium_accounting::{AccountOptions, Accounts};
+use scrinium_clock::Clock;
 use scrinium_database::Databases;
 use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
@@ -116,6 +117,12 @@ pub(crate) struct Compactions {
 }
 
 impl HttpState {
+    /// What tells the time to everything that serves requests: the clock of the databases.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.databases.clock()
+    }
+
     /// Memory that the bodies of requests, what was made of them, and answers hold just now, in bytes.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
@@ -161,7 +168,11 @@ impl HttpState {
             uuids: UuidSequence::new(),
             budget: Budget::new(parts.options.body_budget_bytes),
             compactions: Compactions { waiting: Mutex::default(), turn: Semaphore::new(1) },
-            operation_log: OperationLog::begin(parts.options.operation_log.as_ref(), registry),
+            operation_log: OperationLog::begin(
+                parts.options.operation_log.as_ref(),
+                registry,
+                parts.databases.clock(),
+            ),
             connections,
             requests: AtomicU64::new(rand::random()),
             databases: parts.databases,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use scrinium_database::{Databases, Finding, FixupOptions, FixupReport, Outcome};
 use scrinium_statistics::{Counter, Registry};
@@ -42,7 +43,7 @@ struct Shared {
 
 struct Ended {
     database: String,
-    at: jiff::Timestamp,
+    at: Timestamp,
     result: Result<FixupReport, String>,
 }
 
@@ -79,7 +80,7 @@ impl Fixups {
         let begun = std::thread::Builder::new().name("fixup".to_owned()).spawn(move || {
             let result = std::thread::scope(|scope| scope.spawn(|| run(&databases, &order)).join());
             let result = result.unwrap_or_else(|_| Err("it ended by a fault of the program".to_owned()));
-            fixups.end(&order, result);
+            fixups.end(&order, result, databases.clock().timestamp());
         });
         begun.map(drop).map_err(|error| {
             self.shared.running.store(false, Ordering::Release);
@@ -87,7 +88,7 @@ impl Fixups {
         })
     }
 
-    fn end(&self, order: &FixupOrder, result: Result<FixupReport, String>) {
+    fn end(&self, order: &FixupOrder, result: Result<FixupReport, String>, at: Timestamp) {
         if let Ok(report) = &result {
             self.shared.runs.add(1);
             self.shared.documents.add(report.documents);
@@ -97,7 +98,7 @@ impl Fixups {
         }
         let mut ended = self.shared.ended.lock();
         ended.truncate(REPORTS_KEPT - 1);
-        ended.push_front(Ended { database: order.database.clone(), at: jiff::Timestamp::now(), result });
+        ended.push_front(Ended { database: order.database.clone(), at, result });
         self.shared.running.store(false, Ordering::Release);
     }
 

@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use scrinium_clock::Clock;
 use scrinium_database::{Finding, FixupOptions, Outcome};
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::{Store, StoreError};
@@ -34,10 +35,11 @@ pub(crate) fn run(
     } else {
         None
     };
-    let storage = Storage::open(&settings, &Registry::new()).map_err(|error| match error {
-        StorageError::InUse(reason) => in_use(&reason),
-        unusable @ StorageError::Unusable(_) => unusable.into(),
-    })?;
+    let storage =
+        Storage::open(&settings, &Registry::new(), &Clock::system()).map_err(|error| match error {
+            StorageError::InUse(reason) => in_use(&reason),
+            unusable @ StorageError::Unusable(_) => unusable.into(),
+        })?;
     let done = if arguments.list_set_aside || arguments.export.is_some() || arguments.discard.is_some() {
         set_aside(&storage, arguments, terminal)
     } else {

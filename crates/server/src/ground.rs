@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::RwLock;
+use scrinium_clock::Clock;
 use scrinium_database::{CompactOrder, Database, Databases, NameRange, Properties};
 use scrinium_statistics::{Registry, Snapshot, Task, Tasks};
 use scrinium_store::Store;
@@ -29,6 +30,7 @@ const LAST_TASKS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What every server stands on.
 pub struct Ground {
+    clock: Clock,
     configuration: RunningConfiguration,
     statistics: Registry,
     tasks: Tasks,
@@ -64,7 +66,8 @@ impl Ground {
         let statistics = Registry::new();
         let settings = configuration.settings();
         let color = terminal.has_color();
-        let log_database = LogDatabase::new(&statistics);
+        let clock = Clock::system();
+        let log_database = LogDatabase::new(&statistics, &clock);
         let told = (&statistics, &log_database);
         let (subscriber, level) =
             messages::subscriber(&settings.tracing, color, told, std::io::stderr).map_err(Failure::Use)?;
@@ -72,7 +75,7 @@ impl Ground {
         // All threads of the server begin so, until one says that it comes after others.
         scrinium_store::come_before_others();
         let runtime = runtime(settings.server.network_threads).map_err(Failure::work)?;
-        let ground = Arc::new(Self::lay_with(configuration, statistics, Some(level), log_database));
+        let ground = Arc::new(Self::lay_with(configuration, statistics, Some(level), (log_database, clock)));
         let lived = runtime.block_on(async {
             ground.shutdown.on_signals().map_err(Failure::work)?;
             let data_dir = settings.server.data_dir.display();
@@ -88,28 +91,30 @@ impl Ground {
     /// Lays the ground alone, which `set config tracing.level` changes the level of, if one is given.
     #[must_use]
     pub fn lay(configuration: Configuration, statistics: Registry, level: Option<MessageLevel>) -> Self {
-        let log_database = LogDatabase::new(&statistics);
-        Self::lay_with(configuration, statistics, level, log_database)
+        let clock = Clock::system();
+        let log_database = LogDatabase::new(&statistics, &clock);
+        Self::lay_with(configuration, statistics, level, (log_database, clock))
     }
 
     fn lay_with(
         configuration: Configuration,
         statistics: Registry,
         level: Option<MessageLevel>,
-        log_database: LogDatabase,
+        (log_database, clock): (LogDatabase, Clock),
     ) -> Self {
         let settings = configuration.settings();
         let workers = WorkerPool::new(&worker_options(&settings), &statistics);
         let configuration = RunningConfiguration::new(configuration);
         follow_changes(&configuration, &workers, level);
         log_database.follow(&configuration, &server_name(&settings));
-        let tasks = Tasks::new();
+        let tasks = Tasks::with_clock(&clock);
         let recorded = log_database.clone();
         tasks.on_end(move |task| recorded.task_run(task));
         let fixups = Fixups::new(&statistics);
-        let running_since = Instant::now();
+        let running_since = clock.instant();
+        let elapsed = clock.clone();
         machine::register(&statistics, &configuration);
-        statistics.gauge("Server.ElapsedTime", move || running_since.elapsed().as_secs_f64().floor());
+        statistics.gauge("Server.ElapsedTime", move || elapsed.elapsed(running_since).as_secs_f64().floor());
         let backups = BackupFigures::register(&statistics);
         Self {
             backups,
@@ -120,12 +125,19 @@ impl Ground {
             workers,
             shutdown: Shutdown::default(),
             name: server_name(&settings),
-            started: SystemTime::now(),
+            started: clock.now(),
+            clock,
             running_since,
             ports: RwLock::default(),
             databases: RwLock::default(),
             fixups,
         }
+    }
+
+    /// What tells the time to the whole server.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// The configuration; parts register here what to do when a key is set.
@@ -213,7 +225,7 @@ impl Ground {
         let in_usual_place =
             usual.tls_certificate == settings.http.tls_certificate && usual.tls_key == settings.http.tls_key;
         if in_usual_place {
-            tls::load_or_make(&certificate, &key, &self.name)
+            tls::load_or_make(&certificate, &key, &self.name, &self.clock)
         } else {
             tls::load(&certificate, &key)
         }
@@ -320,7 +332,7 @@ impl ServerParts for Ground {
             process: std::process::id(),
             data_dir: self.configuration.settings().server.data_dir.clone(),
             started: self.started,
-            elapsed: self.running_since.elapsed(),
+            elapsed: self.clock.elapsed(self.running_since),
             ports: self.ports.read().clone(),
         }
     }

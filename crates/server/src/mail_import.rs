@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use scrinium_clock::Clock;
 use scrinium_database::{Database, DatabaseError, Databases};
 use scrinium_directory::{Directory, Found, NameLookup, Person};
 use scrinium_mail::import::{ImportOptions, ImportReport, ImportTarget, Importer, MailDatabase, Progress};
@@ -28,7 +29,7 @@ pub(crate) fn run(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
-    let report = match Storage::open(&settings, &Registry::new()) {
+    let report = match Storage::open(&settings, &Registry::new(), &Clock::system()) {
         Ok(storage) => {
             let report = import_directly(&storage, arguments, terminal);
             storage.close();

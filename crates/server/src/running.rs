@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use scrinium_clock::Clock;
+use scrinium_clock::milliseconds;
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
@@ -38,7 +38,8 @@ impl Running {
     pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
         let settings = ground.settings();
         let files = file_shares(&settings);
-        let storage = Storage::open_within(&settings, ground.statistics(), Some(files.each_store))?;
+        let storage =
+            Storage::open_within(&settings, ground.statistics(), ground.clock(), Some(files.each_store))?;
         storage.follow(ground.configuration(), ground.workers());
         storage.databases.set_tasks(ground.tasks());
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
@@ -58,7 +59,7 @@ impl Running {
         let recorded = log.clone();
         let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed)).start();
 
-        let clock = Clock::system();
+        let clock = ground.clock().clone();
         let accounts = limits::accounts(&settings, files, clock.clone());
         let parts = PeopleParts {
             directory: &directory,
@@ -205,8 +206,4 @@ fn resolve(key: &str, address: &Address) -> Result<SocketAddr, Failure> {
 
 fn bounded(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
-}
-
-fn milliseconds(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scrinium_backup::RESTORING;
+use scrinium_clock::Clock;
 use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
@@ -47,20 +48,25 @@ impl From<StorageError> for Failure {
 
 impl Storage {
     /// Opens everything for a command, which has no connections to share files with.
-    pub(crate) fn open(settings: &Settings, statistics: &Registry) -> Result<Self, StorageError> {
-        Self::open_within(settings, statistics, None)
+    pub(crate) fn open(
+        settings: &Settings,
+        statistics: &Registry,
+        clock: &Clock,
+    ) -> Result<Self, StorageError> {
+        Self::open_within(settings, statistics, clock, None)
     }
 
     /// Opens everything; each store keeps so many of its files open.
     pub(crate) fn open_within(
         settings: &Settings,
         statistics: &Registry,
+        clock: &Clock,
         open_files: Option<u32>,
     ) -> Result<Self, StorageError> {
         let unusable = |reason: String| StorageError::Unusable(reason);
         check_restored(settings).map_err(unusable)?;
         make_own_archive(settings).map_err(unusable)?;
-        let options = StoreOptions { open_files, ..store_options(settings) };
+        let options = StoreOptions { open_files, clock: clock.clone(), ..store_options(settings) };
         let store = open_patiently(&options, statistics).map_err(|error| match error {
             StoreError::Locked { .. } => StorageError::InUse(error.to_string()),
             other => unusable(other.to_string()),
@@ -280,7 +286,7 @@ pub(crate) fn common_options(settings: &Settings, dir: &Path) -> StoreOptions {
 /// Says where attachments go, before volumes are attached: one that takes no write keeps nobody from starting.
 fn open_objects(databases: &Databases, settings: &Settings) -> Result<(), String> {
     let dir = settings.in_data_dir(&settings.attachment.cache_dir);
-    databases.set_objects(&Objects::new(&dir, Arc::new(open_bucket)));
+    databases.set_objects(&Objects::with_clock(&dir, Arc::new(open_bucket), databases.clock()));
     let options = attachment_options(settings);
     // Where its device is missing, or it does not answer, everything else goes on.
     if let Err(error) = look_for_objects(databases, &options) {

@@ -4,14 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, SanType};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use scrinium_clock::Clock;
 
 use crate::files;
 
@@ -95,8 +96,13 @@ pub fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsErro
 ///
 /// # Errors
 /// [`TlsError`] names the file.
-pub fn load_or_make(certificate: &Path, key: &Path, host_name: &str) -> Result<Arc<ServerConfig>, TlsError> {
-    let today = today();
+pub fn load_or_make(
+    certificate: &Path,
+    key: &Path,
+    host_name: &str,
+    clock: &Clock,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let today = today(clock);
     let nothing_there = !certificate.exists() && !key.exists();
     if nothing_there || ours_until(certificate).is_some_and(|end| days_between(today, end) < RENEW_DAYS) {
         make_self_signed(certificate, key, host_name, today)?;
@@ -152,8 +158,8 @@ fn self_signed(host_name: &str, today: Date) -> Result<SelfSigned, rcgen::Error>
     })
 }
 
-fn today() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date()
+fn today(clock: &Clock) -> Date {
+    clock.timestamp().to_zoned(TimeZone::UTC).date()
 }
 
 fn days_between(from: Date, to: Date) -> i32 {
@@ -206,6 +212,8 @@ pub fn client(files: &[PathBuf]) -> Result<Arc<ClientConfig>, TlsError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -213,20 +221,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (certificate, key) =
             (folder.path().join("tls/certificate.pem"), folder.path().join("tls/key.pem"));
-        load_or_make(&certificate, &key, "mail.example.com").unwrap();
+        let manual = Clock::manual(1_800_000_000_000);
+        let clock = manual.clock();
+        load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
         let first = std::fs::read_to_string(&certificate).unwrap();
-        load_or_make(&certificate, &key, "mail.example.com").unwrap();
+        load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
         assert_eq!(std::fs::read_to_string(&certificate).unwrap(), first, "it is good for long");
 
-        let long_ago = today().saturating_sub((VALID_DAYS - RENEW_DAYS + 1).days());
-        make_self_signed(&certificate, &key, "mail.example.com", long_ago).unwrap();
-        let old = std::fs::read_to_string(&certificate).unwrap();
-        load_or_make(&certificate, &key, "mail.example.com").unwrap();
-        assert_ne!(std::fs::read_to_string(&certificate).unwrap(), old, "it ends soon");
+        for (days, renewed) in [(VALID_DAYS - RENEW_DAYS, false), (1, true)] {
+            manual.advance(Duration::from_hours(24 * u64::try_from(days).unwrap()));
+            load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap();
+            let changed = std::fs::read_to_string(&certificate).unwrap() != first;
+            assert_eq!(changed, renewed, "{days} days later");
+        }
 
-        let unmarked = old.split_once('\n').unwrap().1;
+        let renewed = std::fs::read_to_string(&certificate).unwrap();
+        let unmarked = renewed.split_once('\n').unwrap().1;
         std::fs::write(&certificate, unmarked).unwrap();
-        let refused = load_or_make(&certificate, &key, "mail.example.com").unwrap_err().to_string();
+        let refused = load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap_err().to_string();
         assert!(refused.contains("cannot be used"), "not ours, and not of this key: {refused}");
         assert_eq!(std::fs::read_to_string(&certificate).unwrap(), unmarked);
     }

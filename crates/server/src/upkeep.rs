@@ -47,7 +47,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
     let mut collect = tokio::time::interval(COLLECT_EVERY);
     // Not at once: after a long time at rest everything has long been unread.
     let mut look_for_unused = tokio::time::interval_at(Instant::now() + DISCARD_EVERY, DISCARD_EVERY);
-    let mut updates = ViewUpdates::default();
+    let mut updates = ViewUpdates::new(databases.clock());
     let mut look_whether_to_compact = tokio::time::interval(COMPACT_LOOK_EVERY);
     let mut add_up_garbage = tokio::time::interval_at(Instant::now() + COMPACT_LOOK_EVERY, GARBAGE_EVERY);
     let mut daily = Daily::default();
@@ -79,7 +79,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
                 report(tokio::task::spawn_blocking(move || collect_all(&databases, &tasks)).await);
             }
             _ = look_whether_to_compact.tick() => {
-                if let Some(due) = daily.due(&ground.settings(), jiff::Timestamp::now()) {
+                if let Some(due) = daily.due(&ground.settings(), databases.clock().timestamp()) {
                     compact(databases, due);
                 }
             }

@@ -34,7 +34,10 @@ pub(crate) fn attach_volumes(
 ) -> Result<(), StorageError> {
     let unusable = |error: DatabaseError| StorageError::Unusable(error.to_string());
     for (name, volume) in &settings.volumes {
-        let options = StoreOptions { open_files, ..volume_options(settings, volume) };
+        let options = {
+            let clock = databases.clock().clone();
+            StoreOptions { open_files, clock, ..volume_options(settings, volume) }
+        };
         let known = databases.known_volume(name).map_err(unusable)?;
         let store = if known.is_some() && !options.dir.join("store.format").exists() {
             let dir = options.dir.display();

@@ -98,7 +98,7 @@ fn an_observation_is_what_grew_between_two_moments() {
     let first = Moment::read(&mut console(100, 50, 10)).unwrap();
     let mut server = console(160, 80, 25);
     let last = Moment::read(&mut server).unwrap();
-    let seen = Observation::between(Some(first), last.clone(), 60.5, &mut server).unwrap();
+    let seen = Observation::between(Some(first), last.clone(), (60.5, 1.8e9), &mut server).unwrap();
     assert!((seen.seconds - 60.5).abs() < 1e-9 && !seen.is_since_start);
     let sync = seen.operations["LOG_SYNC"];
     assert!((sync.count - 30.0).abs() < 1e-9 && (sync.average_ms() - 2.0).abs() < 1e-9);
@@ -109,7 +109,7 @@ fn an_observation_is_what_grew_between_two_moments() {
     assert_eq!(seen.runs[0].ended_s, 1_795_341_600.0);
     assert_eq!(seen.events.as_ref().map(Vec::len), Some(1));
 
-    let since_start = Observation::between(None, last, 0.0, &mut server).unwrap();
+    let since_start = Observation::between(None, last, (0.0, 1.8e9), &mut server).unwrap();
     assert!(since_start.is_since_start && since_start.seconds == 160.0 && since_start.before.is_empty());
     assert!(since_start.operations.contains_key("OPEN_NOTE"));
 }
@@ -119,7 +119,7 @@ fn a_server_that_was_started_again_or_has_no_log_database_is_told_apart() {
     let first = Moment::read(&mut console(100, 50, 10)).unwrap();
     let mut server = console(5, 3, 0);
     let last = Moment::read(&mut server).unwrap();
-    let again = Observation::between(Some(first.clone()), last, 60.0, &mut server);
+    let again = Observation::between(Some(first.clone()), last, (60.0, 1.8e9), &mut server);
     assert_eq!(again, Err(ObservationError::StartedAgain));
 
     let mut server = console(160, 80, 25);
@@ -127,7 +127,7 @@ fn a_server_that_was_started_again_or_has_no_log_database_is_told_apart() {
     let ended = json!([{"kind": "backup", "database": null, "state": "failed", "reason": "no room", "updated_on": 1000}]);
     server.0.insert("show tasks".to_owned(), json!({"running": [], "ended": ended}));
     let last = Moment::read(&mut server).unwrap();
-    let seen = Observation::between(Some(first), last, 60.0, &mut server).unwrap();
+    let seen = Observation::between(Some(first), last, (60.0, 1.8e9), &mut server).unwrap();
     assert_eq!((seen.events, seen.runs[0].outcome.as_str()), (None, "failed"));
     let mut away = Table(BTreeMap::new());
     assert!(matches!(Moment::read(&mut away), Err(AskError::Refused(_))));

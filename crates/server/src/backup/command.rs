@@ -8,6 +8,7 @@ use scrinium_backup::{
     Manifest, Order, Progress, Repository, Target, Verified, prune, prune_archive, restore, verify,
     verify_archive, verify_objects,
 };
+use scrinium_clock::Clock;
 use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use serde_json::{Value, json};
@@ -67,7 +68,7 @@ fn make(
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
     let order = BackupOrder { repository: absolute(repository)?, bytes_per_second };
-    let result = match Storage::open(&settings, &Registry::new()) {
+    let result = match Storage::open(&settings, &Registry::new(), &Clock::system()) {
         Ok(storage) => {
             let bar = Bar(bar(terminal));
             let source = source(&settings, &settings.server.name, configuration.file(), &storage.databases);
@@ -288,7 +289,7 @@ fn restore_one(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
-    let result = match Storage::open(&settings, &Registry::new()) {
+    let result = match Storage::open(&settings, &Registry::new(), &Clock::system()) {
         Ok(storage) => {
             let bar = Bar(bar(terminal));
             let restored = restore_database(&settings, &storage.store, &storage.databases, order, &bar);

@@ -11,7 +11,6 @@ mod show;
 mod task;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use scrinium_backup::{Created, Moment, ObjectLister, Progress, Repository, Source, Stores, create};
 use scrinium_database::{Databases, FIRST_VOLUME};
@@ -49,8 +48,7 @@ fn list_objects(
     Moment { volume, taken }: Moment<'_>,
     give: &mut dyn FnMut(&Needed) -> Result<(), String>,
 ) -> Result<(), String> {
-    let taken = taken.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let taken_ms = u64::try_from(taken.as_millis()).unwrap_or(u64::MAX);
+    let taken_ms = scrinium_clock::unix_ms(taken);
     let mut given = Ok(());
     let listed = databases.each_object(volume.unwrap_or(FIRST_VOLUME), |object| {
         let was_needed = object.removed_ms == 0 || object.removed_ms >= taken_ms;

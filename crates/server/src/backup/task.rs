@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
 use scrinium_backup::{Created, Progress};
 use scrinium_database::Databases;
@@ -59,15 +58,14 @@ impl BackupFigures {
         }
     }
 
-    fn note(&self, created: &Result<Created, String>) {
+    fn note(&self, created: &Result<Created, String>, now_s: u64) {
         let Ok(created) = created else {
             self.failed.add(1);
             return;
         };
         self.made.add(1);
         self.bytes.add(created.manifest.new_bytes);
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.last.store(now.as_secs(), Ordering::Relaxed);
+        self.last.store(now_s, Ordering::Relaxed);
     }
 }
 
@@ -84,7 +82,7 @@ pub(crate) fn back_up_as_task(
     let repository = order.repository.display().to_string();
     run("backup", tasks, &repository, move |task| {
         let created = back_up(&databases, &source, &order, &TaskProgress(task));
-        figures.note(&created);
+        figures.note(&created, databases.clock().now_s());
         let created = created?;
         tracing::info!(
             backup = created.manifest.id,

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scrinium_advise::{AskError, Moment, Observation, Source, judge};
+use scrinium_clock::{Clock, milliseconds};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -56,7 +57,9 @@ pub(super) fn advise(
     }
     let waited_s = began.elapsed().as_secs_f64();
     let last = Moment::read(&mut server).map_err(Failure::work)?;
-    let observation = Observation::between(first, last, waited_s, &mut server).map_err(Failure::work)?;
+    let now_s = Clock::system().timestamp().as_duration().as_secs_f64();
+    let observation =
+        Observation::between(first, last, (waited_s, now_s), &mut server).map_err(Failure::work)?;
     let report = judge(&observation);
     let text = report.to_text(arguments.all, &|part| terminal.emphasised(part));
     terminal.data(&text, &report.to_json())?;
@@ -67,7 +70,6 @@ pub(super) fn advise(
 fn wait(time: Duration, terminal: &Terminal) {
     let target =
         if terminal.wants_json() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let bar = ProgressBar::with_draw_target(Some(milliseconds(time)), target);
     if let Ok(style) = ProgressStyle::with_template("Looking at the server {bar:30} {percent} %  {eta} left")
     {

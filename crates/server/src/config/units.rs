@@ -62,7 +62,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 /// A time with the largest unit that expresses it exactly.
 #[must_use]
 pub fn print_duration(duration: Duration) -> String {
-    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let milliseconds = scrinium_clock::milliseconds(duration);
     let unit = DURATION_UNITS.iter().find(|(_, factor)| milliseconds.is_multiple_of(*factor));
     match unit {
         Some((name, factor)) if milliseconds > 0 => format!("{} {name}", milliseconds / factor),

@@ -130,7 +130,9 @@ fn read(
     let since = match &query.since {
         None => String::new(),
         Some(Since::Time(time)) => time.clone(),
-        Some(Since::Ago(ago)) => jiff::Timestamp::now().checked_sub(*ago).map(time_text).unwrap_or_default(),
+        Some(Since::Ago(ago)) => {
+            databases.clock().timestamp().checked_sub(*ago).map(time_text).unwrap_or_default()
+        }
     };
     let rows = RowQuery {
         start_key: Some(Value::from(format!("{prefix}\u{10ffff}"))),

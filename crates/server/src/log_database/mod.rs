@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use scrinium_clock::{Clock, milliseconds};
 use scrinium_database::Databases;
 use scrinium_mail::Routed;
 use scrinium_statistics::{Counter, Registry, TaskState, TaskStatus};
@@ -35,7 +36,7 @@ use serde_json::{Map, Value, json};
 use crate::config::{RunningConfiguration, Settings};
 use logins::LoginTable;
 use queue::Queue;
-use record::{Names, Record, bounded, milliseconds};
+use record::{Names, Record, bounded};
 use retention::Keep;
 use usage::UsageTable;
 use writer::LogParts;
@@ -67,6 +68,7 @@ pub struct LogDatabase {
 }
 
 struct Shared {
+    clock: Clock,
     names: Names,
     queue: Mutex<Queue>,
     usage: UsageTable,
@@ -79,11 +81,12 @@ struct Shared {
 }
 
 impl LogDatabase {
-    /// Takes records from the start, before there is a database to keep them in. Counts `LogDatabase.Written` and
+    /// Takes records from the start, before there is a database to keep them in, with the times of `clock`. Counts `LogDatabase.Written` and
     /// `LogDatabase.LeftOut` (documents), and shows `LogDatabase.Waiting`.
     #[must_use]
-    pub fn new(statistics: &Registry) -> Self {
+    pub fn new(statistics: &Registry, clock: &Clock) -> Self {
         let shared = Arc::new(Shared {
+            clock: clock.clone(),
             names: Names::default(),
             queue: Mutex::default(),
             usage: UsageTable::default(),
@@ -161,7 +164,7 @@ impl LogDatabase {
         if QUIET.get() {
             return;
         }
-        let now = Timestamp::now();
+        let now = self.shared.clock.timestamp();
         let limit = self.shared.per_minute.load(Ordering::Relaxed);
         if !self.shared.queue.lock().admits(class, now, limit) {
             return;
@@ -172,7 +175,7 @@ impl LogDatabase {
 
     /// Makes a record of what the queue has room for, however many of its kind there are: for what is bounded otherwise.
     fn record_always(&self, class: Class, fields: impl FnOnce() -> Map<String, Value>) {
-        let record = self.make(class, Timestamp::now(), fields());
+        let record = self.make(class, self.shared.clock.timestamp(), fields());
         self.shared.queue.lock().push(class, record);
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use scrinium_clock::milliseconds;
 use scrinium_http::{Observer, Operated, Used};
 use serde_json::json;
 
-use super::record::{bounded, milliseconds};
+use super::record::bounded;
 use super::{Class, LogDatabase, fields_of};
 
 impl Observer for LogDatabase {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use parking_lot::{Condvar, Mutex};
+use scrinium_clock::Clock;
 use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode};
 use scrinium_statistics::Registry;
 use serde_json::json;
@@ -61,7 +62,8 @@ impl LogWriter {
     /// Opens the database and begins to store; `None` if there can be no log database, which is told.
     pub(crate) fn start(log: &LogDatabase, parts: LogParts) -> Option<Self> {
         let name = parts.name.clone();
-        let mut writer = Writer::new(log.clone(), parts, Timestamp::now());
+        let now = parts.databases.clock().timestamp();
+        let mut writer = Writer::new(log.clone(), parts, now);
         if let Err(error @ PrepareError::Foreign(_)) = quietly(|| writer.open()) {
             tracing::warn!(%error, "no log database is kept");
             log.refuse();
@@ -96,6 +98,7 @@ impl Drop for LogWriter {
 pub(super) struct Writer {
     log: LogDatabase,
     pub(super) parts: LogParts,
+    clock: Clock,
     database: Option<Arc<Database>>,
     /// What is to be stored next, or may not have been.
     batch: Vec<Record>,
@@ -115,6 +118,7 @@ struct Removal {
 
 impl Writer {
     pub(super) fn new(log: LogDatabase, parts: LogParts, now: Timestamp) -> Self {
+        let clock = parts.databases.clock().clone();
         Self {
             log,
             parts,
@@ -124,7 +128,8 @@ impl Writer {
             minute: minute_of(now),
             hour_began: now,
             retry_at: None,
-            remove_at: Instant::now() + FIRST_REMOVAL_AFTER,
+            remove_at: clock.instant() + FIRST_REMOVAL_AFTER,
+            clock,
             removal: None,
         }
     }
@@ -137,12 +142,12 @@ impl Writer {
                 break;
             }
             drop(asked);
-            self.round(Timestamp::now());
+            self.round(self.clock.timestamp());
             self.begin_removal();
             asked = stop.asked.lock();
         }
         drop(asked);
-        self.end(Timestamp::now());
+        self.end(self.clock.timestamp());
     }
 
     /// Adds what the clock asks for, and stores a batch.
@@ -233,7 +238,7 @@ impl Writer {
     }
 
     fn store(&mut self) {
-        if self.retry_at.is_some_and(|at| Instant::now() < at) {
+        if self.retry_at.is_some_and(|at| self.clock.instant() < at) {
             return;
         }
         if self.batch.is_empty() {
@@ -267,7 +272,7 @@ impl Writer {
                         "the log database cannot be written; what fits into memory waits until it can"
                     );
                 }
-                self.retry_at = Some(Instant::now() + RETRY_AFTER);
+                self.retry_at = Some(self.clock.instant() + RETRY_AFTER);
             }
         }
     }
@@ -307,19 +312,19 @@ impl Writer {
 
     /// Begins to remove what is old, beside everything else, when it is time and the last removal has ended.
     fn begin_removal(&mut self) {
-        if Instant::now() < self.remove_at
+        if self.clock.instant() < self.remove_at
             || self.removal.as_ref().is_some_and(|removal| !removal.thread.is_finished())
         {
             return;
         }
-        self.remove_at = Instant::now() + REMOVAL_EVERY;
+        self.remove_at = self.clock.instant() + REMOVAL_EVERY;
         let Ok(database) = self.open() else { return };
         let (databases, keep) = (self.parts.databases.clone(), (self.parts.keep)());
         let go_on = Arc::new(AtomicBool::new(true));
         let asked = Arc::clone(&go_on);
         let work = move || {
             let removed = quietly(|| {
-                retention::remove_old(&databases, &database, keep, Timestamp::now(), &|| {
+                retention::remove_old(&databases, &database, keep, databases.clock().timestamp(), &|| {
                     asked.load(Ordering::Relaxed)
                 })
             });

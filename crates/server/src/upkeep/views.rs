@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_clock::Clock;
 use scrinium_database::{Database, DatabaseError};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -37,6 +38,7 @@ pub(super) type Ended = Result<Result<(), DatabaseError>, JoinError>;
 /// What waits, and what is under way: of one database only one at a time.
 #[derive(Default)]
 pub(super) struct ViewUpdates {
+    clock: Clock,
     /// In the order of asking.
     waiting: VecDeque<(Arc<Database>, Wanted)>,
     /// The same, by the databases' numbers.
@@ -48,6 +50,10 @@ pub(super) struct ViewUpdates {
 }
 
 impl ViewUpdates {
+    pub(super) fn new(clock: &Clock) -> Self {
+        Self { clock: clock.clone(), ..Self::default() }
+    }
+
     /// How many databases may be taken up.
     pub(super) fn room(&self) -> usize {
         WAITING_MAX.saturating_sub(self.waiting.len())
@@ -68,7 +74,7 @@ impl ViewUpdates {
 
     /// Begins with as much as may run.
     pub(super) fn begin(&mut self) {
-        let now = Instant::now();
+        let now = self.clock.instant();
         let due: Vec<u32> =
             self.later.iter().filter(|(_, (at, _))| *at <= now).map(|(key, _)| *key).collect();
         for number in due {
@@ -110,7 +116,7 @@ impl ViewUpdates {
             if let Some(again) = again
                 && self.later.len() < LATER_MAX
             {
-                self.later.insert(database.number(), (Instant::now() + again, database));
+                self.later.insert(database.number(), (self.clock.instant() + again, database));
             }
             Ok(())
         }))

@@ -15,6 +15,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use scrinium_clock::Clock;
 use scrinium_server::Ground;
 use scrinium_server::client::{ClientError, ConsoleClient};
 use scrinium_server::config::{Configuration, Sources};
@@ -104,7 +105,9 @@ async fn commands_are_answered_and_errors_told() {
 async fn a_self_signed_certificate_is_taken_only_if_it_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = folder.path().join("certificate.pem");
-    let encryption = tls::load_or_make(&certificate, &folder.path().join("key.pem"), "host.example").unwrap();
+    let encryption =
+        tls::load_or_make(&certificate, &folder.path().join("key.pem"), "host.example", &Clock::system())
+            .unwrap();
     assert_eq!(encryption.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
     let port = serve(Some(encryption)).await;
     for host in ["127.0.0.1", "localhost"] {
@@ -120,8 +123,8 @@ async fn a_self_signed_certificate_is_taken_only_if_it_is_trusted() {
 fn files_that_are_no_certificates_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    tls::load_or_make(&path("one.pem"), &path("one.key"), "localhost").unwrap();
-    tls::load_or_make(&path("two.pem"), &path("two.key"), "localhost").unwrap();
+    tls::load_or_make(&path("one.pem"), &path("one.key"), "localhost", &Clock::system()).unwrap();
+    tls::load_or_make(&path("two.pem"), &path("two.key"), "localhost", &Clock::system()).unwrap();
     std::fs::write(path("empty.pem"), "").unwrap();
     let told = |certificate: &str, key: &str| {
         let error = tls::load(&path(certificate), &path(key)).map(drop).unwrap_err().to_string();

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use scrinium_clock::Clock;
 use scrinium_server::LogDatabase;
 use scrinium_server::config::{Settings, TracingSettings};
 use scrinium_server::messages::{MessageLevel, subscriber};
@@ -30,8 +31,12 @@ fn told(change: impl Fn(&mut TracingSettings), work: impl Fn(&MessageLevel)) -> 
     change(&mut settings);
     let (written, statistics) = (Written::default(), Registry::new());
     let writer = written.clone();
-    let made =
-        subscriber(&settings, false, (&statistics, &LogDatabase::new(&statistics)), move || writer.clone());
+    let made = subscriber(
+        &settings,
+        false,
+        (&statistics, &LogDatabase::new(&statistics, &Clock::system())),
+        move || writer.clone(),
+    );
     let Ok((subscriber, level)) = made else { return ("no such level".to_owned(), 0) };
     with_default(subscriber, || work(&level));
     let text = String::from_utf8_lossy(&written.0.lock()).into_owned();

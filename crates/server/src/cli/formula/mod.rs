@@ -7,8 +7,8 @@ mod source;
 
 use std::fmt::Write;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use scrinium_clock::Clock;
 use scrinium_formula::{
     Environment, ErrorValue, EvaluationError, Formula, FormulaError, Responses, Value as FormulaValue,
 };
@@ -120,7 +120,7 @@ fn evaluate(arguments: &FormulaEvalArguments, terminal: &Terminal) -> Result<(),
     let formula = compile(&source, terminal)?;
     let environment = Environment {
         user_name: arguments.user.clone(),
-        ..Environment::new(arguments.now.unwrap_or_else(Timestamp::now), TimeZone::UTC)
+        ..Environment::new(arguments.now.unwrap_or_else(|| Clock::system().timestamp()), TimeZone::UTC)
     };
     let value = formula.evaluate(&document, &environment).or_else(|error| stopped(&error, terminal))?;
     let selects = match arguments.purpose {
