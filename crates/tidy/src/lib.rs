@@ -4,6 +4,7 @@
 //! nothing of what the crates do. The rules and their reasons are in CONTRIBUTING.md.
 
 pub mod benchmarks;
+mod clock;
 pub mod closing;
 mod crates;
 mod files;
@@ -68,6 +69,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     text::check_links(root, &files, &mut findings);
     crates::check(&files, &mut findings);
     stamps::check(root, &files, &mut findings);
+    clock::check(&files, &mut findings);
     findings.sort();
     Ok(findings)
 }

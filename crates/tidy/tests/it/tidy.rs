@@ -86,3 +86,34 @@ fn broken_rules_for_crates_are_seen() {
          crates/odd/src/lib.rs:2: only `store` may be unsafe\n"
     );
 }
+
+#[test]
+fn a_crate_that_asks_the_system_for_the_time_is_seen() {
+    let asks =
+        "let a = SystemTime::now();\nlet b = time.duration_since(UNIX_EPOCH);\nlet c = Timestamp::now();\n";
+    let may = "// SystemTime::now()\nlet a = Instant::now();\nlet b = Timestamp::UNIX_EPOCH;\nlet c = Clock::default();\n";
+    let tested = format!("fn x() {{}}\n\n#[cfg(test)]\nmod tests {{\n{asks}}}\n");
+    let made = "let clock = Clock::system();\n";
+    let reason = "the time comes from the clock that came with the options";
+    assert_eq!(
+        found(&[
+            ("crates/log/src/log.rs", asks),
+            ("crates/log/src/may.rs", may),
+            ("crates/log/src/tested.rs", &tested),
+            ("crates/log/src/log/tests.rs", asks),
+            ("crates/log/src/log/tests/more.rs", asks),
+            ("crates/log/tests/log.rs", asks),
+            ("crates/log/benches/log.rs", asks),
+            ("crates/lab/src/lib.rs", asks),
+            ("crates/clock/src/lib.rs", asks),
+            ("crates/store/src/made.rs", made),
+            ("crates/server/src/made.rs", made),
+        ]),
+        format!(
+            "crates/log/src/log.rs:1: SystemTime::now: {reason}\n\
+             crates/log/src/log.rs:2: UNIX_EPOCH: {reason}\n\
+             crates/log/src/log.rs:3: Timestamp::now: {reason}\n\
+             crates/store/src/made.rs:1: only `server` makes Clock::system(); take the clock that came with the options\n"
+        )
+    );
+}
