@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
 use scrinium_database::{
     ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, ReadOptions, Result, Since, Updated,
 };
 use serde_json::{Map, Value};
 
+use crate::journal::{DirectoryChange, Journal};
 use crate::lookup::{Found, NameIndex, NameLookup};
 use crate::{
     ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, Person, first_administrator,
@@ -28,6 +31,7 @@ pub struct Directory {
     followed: Mutex<Followed>,
     /// The change number of `followed`, to be compared without waiting.
     reached: AtomicU64,
+    journal: Mutex<Journal>,
 }
 
 struct Followed {
@@ -50,8 +54,10 @@ impl Directory {
             index: NameIndex::new(),
             followed: Mutex::new(Followed { database, change_number: 0 }),
             reached: AtomicU64::new(0),
+            journal: Mutex::default(),
         };
         directory.catch_up()?;
+        directory.journal.lock().clear();
         Ok(directory)
     }
 
@@ -76,11 +82,29 @@ impl Directory {
             followed.change_number = last.change_number;
             for change in &some {
                 let document = change.document.as_deref().filter(|_| !change.deleted).and_then(parse);
-                self.index.apply(&change.id, document.as_ref());
+                let (before, after) = self.index.apply(&change.id, document.as_ref());
+                if before != after {
+                    let change = DirectoryChange { id: change.id.clone(), before, after };
+                    self.journal.lock().add(change);
+                }
             }
         }
         self.reached.store(followed.change_number, Ordering::Release);
         Ok(())
+    }
+
+    /// Takes what changed of one document, or of all, for the record: each change is given once.
+    #[must_use]
+    pub fn take_changes(&self, id: Option<&str>) -> Vec<DirectoryChange> {
+        self.refresh();
+        self.journal.lock().take(id)
+    }
+
+    /// Takes what changed so long ago that whoever changed it would have taken it.
+    #[must_use]
+    pub fn take_old_changes(&self, age: Duration) -> Vec<DirectoryChange> {
+        self.refresh();
+        self.journal.lock().take_old(age)
     }
 
     /// The person whose document has this id, as the database is at the moment.

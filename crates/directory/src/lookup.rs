@@ -22,6 +22,16 @@ pub enum Found {
     Several,
 }
 
+impl Found {
+    fn of(entry: Option<&Entry>) -> Self {
+        match entry {
+            None => Self::Nobody,
+            Some(Entry::Person(person)) => Self::Person(Arc::clone(person)),
+            Some(Entry::Group(group)) => Self::Group(Arc::clone(group)),
+        }
+    }
+}
+
 /// Finds people and groups by name.
 pub trait NameLookup: Send + Sync {
     /// Whom `name` stands for: a short name, full name (whole or its first component), group name or Internet
@@ -65,9 +75,13 @@ impl NameIndex {
 
     /// Takes over the document `id` as it now is, or its removal. A document that is no valid person or group
     /// is left out.
-    pub fn apply(&self, id: &str, document: Option<&Map<String, Value>>) {
+    ///
+    /// Returns what the document was before, and what it is now.
+    pub fn apply(&self, id: &str, document: Option<&Map<String, Value>>) -> (Found, Found) {
         let entry = document.and_then(|document| read_entry(id, document));
-        self.entries.write().replace(id, entry);
+        let after = Found::of(entry.as_ref());
+        let before = Found::of(self.entries.write().replace(id, entry).as_ref());
+        (before, after)
     }
 
     /// Forgets everybody.
@@ -164,20 +178,24 @@ impl Entry {
 }
 
 impl Entries {
-    fn replace(&mut self, id: &str, entry: Option<Entry>) {
+    /// Returns what the document was before.
+    fn replace(&mut self, id: &str, entry: Option<Entry>) -> Option<Entry> {
+        let mut former = None;
         if let Some((id, old)) = self.by_id.remove_entry(id) {
             self.administrators -= usize::from(old.is_administrator());
             for name in old.names() {
                 self.release(&name, &id);
             }
+            former = Some(old);
         }
-        let Some(entry) = entry else { return };
+        let Some(entry) = entry else { return former };
         let id: Arc<str> = Arc::from(id);
         self.administrators += usize::from(entry.is_administrator());
         for name in entry.names() {
             self.hold(name, &id);
         }
         self.by_id.insert(id, entry);
+        former
     }
 
     fn hold(&mut self, name: String, id: &Arc<str>) {

@@ -63,15 +63,25 @@ impl std::fmt::Debug for PasswordHashText {
     }
 }
 
+/// Whether a password that is to be set is long enough, and not too long.
+///
+/// # Errors
+/// [`DirectoryError::PasswordLength`].
+pub fn check_password(password: &str, least: usize) -> Result<(), DirectoryError> {
+    if (least.max(1)..=LONGEST_PASSWORD).contains(&password.len()) {
+        Ok(())
+    } else {
+        Err(DirectoryError::PasswordLength { least: least.max(1), limit: LONGEST_PASSWORD })
+    }
+}
+
 /// Hashes a password with a fresh salt. Takes some 20 ms and 19 MiB.
 ///
 /// # Errors
 /// [`DirectoryError::PasswordLength`] for an empty password or one of more than 1,024 bytes;
 /// [`DirectoryError::Hash`] where the system gives no random bytes.
 pub fn hash_password(password: &str) -> Result<PasswordHashText, DirectoryError> {
-    if password.is_empty() || password.len() > LONGEST_PASSWORD {
-        return Err(DirectoryError::PasswordLength { least: 1, limit: LONGEST_PASSWORD });
-    }
+    check_password(password, 1)?;
     let mut salt = [0_u8; 16];
     OsRng.try_fill_bytes(&mut salt).map_err(|error| DirectoryError::Hash(error.to_string()))?;
     let failed = |error: argon2::password_hash::Error| DirectoryError::Hash(error.to_string());

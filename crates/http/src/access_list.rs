@@ -4,6 +4,7 @@ use http::{Response, StatusCode};
 use scrinium_database::{AccessList, Level};
 use serde_json::{Value, json};
 
+use crate::audit::AuditAction;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -51,11 +52,13 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
             Ok(database.set_access_list(Some(list))?)
         })
         .await?;
+    context.audit(AuditAction::AccessListChanged, context.database_name(), Some(&json));
     Ok(response::ok(StatusCode::CREATED))
 }
 
 /// `DELETE /{db}/_acl`: `_security` says again who may do what, and `Readers` and `Authors` say nothing.
 pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     context.with_database(|database| Ok(database.set_access_list(None)?)).await?;
+    context.audit(AuditAction::AccessListChanged, context.database_name(), None);
     Ok(response::ok(StatusCode::OK))
 }

@@ -1,10 +1,13 @@
 //! What must be on record afterwards: who changed what may be done here, and who opened what is another's.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::authority::PersonChange;
 use crate::context::Context;
+use crate::state::HttpState;
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,5 +93,29 @@ impl Context {
             let (person, address) = (self.identity.name(), Some(self.client.address));
             audit.record(&AuditEntry { action, target, person, address, details });
         }
+    }
+}
+
+/// Puts on record what a request has changed of people. Whatever it was answered, it may have written before it failed.
+pub(crate) async fn people(context: &Context, database: &str, id: Option<String>) {
+    let (authenticator, owned) = (Arc::clone(&context.state.authenticator), database.to_owned());
+    let changes = context.state.run(move || Ok(authenticator.changed_people(&owned, id.as_deref()))).await;
+    // Where the pool is busy or closed they are told later, as changed by nobody.
+    for PersonChange { action, id, details } in changes.unwrap_or_default() {
+        context.audit(action, &id, details.as_ref());
+    }
+}
+
+/// Puts on record what was changed otherwise than by requests.
+pub(crate) fn changed_otherwise(state: &HttpState) {
+    let Some(audit) = state.audit() else { return };
+    for PersonChange { action, id, details } in state.authenticator.changed_otherwise() {
+        audit.record(&AuditEntry {
+            action,
+            target: &id,
+            person: None,
+            address: None,
+            details: details.as_ref(),
+        });
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::audit::AuditAction;
+
 /// The role that CouchDB gives to server administrators.
 const ADMINISTRATOR_ROLE: &str = "_admin";
 
@@ -108,6 +110,17 @@ pub struct Session {
     pub renewed: Option<SessionToken>,
 }
 
+/// What became of a person or a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersonChange {
+    /// What it is.
+    pub action: AuditAction,
+    /// The document's id.
+    pub id: String,
+    /// What it was and is, as far as it is no secret.
+    pub details: Option<Value>,
+}
+
 /// Why somebody could not log in.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LoginRefusal {
@@ -160,6 +173,22 @@ pub trait Authenticator: Send + Sync + 'static {
         true
     }
 
+    /// What changed of the people and groups in `database`, of one document or of all, and was not given yet: for the
+    /// record of whoever has changed it. Blocks.
+    fn changed_people(&self, _database: &str, _id: Option<&str>) -> Vec<PersonChange> {
+        Vec::new()
+    }
+
+    /// As [`Authenticator::changed_people`], what changed so long ago that nobody who asks over this port has changed it.
+    fn changed_otherwise(&self) -> Vec<PersonChange> {
+        Vec::new()
+    }
+
+    /// Whether [`Authenticator::changed_people`] is to be asked of this database.
+    fn keeps_people(&self, _database: &str) -> bool {
+        false
+    }
+
     /// A number that changes whenever the answer of [`Authenticator::holds`] may have changed for anybody.
     fn changes(&self) -> u64 {
         0
@@ -181,7 +210,7 @@ pub trait Administration: Send + Sync + 'static {
     ///
     /// # Errors
     /// A sentence that says what is wrong with the command.
-    fn console(&self, command: &str, by: &Identity) -> Result<ConsoleAnswer, String>;
+    fn console(&self, command: &str, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String>;
 
     /// All statistics as `/_stats` shows them.
     fn statistics(&self) -> Value;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access;
+use crate::audit::AuditAction;
 use crate::authority::Identity;
 use crate::body::RequestBody;
 use crate::context::Context;
@@ -62,6 +63,7 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     let owned = name.to_owned();
     let volume = context.query.get("volume").map(str::to_owned);
     context.state.run(move || Ok(databases.create_on(&owned, volume.as_deref()).map(drop)?)).await?;
+    context.audit(AuditAction::DatabaseCreated, name, None);
     let mut response = response::ok(StatusCode::CREATED);
     context.locate(&mut response, &[name]);
     Ok(response)
@@ -75,8 +77,9 @@ pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
         ));
     }
     let databases = context.state.databases.clone();
-    let name = context.database_name().to_owned();
-    context.state.run(move || Ok(databases.delete(&name)?)).await?;
+    let owned = context.database_name().to_owned();
+    context.state.run(move || Ok(databases.delete(&owned)?)).await?;
+    context.audit(AuditAction::DatabaseDeleted, context.database_name(), None);
     Ok(response::ok(StatusCode::OK))
 }
 

@@ -70,7 +70,8 @@ mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
-    Administration, Authenticator, ConsoleAnswer, Identity, LoginRefusal, Session, SessionToken, Verification,
+    Administration, Authenticator, ConsoleAnswer, Identity, LoginRefusal, PersonChange, Session,
+    SessionToken, Verification,
 };
 pub use error::HttpError;
 pub use observer::{Observer, Operated, Used};

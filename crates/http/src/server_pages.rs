@@ -106,10 +106,10 @@ pub(crate) async fn console(context: &Context, body: &mut RequestBody) -> Result
     context.require_json()?;
     let Command { command } = body.json().await?;
     let administration = Arc::clone(&context.state.administration);
-    let by = context.identity.clone();
+    let (by, from) = (context.identity.clone(), context.client.address);
     let answer = context
         .state
-        .run(move || administration.console(&command, &by).map_err(HttpError::bad_request))
+        .run(move || administration.console(&command, &by, from).map_err(HttpError::bad_request))
         .await?;
     Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "text": answer.text, "data": answer.data})))
 }

@@ -29,7 +29,7 @@ use crate::response::Body;
 use crate::router;
 use crate::standing::StandingWatch;
 use crate::state::HttpState;
-use crate::{compress, cors, session};
+use crate::{audit, compress, cors, session};
 
 /// Without a version: it would tell everybody which of its faults are still there.
 const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
@@ -204,7 +204,11 @@ async fn answer_parts(
     };
     under_way.usage = Usage::of(&context);
     let logged = state.operation_log.entry(&context);
+    let people = written_people(&context);
     let answered = dispatch::dispatch(&context, under_way.body).await;
+    if let Some((database, id)) = people {
+        audit::people(&context, &database, id).await;
+    }
     if let Some(logged) = logged {
         state.operation_log.record(&context, &logged, &answered);
     }
@@ -215,6 +219,15 @@ async fn answer_parts(
     let untaken = claim_answer(&context, &response)?;
     under_way.in_flight.hold(Some(claim), untaken);
     Ok(watched(&context, response))
+}
+
+/// The database of people that a request may write into, and which document of it, where it is one.
+fn written_people(context: &Context) -> Option<(String, Option<String>)> {
+    let database = context.database_name();
+    if context.method == Method::GET || !context.state.authenticator.keeps_people(database) {
+        return None;
+    }
+    Some((database.to_owned(), context.address.document_id().ok()))
 }
 
 /// For whom this request is counted.

@@ -4,6 +4,7 @@ use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::access;
+use crate::audit::AuditAction;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -34,6 +35,7 @@ pub(crate) async fn security(context: &Context) -> Result<Response<Body>> {
 pub(crate) async fn set_security(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let security: Value = body.json().await?;
     access::validate_security(&security)?;
+    let details = security.clone();
     context
         .with_database(move |database| {
             if database.access_list()?.is_some() {
@@ -44,6 +46,7 @@ pub(crate) async fn set_security(context: &Context, body: &mut RequestBody) -> R
             Ok(database.set_security(&security)?)
         })
         .await?;
+    context.audit(AuditAction::SecurityChanged, context.database_name(), Some(&details));
     Ok(response::ok(StatusCode::OK))
 }
 

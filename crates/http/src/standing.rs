@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::watch;
 
+use crate::audit;
 use crate::authority::{Authenticator, Identity};
 use crate::error::{HttpError, Result};
 use crate::port::raised;
@@ -17,10 +18,13 @@ use crate::state::HttpState;
 /// How often it is looked whether the directory has changed. A look compares two numbers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// After so many looks everybody under way is looked at, whether something changed or not.
+const LOOKS_UNTIL_ALL: u32 = 60;
+
 /// Tells all answers under way when somebody's standing may have changed, until the server stops.
 pub(crate) async fn follow(state: HttpState) {
     let mut stopping = state.stopping();
-    let mut seen = state.authenticator.changes();
+    let (mut seen, mut looks) = (state.authenticator.changes(), 0_u32);
     loop {
         tokio::select! {
             biased;
@@ -28,7 +32,10 @@ pub(crate) async fn follow(state: HttpState) {
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
         let now = state.authenticator.changes();
-        if std::mem::replace(&mut seen, now) != now {
+        audit::changed_otherwise(&state);
+        // Sessions reach their age as well, though nothing changes.
+        looks = looks.wrapping_add(1);
+        if std::mem::replace(&mut seen, now) != now || looks.is_multiple_of(LOOKS_UNTIL_ALL) {
             state.standings_changed();
         }
     }

@@ -1,12 +1,13 @@
 //! The server as its HTTP port shows and commands it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use scrinium_http::{Administration, ConsoleAnswer, Identity};
+use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswer, Identity};
 use scrinium_statistics::{couchdb_stats, prometheus_text};
 use serde_json::Value;
 
-use crate::console::{Console, ServerParts};
+use crate::console::{Command, Console, ServerParts};
 use crate::ground::Ground;
 
 /// What administrators see of a server, and tell it.
@@ -21,10 +22,28 @@ impl Administrated {
     }
 }
 
+impl Administrated {
+    /// Puts on record that a key was set; `told` is what the console answered with.
+    fn audit(&self, command: &Command, told: &Value, by: &Identity, from: IpAddr) {
+        let Command::SetConfiguration { name, .. } = command else { return };
+        let entry = AuditEntry {
+            action: AuditAction::ConfigurationSet,
+            target: told.get("key").and_then(Value::as_str).unwrap_or(name),
+            person: by.name(),
+            address: Some(from),
+            details: Some(told),
+        };
+        Audit::record(self.ground.log_database(), &entry);
+    }
+}
+
 impl Administration for Administrated {
-    fn console(&self, command: &str, by: &Identity) -> Result<ConsoleAnswer, String> {
+    fn console(&self, command: &str, by: &Identity, from: IpAddr) -> Result<ConsoleAnswer, String> {
         tracing::info!(command, by = by.name(), "console");
         let reply = self.console.execute(command).map_err(|error| error.to_string())?;
+        if let Ok(command @ Command::SetConfiguration { .. }) = Command::parse(command) {
+            self.audit(&command, &reply.data, by, from);
+        }
         Ok(ConsoleAnswer { text: reply.text, data: Some(reply.data) })
     }
 

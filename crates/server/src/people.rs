@@ -4,18 +4,21 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_accounting::Accounts;
 use scrinium_clock::Clock;
 use scrinium_directory::{
-    CredentialOptions, Credentials, Directory, HashingOptions, LoginError, Logins, NameLookup, Person,
-    Revocations, SessionKeeper, SessionName, SessionTimes, SessionUse,
+    CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, DirectoryChange, Group, HashingOptions,
+    LoginError, Logins, NameLookup, Person, Revocations, SessionKeeper, SessionName, SessionTimes,
+    SessionUse,
 };
 use scrinium_http::{
-    Audit, AuditAction, AuditEntry, Authenticator, Identity, LoginRefusal, Session, SessionToken,
-    Verification,
+    Audit, AuditAction, AuditEntry, Authenticator, Identity, LoginRefusal, PersonChange, Session,
+    SessionToken, Verification,
 };
 use scrinium_statistics::Registry;
+use serde_json::json;
 
 use crate::cli::Failure;
 use crate::config::Settings;
@@ -29,6 +32,9 @@ const SECRET_FILE: &str = "session.secret";
 const REVOKED_FILE: &str = "session.revoked";
 
 const SECRET_BYTES: usize = 32;
+
+/// What changed so long ago was changed by none of the requests under way.
+const NOBODYS_AFTER: Duration = Duration::from_secs(30);
 
 /// Knows people by their passwords and sessions.
 pub(crate) struct People {
@@ -189,9 +195,51 @@ impl Authenticator for People {
             })
     }
 
+    fn changed_people(&self, database: &str, id: Option<&str>) -> Vec<PersonChange> {
+        if !self.keeps_people(database) {
+            return Vec::new();
+        }
+        self.directory.take_changes(id).iter().flat_map(changes_of).collect()
+    }
+
+    fn changed_otherwise(&self) -> Vec<PersonChange> {
+        self.directory.take_old_changes(NOBODYS_AFTER).iter().flat_map(changes_of).collect()
+    }
+
+    fn keeps_people(&self, database: &str) -> bool {
+        database == DIRECTORY_DATABASE
+    }
+
     fn changes(&self) -> u64 {
         self.directory.changes().wrapping_add(self.revocations.changes() << 48)
     }
+}
+
+/// What is to be on record of a change: nothing of it is a secret.
+fn changes_of(change: &DirectoryChange) -> Vec<PersonChange> {
+    let told = |action, details| PersonChange { action, id: change.id.clone(), details };
+    if let Some((before, after)) = change.groups() {
+        let members = |group: Option<&Arc<Group>>| group.map(|group| group.members.len());
+        let details = json!({"members_before": members(before), "members": members(after)});
+        return vec![told(AuditAction::GroupChanged, Some(details))];
+    }
+    let shown = |person: &Person| Some(json!({"name": person.short_name, "roles": person.roles}));
+    let mut changes = Vec::new();
+    match change.people() {
+        Some((None, Some(person))) => changes.push(told(AuditAction::PersonCreated, shown(person))),
+        Some((Some(person), None)) => changes.push(told(AuditAction::PersonDeleted, shown(person))),
+        Some((Some(before), Some(after))) => {
+            if before.roles != after.roles {
+                let details = json!({"before": before.roles, "roles": after.roles});
+                changes.push(told(AuditAction::RolesChanged, Some(details)));
+            }
+            if before.password_hash != after.password_hash {
+                changes.push(told(AuditAction::PasswordChanged, None));
+            }
+        }
+        Some((None, None)) | None => {}
+    }
+    changes
 }
 
 fn identity(person: &Person) -> Identity {

@@ -1,10 +1,14 @@
 //! A running server: storage, people, mail, ports, upkeep, in the order in which they build on each other.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_clock::milliseconds;
-use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator};
+use scrinium_directory::{
+    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator,
+    check_password,
+};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_store::Purpose;
@@ -14,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::administration::Administrated;
 use crate::cli::{Failure, Terminal};
 use crate::config::{Address, Settings};
-use crate::credentials::PASSWORD_VARIABLE;
+use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::file_limits::FileShares;
 use crate::ground::Ground;
 use crate::guard::OwnDatabases;
@@ -43,9 +47,9 @@ impl Running {
         storage.follow(ground.configuration(), ground.workers());
         storage.databases.set_tasks(ground.tasks());
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
-        storage.databases.set_guard(Arc::new(OwnDatabases));
+        storage.databases.set_guard(Arc::new(OwnDatabases::new(ground.configuration())));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
-        prepare_directory(&storage, &directory, terminal)?;
+        prepare_directory(&storage, &directory, &settings, terminal)?;
 
         let statistics = ground.statistics();
         let log = ground.log_database();
@@ -142,7 +146,12 @@ fn operation_log(settings: &Settings) -> Option<OperationLogOptions> {
 }
 
 /// The directory is read by administrators only: it holds the hashes of passwords.
-fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Terminal) -> Result<(), Failure> {
+fn prepare_directory(
+    storage: &Storage,
+    directory: &Directory,
+    settings: &Settings,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     let database = storage.databases.get(DIRECTORY_DATABASE).map_err(Failure::work)?;
     let security = database.security().map_err(Failure::work)?;
     if security.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -153,13 +162,38 @@ fn prepare_directory(storage: &Storage, directory: &Directory, terminal: &Termin
         database.set_security(&security).map_err(Failure::work)?;
     }
     let given = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
-    let administrator = directory.ensure_administrator(given.as_deref()).map_err(Failure::work)?;
-    if let Some(NewAdministrator { made_password: Some(password), .. }) = administrator {
-        terminal.say(&format!(
-            "\nThe administrator's name is admin and the password is {password}\n\
-             It is shown this once and kept nowhere; set another one in the directory's document person:admin.\n"
-        ));
+    if let Some(given) = &given {
+        check_password(given, settings.login.password_bytes)
+            .map_err(|error| Failure::Use(format!("{PASSWORD_VARIABLE}: {error}")))?;
     }
+    let administrator = directory.ensure_administrator(given.as_deref()).map_err(Failure::work)?;
+    match administrator {
+        Some(NewAdministrator { made_password: Some(password), .. }) => {
+            tell_password(password, &settings.server.data_dir, terminal)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Shows the first administrator's password on a terminal. Anywhere else it would stay in a journal, so it goes into a file
+/// that only the server's owner can read, and commands on this machine take it from there.
+fn tell_password(password: String, data_dir: &Path, terminal: &Terminal) -> Result<(), Failure> {
+    if terminal.is_watched() {
+        terminal.say(&format!(
+            "\nThe administrator's name is {ADMINISTRATOR_NAME} and the password is {password}\n\
+             It is shown this once and kept nowhere; set another one in the directory's document {ADMINISTRATOR_ID}.\n"
+        ));
+        return Ok(());
+    }
+    let path = data_dir.join(credentials::FILE_NAME);
+    let kept = Credentials { name: ADMINISTRATOR_NAME.to_owned(), password };
+    kept.write(data_dir).map_err(|error| {
+        Failure::Work(format!("cannot keep the administrator's password in {}: {error}", path.display()))
+    })?;
+    tracing::info!(
+        path = %path.display(),
+        "the administrator's name and first password are in this file; set another password, then remove it"
+    );
     Ok(())
 }
 

@@ -53,7 +53,7 @@ impl Authenticator for Anybody {
 struct Nothing;
 
 impl Administration for Nothing {
-    fn console(&self, _command: &str, _by: &Identity) -> Result<ConsoleAnswer, String> {
+    fn console(&self, _command: &str, _by: &Identity, _from: IpAddr) -> Result<ConsoleAnswer, String> {
         Err(String::new())
     }
 

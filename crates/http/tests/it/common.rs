@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ pub(crate) struct People {
     sessions: Mutex<HashMap<String, Identity>>,
     removed: Mutex<HashSet<String>>,
     changes: AtomicU64,
+    busy: AtomicBool,
     /// Where the last one who logged in came from.
     pub(crate) seen_from: Mutex<Option<IpAddr>>,
 }
@@ -55,6 +56,11 @@ pub(crate) struct People {
 struct Token(String);
 
 impl People {
+    /// From now on too many log in.
+    pub(crate) fn busy(&self) {
+        self.busy.store(true, Ordering::SeqCst);
+    }
+
     /// The person is no more.
     pub(crate) fn remove(&self, name: &str) {
         self.removed.lock().unwrap().insert(name.to_owned());
@@ -69,6 +75,14 @@ impl Authenticator for People {
 
     fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a> {
         *self.seen_from.lock().unwrap() = Some(from);
+        if name == "locked" {
+            let refused = LoginRefusal::Locked { retry_after: Duration::from_mins(5) };
+            return Box::pin(std::future::ready(Err(refused)));
+        }
+        if self.busy.load(Ordering::SeqCst) {
+            let refused = LoginRefusal::Busy { retry_after: Duration::from_millis(2100) };
+            return Box::pin(std::future::ready(Err(refused)));
+        }
         let roles = roles_of(name).filter(|_| password == PASSWORD);
         let found = roles.map(|roles| Identity::new(name, roles)).ok_or(LoginRefusal::Wrong);
         Box::pin(std::future::ready(found))
@@ -106,7 +120,7 @@ impl Authenticator for People {
 struct Console(Registry);
 
 impl Administration for Console {
-    fn console(&self, command: &str, by: &Identity) -> Result<ConsoleAnswer, String> {
+    fn console(&self, command: &str, by: &Identity, _from: IpAddr) -> Result<ConsoleAnswer, String> {
         match command {
             "show who" => {
                 Ok(ConsoleAnswer { text: format!("{}\n", by.name().unwrap_or("nobody")), data: None })

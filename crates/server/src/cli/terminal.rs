@@ -38,6 +38,12 @@ impl Terminal {
         self.json
     }
 
+    /// Whether somebody sees what is said, who is at a terminal.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
     /// Whether talk may be coloured.
     #[must_use]
     pub fn has_color(&self) -> bool {

@@ -45,7 +45,7 @@ fn a_server_goes_on_when_its_clock_jumps_by_days() {
     let (server, client) = (&mut server, &mut client);
     for name in ["ada", "bob"] {
         let person = json!({"Form": "Person", "FullName": [format!("{name}/Acme")], "ShortName": name,
-            "MailFile": format!("mail/{name}"), "password": "secret"});
+            "MailFile": format!("mail/{name}"), "password": "secret enough"});
         ask(server, client, "PUT", &format!("/directory/person:{name}"), &person).expect(201);
     }
     ask(server, client, "PUT", "/notes", &Value::Null).expect(201);

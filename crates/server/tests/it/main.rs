@@ -29,6 +29,7 @@ mod full_disk;
 mod hostile;
 mod lab_experiment;
 mod log_database;
+mod logins;
 mod messages;
 mod operation_log;
 mod plan;

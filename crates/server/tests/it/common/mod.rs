@@ -49,6 +49,22 @@ impl Server {
         Self { child, messages, address: None, cookie: String::new() }
     }
 
+    /// As [`Server::start`], a process that may have so many files open.
+    pub fn start_limited(folder: &Path, settings: &[(&str, &str)], files: u32) -> Self {
+        let messages = folder.join("messages");
+        let file = std::fs::File::create(&messages).unwrap();
+        let usual = command(folder);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("ulimit -n {files}; exec \"$0\" \"$@\"")]);
+        limited.arg(usual.get_program()).args(usual.get_args());
+        limited.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.envs(settings.iter().copied());
+        let child = limited.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        let mut server = Self { child, messages, address: None, cookie: String::new() };
+        server.wait_until_up();
+        server
+    }
+
     /// Starts the process and waits until it answers.
     pub fn start(folder: &Path, settings: &[(&str, &str)]) -> Self {
         let mut server = Self::spawn(folder, settings);

@@ -104,7 +104,7 @@ fn check_in_the_end(mut server: Server, folder: &Path, writers: &mut [Writer], k
 fn prepare(client: &mut Client) {
     for name in PEOPLE {
         let person = json!({"Form": "Person", "FullName": [format!("{name}/Acme")], "ShortName": name,
-            "MailFile": format!("mail/{name}"), "password": "secret"});
+            "MailFile": format!("mail/{name}"), "password": "secret enough"});
         client.json("PUT", &format!("/directory/person:{name}"), &person).unwrap().expect(201);
     }
     for (name, members) in GROUPS {
