@@ -179,9 +179,9 @@ fn other_roles_another_password_and_leaving_end_cookies_and_feeds() {
     let members = json!({"members": {"names": ["ada"], "roles": ["clerk"]}});
     client.json("PUT", "/open/_security", &members).unwrap().expect(200);
     let mut revision = write_person(&mut client, "ada", &json!({"password": "password 1"}));
-    let mut password = "password 1";
+    let mut password = "password 1".to_owned();
     for change in [json!({"Roles": ["clerk"]}), json!({"password": "password 2", "Roles": ["clerk"]})] {
-        let cookie = cookie_of(&log_in_from(1, &server, "ada", password).expect(200));
+        let cookie = cookie_of(&log_in_from(1, &server, "ada", &password).expect(200));
         let open = feed(&cookie, &server);
         let hash = client.get("/directory/person:ada").unwrap().value()["PasswordHash"].clone();
         let mut more = json!({"_rev": revision, "PasswordHash": hash});
@@ -192,9 +192,9 @@ fn other_roles_another_password_and_leaving_end_cookies_and_feeds() {
         revision = write_person(&mut client, "ada", &more);
         ends(open);
         assert_eq!(user_of(&cookie, &server), Value::Null, "{change}");
-        password = change["password"].as_str().unwrap_or(password);
+        password = change["password"].as_str().map_or(password, str::to_owned);
     }
-    let cookie = cookie_of(&log_in_from(1, &server, "ada", password).expect(200));
+    let cookie = cookie_of(&log_in_from(1, &server, "ada", &password).expect(200));
     let open = feed(&cookie, &server);
     client
         .ask("DELETE", &format!("/directory/person:ada?rev={revision}"), "application/json", b"")
