@@ -54,7 +54,8 @@ impl Server {
         let mut times = Vec::new();
         for number in from..to {
             let began = Instant::now();
-            let database = self.databases.create(&name(number)).unwrap();
+            let database =
+                self.databases.create(&name(number), &scrinium_database::InitialAccess::Everybody).unwrap();
             times.push(began.elapsed().as_secs_f64() * 1e6);
             write(&database, [MEMO.to_owned()]);
         }
@@ -63,7 +64,7 @@ impl Server {
 
     /// Makes one database with so many documents.
     fn fill(&self, documents: u64) {
-        let database = self.databases.create(&name(0)).unwrap();
+        let database = self.databases.create(&name(0), &scrinium_database::InitialAccess::Everybody).unwrap();
         for from in (0..documents).step_by(AT_ONCE) {
             write(&database, (from..documents.min(from + AT_ONCE as u64)).map(id));
         }

@@ -66,7 +66,12 @@ fn stored(documents: u64, count: u64) -> TempDir {
     let (store, databases) = open(folder.path(), BUDGET_BYTES);
     let ((), took) = timed(|| {
         for number in 0..count {
-            fill(&databases.create(&format!("discussion{number}")).unwrap(), documents);
+            fill(
+                &databases
+                    .create(&format!("discussion{number}"), &scrinium_database::InitialAccess::Everybody)
+                    .unwrap(),
+                documents,
+            );
         }
         store.checkpoint().unwrap();
     });

@@ -79,7 +79,7 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let database = databases.create("forum").unwrap();
+    let database = databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     for first in (0..count).step_by(usize::try_from(AT_ONCE).unwrap()) {
         put(&database, &(first..count.min(first + AT_ONCE)).map(document).collect::<Vec<_>>());
     }

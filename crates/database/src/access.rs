@@ -4,21 +4,27 @@
 //! without, `_security` does, as in CouchDB: its administrators are managers, its members editors, and `Readers` and
 //! `Authors` are fields like others.
 
+pub(crate) mod identity;
+pub(crate) mod initial;
 pub(crate) mod list;
+pub(crate) mod readable;
 pub(crate) mod readers;
 
 use std::sync::Arc;
 
 use scrinium_document::json::stored_value_of_bytes;
-use scrinium_store::{Batch, Family, Snapshot};
+use scrinium_store::{Batch, Family};
 use serde_json::{Value, json};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
-use list::AccessList;
-use readers::{NameDigest, digest_of, digests_of, names_in};
+use identity::Identity;
+use initial::InitialAccess;
+use list::{AccessList, Grant};
+use readable::ReadableLeaf;
+use readers::{NameDigest, digest_of, digests_of, folded, names_in};
 
 /// What somebody may do in a database; each level includes those before it but for reading, which depositors may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,9 +78,17 @@ impl Level {
     }
 }
 
-/// What one person may do in one database, as it was when they asked. Clones are cheap.
+/// Who acts in one database, and what they may do there, as it was when they asked. Clones are cheap.
 #[derive(Clone, Debug, Default)]
-pub struct Access(Option<Arc<Limited>>);
+pub struct Access(Option<Arc<Bearer>>);
+
+/// Somebody other than the server itself.
+#[derive(Debug)]
+struct Bearer {
+    identity: Identity,
+    /// `None`: everything.
+    limits: Option<Limited>,
+}
 
 /// The access of somebody who may not do everything.
 #[derive(Debug)]
@@ -89,91 +103,120 @@ struct Limited {
 /// What somebody goes by in `Readers` and `Authors`.
 #[derive(Debug)]
 struct Names {
-    texts: Vec<Arc<str>>,
+    texts: Vec<String>,
     digests: Vec<NameDigest>,
 }
 
 impl Access {
-    /// That of server administrators, and of the server itself.
+    /// That of the server itself.
     #[must_use]
     pub const fn everything() -> Self {
         Self(None)
     }
 
-    /// What `_security` gives: a level, whatever documents say.
-    fn of_level(level: Level) -> Self {
-        Self(Some(Arc::new(Limited { level, may_create: true, may_delete: true, names: None })))
+    /// That of a server administrator.
+    fn of_administrator(identity: &Identity) -> Self {
+        Self(Some(Arc::new(Bearer { identity: identity.clone(), limits: None })))
     }
 
-    /// What an access control list gives somebody of this name, in these groups.
-    fn of_list(list: &AccessList, name: Option<&str>, groups: &[String]) -> Self {
+    fn limited(identity: &Identity, limits: Limited) -> Self {
+        Self(Some(Arc::new(Bearer { identity: identity.clone(), limits: Some(limits) })))
+    }
+
+    /// What `_security` gives: a level, whatever documents say.
+    fn of_level(identity: &Identity, level: Level) -> Self {
+        Self::limited(identity, Limited { level, may_create: true, may_delete: true, names: None })
+    }
+
+    /// Who acts; `None`: the server itself.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.0.as_ref().map(|bearer| &bearer.identity)
+    }
+
+    fn limits(&self) -> Option<&Limited> {
+        self.0.as_ref()?.limits.as_ref()
+    }
+
+    /// What an access control list gives somebody.
+    fn of_list(list: &AccessList, identity: &Identity) -> Self {
+        let (name, groups) = (identity.name(), identity.roles());
         let granted = list.granted(name, groups);
         // What has brackets is a role, and nobody has one by being called so.
-        let own = name.filter(|name| !name.starts_with('[')).map(Arc::from);
-        let groups = groups.iter().filter(|group| !group.starts_with('['));
-        let groups = groups.map(|group| Arc::from(group.as_str()));
-        let roles = granted.roles.iter().map(|role| Arc::from(format!("[{role}]")));
-        let texts: Vec<Arc<str>> = own.into_iter().chain(groups).chain(roles).collect();
+        let own = name.iter().copied().chain(groups.iter().map(String::as_str));
+        let own = own.map(folded).filter(|name| !name.starts_with('['));
+        let roles = granted.roles.iter().map(|role| folded(&format!("[{role}]")));
+        let texts: Vec<String> = own.chain(roles).collect();
         let digests = texts.iter().map(|name| digest_of(name)).collect();
-        Self(Some(Arc::new(Limited {
-            level: granted.level,
-            may_create: granted.may_create,
-            may_delete: granted.may_delete,
-            names: Some(Names { texts, digests }),
-        })))
+        let names = Some(Names { texts, digests });
+        let Grant { level, may_create, may_delete, .. } = granted;
+        Self::limited(identity, Limited { level, may_create, may_delete, names })
     }
 
     /// The level.
     #[must_use]
     pub fn level(&self) -> Level {
-        self.0.as_ref().map_or(Level::Manager, |limited| limited.level)
+        self.limits().map_or(Level::Manager, |limited| limited.level)
     }
 
-    /// Whether this is the access of a server administrator.
+    /// Whether this is the access of the server itself or of a server administrator.
     #[must_use]
-    pub const fn is_everything(&self) -> bool {
-        self.0.is_none()
+    pub fn is_everything(&self) -> bool {
+        self.limits().is_none()
     }
 
     /// What the person goes by, where not all documents may be read by all readers.
     pub(crate) fn reader_names(&self) -> Option<&[NameDigest]> {
-        Some(&self.0.as_ref()?.names.as_ref()?.digests)
+        Some(&self.limits()?.names.as_ref()?.digests)
     }
 
-    /// Whether a document's `Readers` let the person read it.
-    pub(crate) fn may_read(&self, database: &Database, id: &str, leaf: &Leaf<'_>) -> Result<bool> {
+    /// Whether the person may read all documents, so that none need be looked at for that.
+    pub(crate) fn reads_everything(&self) -> bool {
+        self.limits().is_none_or(|limited| limited.level >= Level::Reader && limited.names.is_none())
+    }
+
+    /// # Errors
+    /// [`DatabaseError::Forbidden`] if the person may read nothing here.
+    pub(crate) fn check_reader(&self) -> Result<()> {
+        if self.level() >= Level::Reader {
+            return Ok(());
+        }
+        Err(forbidden("You may not read documents in this database.".to_owned()))
+    }
+
+    /// Whether a leaf's `Readers` let the person read it.
+    fn may_read(&self, database: &Database, id: &str, leaf: &Leaf<'_>) -> Result<bool> {
+        if self.level() < Level::Reader {
+            return Ok(false);
+        }
         let Some(names) = self.reader_names() else { return Ok(true) };
         let digests = digests_of(database, id, leaf)?;
         Ok(digests.is_none_or(|digests| digests.iter().any(|digest| names.contains(digest))))
     }
 
     /// # Errors
-    /// [`DatabaseError::Forbidden`] if the person may not read the document.
-    pub(crate) fn check_read(&self, database: &Database, id: &str, leaf: &Leaf<'_>) -> Result<()> {
-        if self.may_read(database, id, leaf)? {
+    /// [`DatabaseError::Forbidden`] if the person may write nothing of this id, whatever is there: said before anything
+    /// is looked at, so that it tells nothing. `builds` says whether the edit builds on a revision; `None`: it may.
+    pub(crate) fn check_write(&self, id: &str, builds: Option<bool>) -> Result<()> {
+        let Some(limited) = self.limits() else { return Ok(()) };
+        check_design(limited, id)?;
+        let may_build = builds != Some(false) && limited.level >= Level::Author;
+        if may_build || builds != Some(true) && self.check_create(id).is_ok() {
             return Ok(());
         }
-        Err(forbidden(format!("You may not read document {id}: its `Readers` do not name you.")))
-    }
-
-    /// As [`may_read`](Self::may_read) of a document's winner in a snapshot; there is nothing to hide of a tombstone.
-    pub(crate) fn may_read_winner(&self, database: &Database, snapshot: &Snapshot, id: &str) -> Result<bool> {
-        if self.reader_names().is_none() {
-            return Ok(true);
-        }
-        let stored = snapshot.get(Family::Scan, &keys::winner(database.number(), id))?;
-        stored.map_or(Ok(true), |stored| self.may_read(database, id, &Leaf::decode(id, &stored)?))
+        let what = if builds == Some(false) { "create" } else { "edit" };
+        Err(forbidden(format!("You may not {what} documents in this database.")))
     }
 
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may not make a document of this id.
     pub(crate) fn check_create(&self, id: &str) -> Result<()> {
-        let Some(limited) = &self.0 else { return Ok(()) };
+        let Some(limited) = self.limits() else { return Ok(()) };
         check_design(limited, id)?;
         let may_create = match limited.level {
             Level::NoAccess | Level::Reader => false,
             Level::Depositor => true,
-            _ => limited.may_create,
+            Level::Author | Level::Editor | Level::Designer | Level::Manager => limited.may_create,
         };
         if may_create {
             Ok(())
@@ -183,32 +226,26 @@ impl Access {
     }
 
     /// # Errors
-    /// [`DatabaseError::Forbidden`] if the person may not write local documents.
-    pub(crate) fn check_local(&self) -> Result<()> {
-        if self.level() >= Level::Reader {
-            return Ok(());
-        }
-        Err(forbidden("It takes a reader to write local documents.".to_owned()))
-    }
-
-    /// # Errors
-    /// [`DatabaseError::Forbidden`] if the person may not replace this revision of the document, or delete it.
+    /// [`DatabaseError::Forbidden`] if the person may not put something in the place of this leaf, or delete it. What was
+    /// deleted is nobody's: whoever may make a document may make it again, unless its `Authors` say whose it is.
     pub(crate) fn check_edit(
         &self,
         database: &Database,
-        id: &str,
-        leaf: &Leaf<'_>,
+        leaf: &ReadableLeaf<'_>,
         deletes: bool,
     ) -> Result<()> {
-        let Some(limited) = &self.0 else { return Ok(()) };
+        let Some(limited) = self.limits() else { return Ok(()) };
+        let id = leaf.id();
         check_design(limited, id)?;
-        self.check_read(database, id, leaf)?;
+        let authors = || names_in(database, id, leaf, readers::AUTHORS);
+        if leaf.deleted && (limited.level >= Level::Editor || authors()?.is_empty()) {
+            return self.check_create(id);
+        }
         let may_edit = match limited.level {
             Level::NoAccess | Level::Depositor | Level::Reader => false,
             Level::Author => {
-                let authors = names_in(database, id, leaf, readers::AUTHORS)?;
                 let own = limited.names.as_ref().map_or(&[][..], |names| &names.texts);
-                authors.iter().any(|author| own.iter().any(|own| **own == **author))
+                authors()?.names().iter().any(|author| own.contains(author))
             }
             Level::Editor | Level::Designer | Level::Manager => true,
         };
@@ -234,15 +271,21 @@ fn forbidden(reason: String) -> DatabaseError {
 }
 
 impl Database {
-    /// What somebody may do here: `name` is `None` for one who has not said who they are; `groups` are those that
-    /// the directory has them in (CouchDB's roles).
+    /// What somebody may do here; a server administrator may do everything.
     ///
     /// # Errors
     /// What the store reports.
-    pub fn access(&self, name: Option<&str>, groups: &[String]) -> Result<Access> {
+    pub fn access(&self, identity: &Identity) -> Result<Access> {
+        if identity.is_administrator() {
+            return Ok(Access::of_administrator(identity));
+        }
         Ok(match self.access_list()? {
-            Some(list) => Access::of_list(&list, name, groups),
-            None => Access::of_level(list::level_by_security(&*self.security()?, name, groups)),
+            Some(list) => Access::of_list(&list, identity),
+            None => {
+                let security = self.security()?;
+                let level = list::level_by_security(&security, identity.name(), identity.roles());
+                Access::of_level(identity, level)
+            }
         })
     }
 
@@ -290,6 +333,17 @@ impl Database {
         Ok(())
     }
 
+    /// Says who may do what in a database of which nobody has said it.
+    ///
+    /// # Errors
+    /// As [`Database::set_access_list`] and [`Database::set_security`].
+    pub fn restrict(&self, access: &InitialAccess) -> Result<()> {
+        if let Some(list) = access.list() {
+            self.set_access_list(Some(list))?;
+        }
+        access.security().map_or(Ok(()), |security| self.set_security(&security))
+    }
+
     /// `_security` as CouchDB's clients know it: what was set, or what the access control list comes to.
     ///
     /// # Errors
@@ -298,7 +352,11 @@ impl Database {
         let Some(list) = self.access_list()? else { return self.security() };
         let listed = |from: Level, to: Level| {
             let within = |level: Level| from <= level && level <= to;
-            let (people, groups) = list.listed(within);
+            let (people, mut groups) = list.listed(within);
+            // To CouchDB's clients a list of nobody is one of everybody.
+            if from == Level::Reader && people.is_empty() && groups.is_empty() && list.is_closed() {
+                groups.push("_admin");
+            }
             json!({"names": people, "roles": groups})
         };
         Ok(Arc::new(json!({

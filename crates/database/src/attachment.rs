@@ -5,6 +5,7 @@ use scrinium_document::Revision;
 use scrinium_store::Family;
 
 use crate::access::Access;
+use crate::access::readable::ReadableLeaf;
 use crate::content::upload::Upload;
 use crate::content::{Content, ContentReader};
 use crate::database::Database;
@@ -39,8 +40,8 @@ impl AttachmentReader {
 }
 
 /// What a leaf says of one of its attachments.
-fn named(leaf: &Leaf<'_>, id: &str, name: &str) -> Result<StoredAttachment> {
-    let found = leaf.attachments(id)?.into_iter().find(|attachment| attachment.name == name);
+fn named(leaf: &ReadableLeaf<'_>, name: &str) -> Result<StoredAttachment> {
+    let found = leaf.attachments(leaf.id())?.into_iter().find(|attachment| attachment.name == name);
     found.ok_or_else(|| DatabaseError::NotFound { reason: "Document is missing attachment".to_owned() })
 }
 
@@ -64,16 +65,15 @@ impl Database {
             Some(text) => {
                 let revision = Revision::parse(text)?;
                 let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
-                self.leaf_record(&snapshot, id, &head, &revision)?
+                access.readable_head(self, &snapshot, id, &head)?.record(self, &snapshot, id, &revision)?
             }
         };
         let stored = stored.ok_or_else(DatabaseError::missing)?;
-        let leaf = Leaf::decode(id, &stored)?;
+        let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
         if leaf.deleted && revision.is_none() {
             return Err(DatabaseError::deleted());
         }
-        access.check_read(self, id, &leaf)?;
-        let attachment = named(&leaf, id, name)?;
+        let attachment = named(&leaf, name)?;
         let content = self.common.contents.reader(&attachment.digest)?;
         Ok(AttachmentReader {
             digest: attachment.digest_text(),
@@ -111,9 +111,8 @@ impl Database {
     ) -> Result<crate::edit::NewAttachment> {
         let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
         let stored = stored.ok_or_else(DatabaseError::missing)?;
-        let leaf = Leaf::decode(id, &stored)?;
-        access.check_read(self, id, &leaf)?;
-        let attachment = named(&leaf, id, name)?;
+        let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
+        let attachment = named(&leaf, name)?;
         let content = self.common.contents.share(&attachment)?;
         Ok(crate::edit::NewAttachment {
             name: attachment.name,

@@ -9,6 +9,7 @@ use scrinium_mango::Selector;
 use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
 use crate::access::Access;
+use crate::access::readable::{ReadableHead, ReadableId};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
@@ -173,7 +174,7 @@ impl Changes {
                 self.from = keys::change(self.database.number(), change_number + 1);
             }
             if self.wants(&record.id) {
-                let looks = self.query.selector.is_some() || self.query.access.reader_names().is_some();
+                let looks = self.query.selector.is_some() || !self.query.access.reads_everything();
                 examined += usize::from(looks);
                 let change = self.sound_change(change_number, record)?;
                 self.left -= u64::from(change.is_some());
@@ -194,7 +195,7 @@ impl Changes {
         if let Some(change) = self.database.pass_over(&record.id, change)? {
             return Ok(change);
         }
-        if self.query.access.reader_names().is_some() || self.query.selector.is_some() {
+        if !self.query.access.reads_everything() || self.query.selector.is_some() {
             return Ok(None);
         }
         Ok(Some(Change {
@@ -209,64 +210,73 @@ impl Changes {
 
     /// None if the selector leaves it out, or it may not be read.
     fn change(&self, change_number: u64, record: &ChangeRecord) -> Result<Option<Change>> {
-        let needs_head = self.query.all_leaves && record.several_leaves || self.query.include_documents;
-        let head = if needs_head { self.database.head(&self.snapshot, &record.id)? } else { None };
-        let mut revisions = Vec::new();
-        if self.matches(&record.id, None)? {
-            revisions.push(record.winner.to_string());
-        }
-        if let (true, Some(head)) = (self.query.all_leaves, &head) {
-            for leaf in head.tree.leaves().filter(|leaf| *leaf.revision != record.winner) {
-                if self.matches(&record.id, Some(leaf.revision))? {
-                    revisions.push(leaf.revision.to_string());
-                }
+        let ChangeRecord { id, winner, deleted, several_leaves } = record;
+        let several = self.query.all_leaves && *several_leaves;
+        let access = &self.query.access;
+        let needs_head = several || self.query.include_documents;
+        let head = if needs_head { self.database.head(&self.snapshot, id)? } else { None };
+        let readable = |head| access.readable_head(&self.database, &self.snapshot, id, head);
+        let head = head.as_ref().map(readable).transpose()?;
+        let (id, leaves) = match &head {
+            Some(head) if several => {
+                let leaves = head.leaves().map(|leaf| leaf.revision.clone()).collect();
+                (head.readable_id(id.clone()), leaves)
+            }
+            _ => (access.readable_id(&self.database, &self.snapshot, id.clone())?, vec![winner.clone()]),
+        };
+        let Some(id) = id else { return Ok(None) };
+        let mut revisions: Vec<Revision> = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
+            if self.matches(&id, &leaf, leaf == *winner)? {
+                revisions.push(leaf);
             }
         }
-        if revisions.is_empty() {
-            return Ok(None);
-        }
-        let mut document = None;
-        if self.query.include_documents {
-            let stored = self.stored(&record.id, None)?;
-            let leaf = Leaf::decode(&record.id, &stored)?;
-            let renderer = Renderer::new(&self.database, &self.options);
-            document = Some(renderer.render(&record.id, &leaf, head.as_ref())?.json);
-        }
+        let Some(first) = revisions.first() else { return Ok(None) };
+        let document = match &head {
+            Some(head) if self.query.include_documents => {
+                // The winner, or who may not read that gets the first of what they are told of.
+                let shown = head.winner().map_or(first, |winner| winner.revision);
+                Some(self.render(&id, shown, shown == winner, head)?)
+            }
+            _ => None,
+        };
         Ok(Some(Change {
             sequence: self.database.sequence_text(change_number),
             change_number,
-            id: record.id.clone(),
-            revisions,
-            deleted: record.deleted,
+            revisions: revisions.iter().map(Revision::to_string).collect(),
+            id: id.into_string(),
+            deleted: *deleted,
             document,
         }))
     }
 
-    /// Whether the winner or a losing leaf may be read, and the selector, if there is one, matches it.
-    fn matches(&self, id: &str, loser: Option<&Revision>) -> Result<bool> {
-        let access = &self.query.access;
-        if self.query.selector.is_none() && access.reader_names().is_none() {
-            return Ok(true);
-        }
-        let stored = self.stored(id, loser)?;
-        let leaf = Leaf::decode(id, &stored)?;
-        if !access.may_read(&self.database, id, &leaf)? {
-            return Ok(false);
-        }
+    /// Whether the selector, if there is one, matches a leaf.
+    fn matches(&self, id: &ReadableId, revision: &Revision, is_winner: bool) -> Result<bool> {
         let Some(selector) = &self.query.selector else { return Ok(true) };
-        let document = Document::new(&self.database, id, &leaf)?;
+        let stored = self.stored(id, revision, is_winner)?;
+        let leaf = self.query.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
+        let document = Document::new(&self.database, leaf)?;
         let matches = selector.matches(&document);
         document.check()?;
         Ok(matches)
     }
 
+    fn render(
+        &self,
+        id: &ReadableId,
+        revision: &Revision,
+        is_winner: bool,
+        head: &ReadableHead<'_>,
+    ) -> Result<JsonText> {
+        let stored = self.stored(id, revision, is_winner)?;
+        let leaf = self.query.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
+        Ok(Renderer::new(&self.database, &self.options).render(&leaf, Some(head))?.json)
+    }
+
     /// The record of the winner, or of a losing leaf.
-    fn stored(&self, id: &str, loser: Option<&Revision>) -> Result<Slice> {
+    fn stored(&self, id: &str, revision: &Revision, is_winner: bool) -> Result<Slice> {
         let number = self.database.number();
-        let key = match loser {
-            None => keys::winner(number, id),
-            Some(revision) => keys::loser(number, id, revision),
-        };
+        let key = if is_winner { keys::winner(number, id) } else { keys::loser(number, id, revision) };
         let stored = self.snapshot.get(Family::Scan, &key)?;
         stored.ok_or_else(|| DatabaseError::damaged("document", id))
     }

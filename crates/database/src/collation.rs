@@ -3,6 +3,8 @@
 use scrinium_document::collation::COLLATION_VERSION;
 use serde::{Deserialize, Serialize};
 
+use crate::access::readers::NAMES_VERSION;
+
 /// Changes with the form in which lists of entries hold keys (`view::short`): an index of another form cannot be
 /// followed.
 const LIST_FORMAT: u64 = 2;
@@ -11,7 +13,7 @@ const LIST_FORMAT: u64 = 2;
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collation {
-    /// An index of another version is built anew.
+    /// An index of another version is built anew; so is one that keeps documents apart by other names of readers.
     pub version: u32,
     /// An index with another number holds keys that cannot be read back, from its entries (see
     /// [`scrinium_document::read_back_digest`]) or from its lists.
@@ -20,6 +22,9 @@ pub struct Collation {
 
 impl Default for Collation {
     fn default() -> Self {
-        Self { version: COLLATION_VERSION, read_back: scrinium_document::read_back_digest() ^ LIST_FORMAT }
+        Self {
+            version: COLLATION_VERSION | NAMES_VERSION << 16,
+            read_back: scrinium_document::read_back_digest() ^ LIST_FORMAT,
+        }
     }
 }

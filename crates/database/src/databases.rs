@@ -10,8 +10,8 @@ use scrinium_clock::Clock;
 use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
-use serde_json::{Map, Value};
 
+use crate::access::initial::InitialAccess;
 use crate::collation::Collation;
 use crate::compact::Compactions;
 use crate::content::Contents;
@@ -19,6 +19,7 @@ use crate::damage::Damage;
 use crate::database::Database;
 use crate::dropped::unmark;
 use crate::error::{DatabaseError, Result};
+use crate::guard::Guard;
 use crate::header::Header;
 use crate::opened::Opened;
 use crate::passed_over::PassedOver;
@@ -110,19 +111,6 @@ impl Common {
     pub(crate) fn guard(&self, database: &str) -> Option<&Arc<dyn Guard>> {
         self.wide.guard.get().filter(|guard| guard.guards(database))
     }
-}
-
-/// Checks, and may complete, the documents that are written into certain databases, whoever writes them:
-/// no password is stored in clear, no memo without a recipient enters a mail.box.
-pub trait Guard: Send + Sync + 'static {
-    /// Whether the database's documents are checked.
-    fn guards(&self, database: &str) -> bool;
-
-    /// The document as it may be stored.
-    ///
-    /// # Errors
-    /// Why it may not be.
-    fn check(&self, database: &str, document: Map<String, Value>) -> Result<Map<String, Value>>;
 }
 
 /// What all parts of a server share of its databases.
@@ -297,12 +285,13 @@ impl Databases {
         *self.shared.common.wide.options.write() = options;
     }
 
-    /// Makes a database where the configuration wants it; it is durable when this returns.
+    /// Makes a database where the configuration wants it, for those whom `access` names; it is durable when this
+    /// returns.
     ///
     /// # Errors
     /// [`DatabaseError::Exists`], a name that is not allowed, and what the store reports.
-    pub fn create(&self, name: &str) -> Result<Arc<Database>> {
-        self.create_on(name, None)
+    pub fn create(&self, name: &str, access: &InitialAccess) -> Result<Arc<Database>> {
+        self.create_on(name, access, None)
     }
 
     /// As [`Databases::create`], on a volume.
@@ -310,7 +299,12 @@ impl Databases {
     /// # Errors
     /// As [`Databases::create`], and [`DatabaseError::BadRequest`] or [`DatabaseError::Unavailable`] if there is no such
     /// volume, or it is not there now.
-    pub fn create_on(&self, name: &str, volume: Option<&str>) -> Result<Arc<Database>> {
+    pub fn create_on(
+        &self,
+        name: &str,
+        access: &InitialAccess,
+        volume: Option<&str>,
+    ) -> Result<Arc<Database>> {
         names::validate(name)?;
         let common = self.volume_for_new(name, volume)?;
         let _catalog = self.shared.catalog.lock();
@@ -321,12 +315,14 @@ impl Databases {
         batch.put(Family::Meta, keys::NEXT_NUMBER, &(number + 1).to_be_bytes());
         if common.volume == FIRST_VOLUME {
             batch.put(Family::Meta, &keys::header(number), &header.encode());
+            access.write(&mut batch, number);
             self.enter(&mut batch, name, number, &common);
             self.store().commit(batch)?;
         } else {
             self.store().commit(batch)?;
             let mut beside = Batch::new();
             beside.put(Family::Meta, &keys::header(number), &header.encode());
+            access.write(&mut beside, number);
             beside.put(Family::Meta, &keys::dropped(number), &[]);
             common.store.commit(beside)?;
             let mut batch = Batch::new();

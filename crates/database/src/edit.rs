@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use scrinium_document::json::stored_value_of_bytes;
+use scrinium_document::json::{JsonText, stored_value_of_bytes};
 use scrinium_document::{
     AttachmentBody, AttachmentEntry, FieldsBuf, GENERATION_MAX, Limits, OCTET_STREAM, ParsedDocument,
     Revision, is_design, is_local, parse_document, validate_attachment, validate_id,
 };
 
 use crate::access::Access;
+use crate::access::readers::check_names;
 use crate::content::record::is_compressible;
 use crate::content::upload::Upload;
 use crate::content::{Content, Contents, PIECE_BYTES};
 use crate::database::Database;
-use crate::databases::{DatabaseOptions, Guard};
+use crate::databases::DatabaseOptions;
 use crate::error::{DatabaseError, Result};
 use crate::folder::FolderChange;
+use crate::guard::{Guard, Guarded, Secret, Submission};
+use crate::read::ReadOptions;
 use crate::unread::check_person;
 
 /// Values whose JSON is at least so long are stored once by content, outside the document, so that
@@ -47,8 +50,10 @@ pub struct Edit {
     pub editor: Option<Arc<str>>,
     /// Who has read what the document becomes.
     pub read_by: Option<Arc<str>>,
-    /// What the one who edits may do.
+    /// Who edits, and what they may do.
     pub access: Access,
+    /// What becomes of what only the server may see of the document.
+    pub secret: Secret,
 }
 
 /// An attachment whose content came beside the document's JSON.
@@ -88,6 +93,7 @@ pub(crate) struct Prepared {
     pub(crate) remove_attachments: Vec<String>,
     pub(crate) beside: Beside,
     pub(crate) access: Access,
+    pub(crate) secret: Secret,
 }
 
 /// What an edit brings beside its document.
@@ -133,6 +139,7 @@ impl Edit {
             if is_local(&id) {
                 return Err(DatabaseError::bad_request("_local documents do not accept attachments."));
             }
+            check_as_it_stands(database, &id, self.revision.as_deref(), &self.access)?;
             let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
             return Ok(Prepared {
                 id,
@@ -145,6 +152,7 @@ impl Edit {
                 remove_attachments: self.remove_attachments,
                 beside,
                 access: self.access,
+                secret: Secret::Keep,
             });
         }
         let limits = Limits {
@@ -154,8 +162,17 @@ impl Edit {
         };
         let mut parsed = parse_document(&self.json, &limits)?;
         if let Some(guard) = database.common.guard(database.name()) {
-            self.json = guarded(guard.as_ref(), database.name(), self.id.as_deref(), &self.json)?;
+            let id = self.id.as_deref().or(parsed.id.as_deref());
+            let given = (self.revision.clone(), id);
+            let (json, secret) = guarded(guard.as_ref(), (database, &self.access, mode), given, &self.json)?;
+            self.json = json;
+            if secret != Secret::Keep {
+                self.secret = secret;
+            }
             parsed = parse_document(&self.json, &limits)?;
+        }
+        if database.access_list()?.is_some() {
+            check_names(&scrinium_document::Fields::decode(parsed.fields.as_bytes())?)?;
         }
         let path = parsed.path().to_vec();
         let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(|| new_id(database.now_ms()));
@@ -189,6 +206,7 @@ impl Edit {
             remove_attachments: self.remove_attachments,
             beside,
             access: self.access,
+            secret: self.secret,
         })
     }
 }
@@ -207,6 +225,7 @@ impl Prepared {
             remove_attachments: Vec::new(),
             beside: Beside::default(),
             access,
+            secret: Secret::Keep,
         }
     }
 
@@ -253,8 +272,14 @@ impl PreparedAttachment {
     }
 }
 
-/// The JSON as a guard lets it through. It has been parsed before, so that it is a sound object.
-fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> Result<Bytes> {
+/// The JSON as a guard lets it through, and what becomes of the document's secret. It has been parsed before, so that
+/// it is a sound object.
+fn guarded(
+    guard: &dyn Guard,
+    (database, access, mode): (&Database, &Access, EditMode),
+    (revision, id): (Option<String>, Option<&str>),
+    json: &[u8],
+) -> Result<(Bytes, Secret)> {
     let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
     let Some(serde_json::Value::Object(mut document)) = stored_value_of_bytes(json) else {
         return Err(invalid());
@@ -262,8 +287,23 @@ fn guarded(guard: &dyn Guard, database: &str, id: Option<&str>, json: &[u8]) -> 
     if let Some(id) = id {
         document.insert("_id".to_owned(), id.into());
     }
-    let document = guard.check(database, document)?;
-    Ok(serde_json::Value::Object(document).to_string().into())
+    let Guarded { document, secret } =
+        guard.check(Submission { database, access, mode, revision, document })?;
+    Ok((serde_json::Value::Object(document).to_string().into(), secret))
+}
+
+/// An edit of attachments alone takes a document over as it stands, which the one who edits must be allowed to write.
+fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, access: &Access) -> Result<()> {
+    let Some(guard) = database.common.guard(database.name()) else { return Ok(()) };
+    let options = ReadOptions { revision: revision.map(str::to_owned), ..ReadOptions::default() };
+    let found = match database.read(id, &options) {
+        Ok(found) => found.json,
+        // The edit is a conflict, or makes a document of nothing but attachments.
+        Err(DatabaseError::NotFound { .. }) => JsonText::from(&serde_json::json!({})),
+        Err(error) => return Err(error),
+    };
+    let given = (revision.map(str::to_owned), Some(id));
+    guarded(guard.as_ref(), (database, access, EditMode::Interactive), given, found.as_bytes()).map(drop)
 }
 
 /// A design document whose views do not compile is refused when it is written, not when it is read.

@@ -366,7 +366,7 @@ fn check_all(check: &mut Check<'_>, references: &References, contents: bool) -> 
 
 fn check_locals(check: &mut Check<'_>) -> Result<()> {
     check.each(Family::Point, &keys::local_range(check.number()), |check, key, value| {
-        let fields = crate::local::decode(value).map(|(_, fields)| fields);
+        let fields = crate::local::decode(value).map(|(_, fields, _)| fields);
         if keys::id_of(key).is_none() || fields.is_none_or(|fields| Fields::decode(fields).is_err()) {
             let reason = "a _local document cannot be read";
             check.set_aside(FindingKind::Local, Family::Point, key, reason);

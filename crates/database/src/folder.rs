@@ -232,12 +232,8 @@ impl Database {
         let snapshot = self.store().snapshot();
         self.transact(foreseen, room_bytes, |transaction| {
             transaction.each(changes, |transaction, (id, change)| {
-                if !access.may_read_winner(self, &snapshot, &id)? {
-                    return Err(DatabaseError::Forbidden {
-                        reason: format!("You may not read document {id}."),
-                    });
-                }
-                transaction.place(id, &change)
+                let id = access.readable_id(self, &snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+                transaction.place(id.into_string(), &change)
             })
         })
     }

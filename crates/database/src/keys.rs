@@ -24,10 +24,14 @@
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
+//! | Point | number `L` length person id | a `_local` document of one person, [`crate::local`] |
+//! | Point | number `w` id | when a `_local` document of all was written, in milliseconds since 1970 |
+//! | Point | number `t` task | how far a task of the server has come, as it keeps it |
 //! | Point | number `F` name in lower case | [`crate::folder::record::FolderRecord`] |
 //! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
 //! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
 //! | Point | number `d` length id person | [`crate::folder::record::Mark`]: what the person has read |
+//! | Point | number `S` id | what only the server may see of the document, [`crate::guard::Secret`] |
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
 //! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
 //! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
@@ -130,6 +134,11 @@ pub(crate) fn purged_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'x', &[]), with_number(number, b'x' + 1, &[]))
 }
 
+/// What only the server may see of a document.
+pub(crate) fn secret(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'S', id.as_bytes())
+}
+
 /// The folders of a database.
 pub(crate) fn folder_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'F', &[]), with_number(number, b'F' + 1, &[]))
@@ -172,6 +181,39 @@ pub(crate) fn local(number: u32, id: &str) -> Vec<u8> {
 
 pub(crate) fn local_range(number: u32) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, b'l', &[]), with_number(number, b'l' + 1, &[]))
+}
+
+/// What the `_local` documents of one person begin with; their ids follow.
+pub(crate) fn own_locals(number: u32, person: &str) -> Vec<u8> {
+    with_number(number, b'L', &with_length(person, &[]))
+}
+
+/// Those of all persons.
+pub(crate) fn own_locals_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'L', &[]), with_number(number, b'L' + 1, &[]))
+}
+
+/// The id in a key of [`local`], or in one that begins as [`own_locals`].
+pub(crate) fn local_id_of(key: &[u8]) -> Option<&str> {
+    let rest = key.get(5..)?;
+    let id = match key.get(4)? {
+        b'L' => {
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            rest.get(usize::try_from(u32::from_be_bytes(*length)).ok()?..)?
+        }
+        _ => rest,
+    };
+    std::str::from_utf8(id).ok()
+}
+
+/// When a `_local` document of all was written.
+pub(crate) fn local_written(number: u32, id: &str) -> Vec<u8> {
+    with_number(number, b'w', id.as_bytes())
+}
+
+/// How far a task of the server has come.
+pub(crate) fn task_state(number: u32, task: &str) -> Vec<u8> {
+    with_number(number, b't', task.as_bytes())
 }
 
 /// The id at the end of a key of [`head`], [`local`] or [`winner`].

@@ -23,6 +23,7 @@ mod fixup;
 mod folder;
 #[cfg(test)]
 mod formats;
+mod guard;
 mod head;
 mod header;
 mod inspect;
@@ -38,6 +39,7 @@ mod query;
 mod read;
 mod relocate;
 mod rows;
+mod task_state;
 mod transfer;
 mod unread;
 mod update;
@@ -46,6 +48,8 @@ mod volumes;
 mod wire;
 mod writer;
 
+pub use access::identity::Identity;
+pub use access::initial::InitialAccess;
 pub use access::list::AccessList;
 pub use access::{Access, Level};
 pub use attachment::AttachmentReader;
@@ -62,7 +66,7 @@ pub use content::relocate::{ObjectInUse, RelocatedAttachments, Relocation};
 pub use content::removal::RemovedObjects;
 pub use content::upload::Upload;
 pub use database::{Database, DatabaseInfo};
-pub use databases::{DatabaseOptions, Databases, Guard, NameRange};
+pub use databases::{DatabaseOptions, Databases, NameRange};
 pub use edit::{Edit, EditMode, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
 pub use fixup::{Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside};
@@ -70,6 +74,7 @@ pub use folder::members::{
     FolderChanges, FolderMember, FolderMemberChange, FolderMembers, MAX_MEMBERS_AT_ONCE, Place,
 };
 pub use folder::{FolderChange, FolderInfo, Placed};
+pub use guard::{Guard, Guarded, Secret, Submission};
 pub use inspect::{Inspection, RawRecord};
 pub use memory::{DatabaseActivity, DatabaseSpace};
 pub use names::{is_mailbox, validate as validate_name};

@@ -1,4 +1,8 @@
 //! `_local` documents: kept on this server, without history, never replicated, in no view.
+//!
+//! Those who may edit all documents share theirs. Who may only read, or edit only what is their own, has a space apart, so
+//! that the checkpoints of their replications are kept and nobody else's are touched: at most [`OWN_DOCUMENTS_MAX`]
+//! documents of [`OWN_BYTES_MAX`] each, that go [`EXPIRES_MS`] after they were last written.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,9 +10,9 @@ use std::sync::atomic::Ordering;
 
 use scrinium_document::json::JsonWriter;
 use scrinium_document::{Fields, FieldsBuf, Limits, is_local, parse_document, validate_id};
-use scrinium_store::{Batch, Family};
+use scrinium_store::{Batch, Direction, Family, KeyRange};
 
-use crate::access::Access;
+use crate::access::{Access, Level};
 use crate::database::Database;
 use crate::edit::Prepared;
 use crate::error::{DatabaseError, Result};
@@ -19,25 +23,118 @@ use crate::wire::{Input, put_number};
 
 const VERSION: u8 = 1;
 
-fn encode(generation: u64, fields: &FieldsBuf) -> Vec<u8> {
-    let mut out = vec![VERSION];
-    put_number(&mut out, generation);
-    out.extend_from_slice(fields.as_bytes());
-    out
+/// A document of one person, which says when it was written.
+const OWN_VERSION: u8 = 2;
+
+/// A person has at most so many `_local` documents in a database.
+pub(crate) const OWN_DOCUMENTS_MAX: usize = 100;
+
+/// The JSON of one may have so many bytes.
+const OWN_BYTES_MAX: usize = 64 << 10;
+
+/// A checkpoint that was not written for 90 days counts no more, and one of a person's own goes. A replica that comes back
+/// later may have to read everything again.
+pub(crate) const EXPIRES_MS: u64 = 90 * 24 * 60 * 60 * 1000;
+
+/// Whose `_local` documents somebody finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LocalSpace {
+    /// Those of all who may edit.
+    Shared,
+    /// Those of one person.
+    Own(String),
+    /// None: who does not say who they are has no place of their own.
+    Nobody,
 }
 
-pub(crate) fn decode(stored: &[u8]) -> Option<(u64, &[u8])> {
-    let mut input = Input::new(stored);
-    if input.byte()? != VERSION {
-        return None;
+impl LocalSpace {
+    pub(crate) fn of(access: &Access) -> Self {
+        let identity = access.identity().filter(|_| !access.is_everything());
+        match identity.map(crate::Identity::name) {
+            None => Self::Shared,
+            Some(_) if access.level() >= Level::Editor => Self::Shared,
+            Some(Some(person)) if access.level() >= Level::Reader => Self::Own(person.to_owned()),
+            Some(_) => Self::Nobody,
+        }
     }
-    Some((input.number()?, input.rest()))
+
+    pub(crate) fn key(&self, database: &Database, id: &str) -> Vec<u8> {
+        match self {
+            Self::Own(person) => {
+                [keys::own_locals(database.number(), person), id.as_bytes().to_vec()].concat()
+            }
+            Self::Shared | Self::Nobody => keys::local(database.number(), id),
+        }
+    }
+
+    /// All of them, in the order of their ids; nothing where there are none.
+    pub(crate) fn range(&self, database: &Database) -> (Vec<u8>, Vec<u8>) {
+        match self {
+            Self::Shared => keys::local_range(database.number()),
+            Self::Own(person) => {
+                let from = keys::own_locals(database.number(), person);
+                let to = keys::successor(&from);
+                (from, to)
+            }
+            Self::Nobody => (Vec::new(), Vec::new()),
+        }
+    }
+
+    /// The id in a key of [`key`](Self::key).
+    pub(crate) fn id_of<'k>(&self, database: &Database, key: &'k [u8]) -> Option<&'k str> {
+        match self {
+            Self::Own(person) => {
+                let id = key.strip_prefix(keys::own_locals(database.number(), person).as_slice())?;
+                std::str::from_utf8(id).ok()
+            }
+            Self::Shared | Self::Nobody => keys::id_of(key),
+        }
+    }
+
+    fn check_bytes(&self, id: &str, bytes: usize) -> Result<()> {
+        if matches!(self, Self::Own(_)) && bytes > OWN_BYTES_MAX {
+            return Err(DatabaseError::TooLarge {
+                error: "document_too_large",
+                reason: format!("{id}: a local document of your own may have {OWN_BYTES_MAX} bytes."),
+            });
+        }
+        if *self == Self::Nobody {
+            return Err(DatabaseError::Forbidden {
+                reason: "Local documents are kept for those who say who they are.".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn encode(&self, generation: u64, fields: &FieldsBuf, now_ms: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(fields.as_bytes().len() + 16);
+        if matches!(self, Self::Own(_)) {
+            out.push(OWN_VERSION);
+            put_number(&mut out, now_ms);
+        } else {
+            out.push(VERSION);
+        }
+        put_number(&mut out, generation);
+        out.extend_from_slice(fields.as_bytes());
+        out
+    }
+}
+
+/// A stored local document: its generation, its fields, and of one person's own when it was written.
+pub(crate) fn decode(stored: &[u8]) -> Option<(u64, &[u8], Option<u64>)> {
+    let mut input = Input::new(stored);
+    let written_ms = match input.byte()? {
+        VERSION => None,
+        OWN_VERSION => Some(input.number()?),
+        _ => return None,
+    };
+    Some((input.number()?, input.rest(), written_ms))
 }
 
 /// A stored local document as JSON.
 pub(crate) fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Document> {
     let damaged = || DatabaseError::damaged("local document", id);
-    let (generation, fields) = decode(stored).ok_or_else(damaged)?;
+    let (generation, fields, _) = decode(stored).ok_or_else(damaged)?;
     let fields = Fields::decode(fields).map_err(|_| damaged())?;
     let revision = format!("0-{generation}");
     let mut json = JsonWriter::with_capacity(stored.len() + 64);
@@ -48,14 +145,24 @@ pub(crate) fn render(database: &Database, id: &str, stored: &[u8]) -> Result<Doc
     Ok(Document { id: id.to_owned(), revision, deleted: false, json })
 }
 
+/// Whether what was written then counts no more.
+pub(crate) const fn is_expired(written_ms: u64, now_ms: u64) -> bool {
+    written_ms.saturating_add(EXPIRES_MS) < now_ms
+}
+
 impl Database {
-    /// A `_local` document; `id` has its prefix.
+    /// A `_local` document as somebody finds it; `id` has its prefix.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
-    pub fn read_local(&self, id: &str) -> Result<Document> {
+    pub fn read_local(&self, id: &str, access: &Access) -> Result<Document> {
         self.check_there()?;
-        let stored = self.store().get(Family::Point, &keys::local(self.number(), id))?;
+        access.check_reader()?;
+        let space = LocalSpace::of(access);
+        if space == LocalSpace::Nobody {
+            return Err(DatabaseError::missing());
+        }
+        let stored = self.store().get(Family::Point, &space.key(self, id))?;
         render(self, id, &stored.ok_or_else(DatabaseError::missing)?)
     }
 
@@ -63,13 +170,15 @@ impl Database {
     /// naming its revision; one that is named must be the present one.
     ///
     /// # Errors
-    /// [`DatabaseError::Conflict`], what is wrong with the JSON, and what the store reports.
+    /// [`DatabaseError::Conflict`], [`DatabaseError::TooLarge`] for one that is too large for a person's own or would be
+    /// one too many, what is wrong with the JSON, and what the store reports.
     pub fn write_local(
         self: &Arc<Self>,
         id: &str,
         json: &[u8],
         delete: bool,
         revision: Option<&str>,
+        access: &Access,
     ) -> Result<Update> {
         if !is_local(id) {
             return Err(DatabaseError::bad_request("The id of a local document begins with `_local/`."));
@@ -77,7 +186,7 @@ impl Database {
         validate_id(id)?;
         let (named, fields) = if delete { (None, FieldsBuf::default()) } else { self.parse_local(json)? };
         let named = revision.map(str::to_owned).or(named);
-        let access = Access::everything();
+        let access = access.clone();
         let edit = LocalEdit { id: id.to_owned(), named, fields: (!delete).then_some(fields), access };
         let results = self.write_locals(vec![edit])?;
         match results.into_iter().next() {
@@ -109,41 +218,91 @@ impl Database {
         Ok(results)
     }
 
-    /// Adds an edit to a batch; `written` has the generations of documents that the batch has already.
+    /// Adds an edit to a batch; `written` has the generations of documents that the batch has already, by their keys.
     fn add_local(
         &self,
         batch: &mut Batch,
-        written: &mut HashMap<String, Option<u64>>,
+        written: &mut HashMap<Vec<u8>, Option<u64>>,
         LocalEdit { id, named, fields, access }: LocalEdit,
     ) -> Result<Updated> {
-        access.check_local()?;
-        let key = keys::local(self.number(), &id);
-        let present = match written.get(&id) {
+        access.check_reader()?;
+        let space = LocalSpace::of(&access);
+        space.check_bytes(&id, fields.as_ref().map_or(0, |fields| fields.as_bytes().len()))?;
+        let key = space.key(self, &id);
+        let present = match written.get(&key) {
             Some(present) => *present,
             // One that cannot be read can be replaced and removed.
             None => {
                 let stored = self.store().get(Family::Point, &key)?;
-                stored.map(|stored| decode(&stored).map_or(0, |(generation, _)| generation))
+                stored.map(|stored| decode(&stored).map_or(0, |(generation, _, _)| generation))
             }
         };
         if named.is_some_and(|named| present.is_none_or(|present| named != format!("0-{present}"))) {
             return Err(DatabaseError::Conflict);
         }
+        let now_ms = self.now_ms();
+        let written_ms = keys::local_written(self.number(), &id);
         let generation = match &fields {
             None => {
                 present.ok_or_else(DatabaseError::missing)?;
                 batch.delete(Family::Point, &key);
-                written.insert(id.clone(), None);
+                if space == LocalSpace::Shared {
+                    batch.delete(Family::Point, &written_ms);
+                }
+                written.insert(key, None);
                 0
             }
             Some(fields) => {
+                if present.is_none() {
+                    self.make_room(&space, batch, written)?;
+                }
                 let generation = present.unwrap_or(0).saturating_add(1);
-                batch.put(Family::Point, &key, &encode(generation, fields));
-                written.insert(id.clone(), Some(generation));
+                batch.put(Family::Point, &key, &space.encode(generation, fields, now_ms));
+                if space == LocalSpace::Shared {
+                    batch.put(Family::Point, &written_ms, &now_ms.to_be_bytes());
+                }
+                written.insert(key, Some(generation));
                 generation
             }
         };
         Ok(Updated { id, revision: format!("0-{generation}") })
+    }
+
+    /// Removes what has expired of a person's own, so that there is room for one more.
+    fn make_room(
+        &self,
+        space: &LocalSpace,
+        batch: &mut Batch,
+        written: &HashMap<Vec<u8>, Option<u64>>,
+    ) -> Result<()> {
+        if !matches!(space, LocalSpace::Own(_)) {
+            return Ok(());
+        }
+        let now_ms = self.now_ms();
+        let (from, to) = space.range(self);
+        let snapshot = self.store().snapshot();
+        let range = KeyRange { from: &from, to: Some(&to) };
+        let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
+        let there = written.iter().filter(|(key, generation)| generation.is_some() && key.starts_with(&from));
+        let mut kept = there.count();
+        while let Some((key, stored)) = cursor.next()? {
+            if written.contains_key(key) {
+                continue;
+            }
+            match decode(stored).and_then(|(_, _, written_ms)| written_ms) {
+                Some(written_ms) if !is_expired(written_ms, now_ms) => kept += 1,
+                _ => batch.delete(Family::Point, key),
+            }
+        }
+        if kept < OWN_DOCUMENTS_MAX {
+            return Ok(());
+        }
+        Err(DatabaseError::TooLarge {
+            error: "too_many_local_documents",
+            reason: format!(
+                "You have {OWN_DOCUMENTS_MAX} local documents in this database, and may not have more; delete some."
+            ),
+        })
     }
 
     fn parse_local(&self, json: &[u8]) -> Result<(Option<String>, FieldsBuf)> {

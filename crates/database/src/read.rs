@@ -7,13 +7,14 @@ use scrinium_document::{Revision, is_local};
 use scrinium_store::{Family, Snapshot};
 
 use crate::access::Access;
+use crate::access::readable::ReadableHead;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys;
 use crate::leaf::Leaf;
 
-pub(crate) use render::{Renderer, other_leaves, write_fields};
+pub(crate) use render::{Renderer, write_fields};
 
 /// What a reader wants of a document beside its fields.
 #[derive(Clone, Debug, Default)]
@@ -93,30 +94,33 @@ impl Database {
     pub fn read(&self, id: &str, options: &ReadOptions) -> Result<Document> {
         self.check_there()?;
         if is_local(id) {
-            return self.read_local(id);
+            return self.read_local(id, &options.access);
         }
         if !options.needs_head() {
             // The winner's record says all that is wanted: one look-up.
             let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
             let stored = stored.ok_or_else(DatabaseError::missing)?;
-            let leaf = Leaf::decode(id, &stored)?;
+            let leaf = options.access.check_read(self, id, Leaf::decode(id, &stored)?)?;
             if leaf.deleted {
                 return Err(DatabaseError::deleted());
             }
-            options.access.check_read(self, id, &leaf)?;
-            return Renderer::new(self, options).render(id, &leaf, None);
+            return Renderer::new(self, options).render(&leaf, None);
         }
         let snapshot = self.store().snapshot();
         let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+        let head = options.access.readable_head(self, &snapshot, id, &head)?;
         let wanted = match &options.revision {
-            None => head.tree.winner().filter(|leaf| !leaf.deleted).map(|leaf| leaf.revision.clone()),
+            None => match head.winner() {
+                None => return Err(DatabaseError::missing()),
+                Some(winner) if winner.deleted => return Err(DatabaseError::deleted()),
+                Some(winner) => winner.revision.clone(),
+            },
             Some(text) => {
                 let revision = Revision::parse(text)?;
-                let later = if options.latest { head.tree.leaves_from(&revision) } else { Vec::new() };
-                Some(later.first().map_or(revision, |leaf| leaf.revision.clone()))
+                let later = if options.latest { head.leaves_from(&revision) } else { Vec::new() };
+                later.first().cloned().unwrap_or(revision)
             }
         };
-        let wanted = wanted.ok_or_else(DatabaseError::deleted)?;
         self.read_leaf(&snapshot, id, &head, &wanted, options)?.ok_or_else(DatabaseError::missing)
     }
 
@@ -134,11 +138,11 @@ impl Database {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let head = self.head(&snapshot, id)?;
+        let head = head.as_ref().map(|head| options.access.readable_head(self, &snapshot, id, head));
+        let head = head.transpose()?.filter(|head| head.leaves().next().is_some());
         let names: Vec<String> = match (which, &head) {
             (OpenRevisions::All, None) => return Err(DatabaseError::missing()),
-            (OpenRevisions::All, Some(head)) => {
-                head.tree.leaves().map(|leaf| leaf.revision.to_string()).collect()
-            }
+            (OpenRevisions::All, Some(head)) => head.leaves().map(|leaf| leaf.revision.to_string()).collect(),
             (OpenRevisions::These(names), _) => names.clone(),
         };
         let mut found = Vec::with_capacity(names.len());
@@ -151,8 +155,7 @@ impl Database {
             };
             let mut wanted = vec![revision.clone()];
             if options.latest {
-                let later: Vec<Revision> =
-                    head.tree.leaves_from(&revision).iter().map(|leaf| leaf.revision.clone()).collect();
+                let later = head.leaves_from(&revision);
                 if !later.is_empty() {
                     wanted = later;
                 }
@@ -179,11 +182,12 @@ impl Database {
             return Ok(None);
         };
         let leaf = Leaf::decode(id, &stored)?;
-        if leaf.deleted || !options.access.may_read(self, id, &leaf)? {
+        let Some(leaf) = options.access.readable(self, id, leaf)?.filter(|leaf| !leaf.deleted) else {
             return Ok(None);
-        }
+        };
         let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
-        Renderer::new(self, options).render(id, &leaf, head.as_ref()).map(Some)
+        let head = head.as_ref().map(|head| options.access.readable_head(self, snapshot, id, head));
+        Renderer::new(self, options).render(&leaf, head.transpose()?.as_ref()).map(Some)
     }
 
     pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {
@@ -215,24 +219,26 @@ impl Database {
         &self,
         snapshot: &Snapshot,
         id: &str,
-        head: &Head,
+        head: &ReadableHead<'_>,
         revision: &Revision,
         options: &ReadOptions,
     ) -> Result<Option<Document>> {
-        let Some(record) = self.leaf_record(snapshot, id, head, revision)? else { return Ok(None) };
-        let leaf = Leaf::decode(id, &record)?;
-        options.access.check_read(self, id, &leaf)?;
-        Renderer::new(self, options).render(id, &leaf, Some(head)).map(Some)
+        let Some(record) = head.record(self, snapshot, id, revision)? else { return Ok(None) };
+        let Some(leaf) = options.access.readable(self, id, Leaf::decode(id, &record)?)? else {
+            return Ok(None);
+        };
+        Renderer::new(self, options).render(&leaf, Some(head)).map(Some)
     }
 
     /// For each document those of the given revisions that are not known here, and leaves that may be
-    /// their ancestors. Documents of which nothing is missing are left out.
+    /// their ancestors. Documents of which nothing is missing are left out. What may not be read is not known.
     ///
     /// # Errors
     /// A revision that is none, and what the store reports.
     pub fn revisions_difference(
         &self,
         wanted: &[(String, Vec<String>)],
+        access: &Access,
     ) -> Result<Vec<(String, RevisionsDifference)>> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
@@ -243,8 +249,9 @@ impl Database {
             let (missing, ancestors) = match self.head(&snapshot, id)? {
                 None => (revisions, Vec::new()),
                 Some(head) => {
-                    let missing = head.tree.missing(&revisions);
-                    let ancestors = head.tree.possible_ancestors(&missing);
+                    let head = access.readable_head(self, &snapshot, id, &head)?;
+                    let missing = head.missing(&revisions);
+                    let ancestors = head.possible_ancestors(&missing);
                     (missing, ancestors)
                 }
             };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 
 use crate::access::Access;
+use crate::access::readable::ReadableId;
 use crate::database::{Database, header_at};
 use crate::error::{DatabaseError, Result};
 use crate::folder::members::MAX_MEMBERS_AT_ONCE;
@@ -76,19 +77,30 @@ impl Database {
     /// # Errors
     /// A person without a name or with one that is too long, the database is gone, the store takes no writes, or
     /// there are more than [`crate::MAX_EDITS`] documents.
-    pub fn mark(self: &Arc<Self>, person: &str, ids: Vec<String>, read: bool) -> Result<Update<Marked>> {
-        self.mark_each(person, ids.into_iter().map(|id| (id, read)).collect())
+    pub fn mark(
+        self: &Arc<Self>,
+        person: &str,
+        ids: Vec<String>,
+        read: bool,
+        access: &Access,
+    ) -> Result<Update<Marked>> {
+        self.mark_each(person, ids.into_iter().map(|id| (id, read)).collect(), access)
     }
 
-    /// The same with what each document shall be.
+    /// The same with what each document shall be. What `access` does not let the person read is not there.
     ///
     /// # Errors
     /// As [`Database::mark`].
-    pub fn mark_each(self: &Arc<Self>, person: &str, marks: Vec<(String, bool)>) -> Result<Update<Marked>> {
+    pub fn mark_each(
+        self: &Arc<Self>,
+        person: &str,
+        marks: Vec<(String, bool)>,
+        access: &Access,
+    ) -> Result<Update<Marked>> {
         const RECORDS_BYTES: usize = 128;
         let _stays = match self.stay() {
             Ok(stays) => stays,
-            Err(there) => return there.mark_each(person, marks),
+            Err(there) => return there.mark_each(person, marks, access),
         };
         self.check_there()?;
         check_person(person)?;
@@ -96,8 +108,12 @@ impl Database {
         let foreseen = Foreseen::read(self, marks.iter().map(|(id, _)| id.as_str()))?;
         let record_bytes = |id: &String| 2 * (id.len() + person.len()) + RECORDS_BYTES;
         let room_bytes = marks.iter().map(|(id, _)| record_bytes(id)).sum();
+        let snapshot = self.store().snapshot();
         self.transact(foreseen, room_bytes, |transaction| {
-            transaction.each(marks, |transaction, (id, read)| transaction.mark(person, id, read))
+            transaction.each(marks, |transaction, (id, read)| {
+                let id = access.readable_id(self, &snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+                transaction.mark(person, id.into_string(), read)
+            })
         })
     }
 
@@ -125,13 +141,9 @@ impl Database {
             let members: Vec<_> = members.into_iter().filter(|(uid, _)| *uid < end_uid).collect();
             let Some((last, _)) = members.last() else { return Ok(changed) };
             since_uid = *last;
-            let mut ids = Vec::with_capacity(members.len());
-            for (_, member) in members {
-                if access.may_read_winner(self, &snapshot, &member.id)? {
-                    ids.push(member.id);
-                }
-            }
-            for marked in self.mark(person, ids, read)?.wait()? {
+            // What may not be read is not found.
+            let ids = members.into_iter().map(|(_, member)| member.id).collect();
+            for marked in self.mark(person, ids, read, access)?.wait()? {
                 match marked {
                     Ok(marked) => changed += u64::from(marked.changed),
                     // Deleted this moment.
@@ -172,7 +184,13 @@ impl Database {
     ///
     /// # Errors
     /// The database is gone, and what the store reports.
-    pub fn mark_changes(&self, person: &str, since: u64, limit: usize) -> Result<MarkedChanges> {
+    pub fn mark_changes(
+        &self,
+        person: &str,
+        since: u64,
+        limit: usize,
+        access: &Access,
+    ) -> Result<MarkedChanges> {
         self.check_there()?;
         // Seen before the snapshot is taken, so that the snapshot has at least this change.
         let visible = self.visible_change_number();
@@ -199,6 +217,12 @@ impl Database {
             changes.push(MarkedChange { change_number, id, read });
         }
         let reached = changes.last().map_or(since, |change| change.change_number);
+        let mut readable = Vec::with_capacity(changes.len());
+        for MarkedChange { change_number, id, read } in changes {
+            let id = access.readable_id(self, &snapshot, id)?.map(ReadableId::into_string);
+            readable.extend(id.map(|id| MarkedChange { change_number, id, read }));
+        }
+        let changes = readable;
         Ok(MarkedChanges { changes, last: if more { reached } else { reached.max(visible) }, more })
     }
 }

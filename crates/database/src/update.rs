@@ -6,6 +6,7 @@
 //! for, which many databases and many updates share. What is in folders and what people have read is
 //! changed in the same way, and in the same batch where an edit changes it.
 
+mod access;
 mod document;
 mod folder;
 mod mark;

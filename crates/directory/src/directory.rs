@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, ReadOptions, Result, Since, Updated,
+    ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
+    OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
 };
 use serde_json::{Map, Value};
 
 use crate::journal::{DirectoryChange, Journal};
 use crate::lookup::{Found, NameIndex, NameLookup};
+use crate::writing::{Claims, PASSWORD_HASH};
 use crate::{
-    ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, Person, first_administrator,
+    ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, PasswordHashText, Person,
+    first_administrator,
 };
 
 /// Changes taken over at a time, so that memory holds few documents beside the index.
@@ -29,6 +32,7 @@ pub struct Directory {
     index: NameIndex,
     /// The database that the index holds, and up to which change.
     followed: Mutex<Followed>,
+    claims: Claims,
     /// The change number of `followed`, to be compared without waiting.
     reached: AtomicU64,
     journal: Mutex<Journal>,
@@ -46,19 +50,65 @@ impl Directory {
     /// What the database reports.
     pub fn open(databases: &Databases) -> Result<Self> {
         let database = match databases.get(DIRECTORY_DATABASE) {
-            Err(DatabaseError::NotFound { .. }) => databases.create(DIRECTORY_DATABASE)?,
+            Err(DatabaseError::NotFound { .. }) => {
+                databases.create(DIRECTORY_DATABASE, &InitialAccess::administrators())?
+            }
             found => found?,
         };
         let directory = Self {
             databases: databases.clone(),
             index: NameIndex::new(),
             followed: Mutex::new(Followed { database, change_number: 0 }),
+            claims: Claims::default(),
             reached: AtomicU64::new(0),
             journal: Mutex::default(),
         };
+        directory.move_hashes()?;
         directory.catch_up()?;
         directory.journal.lock().clear();
         Ok(directory)
+    }
+
+    /// Takes hashes of passwords out of documents, where an earlier version kept them.
+    fn move_hashes(&self) -> Result<()> {
+        let database = Arc::clone(&self.followed.lock().database);
+        let query = ChangesQuery { include_documents: true, all_leaves: true, ..ChangesQuery::default() };
+        let mut changes = database.changes(query)?;
+        let mut moved = 0_u64;
+        while !changes.is_at_end() {
+            for change in changes.next_changes(CHANGES_AT_ONCE)? {
+                if change.revisions.len() > 1 || change.document.as_deref().is_some_and(holds_hash) {
+                    moved += move_hashes_of(&database, &change.id)?;
+                }
+            }
+        }
+        if moved > 0 {
+            tracing::info!(moved, "hashes of passwords were taken out of the directory's documents");
+        }
+        Ok(())
+    }
+
+    /// The server's databases, of which the directory is one.
+    #[must_use]
+    pub const fn databases(&self) -> &Databases {
+        &self.databases
+    }
+
+    pub(crate) const fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Whether another document than `id` answers to a folded name, or, with `whole`, has it as a whole name.
+    pub(crate) fn is_another_s(&self, name: &str, id: &str, whole: bool) -> bool {
+        self.refresh();
+        self.index.is_another_s(name, id, whole)
+    }
+
+    /// The names of the groups that a person is in, directly or through groups, as the database is at the moment.
+    #[must_use]
+    pub fn groups_of(&self, person: &Person) -> Arc<[String]> {
+        self.refresh();
+        self.index.groups_of(person)
     }
 
     /// Takes over what changed in the database since the last time.
@@ -82,7 +132,10 @@ impl Directory {
             followed.change_number = last.change_number;
             for change in &some {
                 let document = change.document.as_deref().filter(|_| !change.deleted).and_then(parse);
-                let (before, after) = self.index.apply(&change.id, document.as_ref());
+                let hash = followed.database.secret(&change.id)?;
+                let hash = hash.and_then(|hash| String::from_utf8(hash.to_vec()).ok());
+                let hash = hash.and_then(|hash| PasswordHashText::parse(&hash).ok());
+                let (before, after) = self.index.apply_with(&change.id, document.as_ref(), hash);
                 if before != after {
                     let change = DirectoryChange { id: change.id.clone(), before, after };
                     self.journal.lock().add(change);
@@ -151,6 +204,14 @@ impl Directory {
         Ok(Some(administrator))
     }
 
+    /// The short name of the one whose mail database this is; of several who share it, the first by the order of their
+    /// documents' ids.
+    #[must_use]
+    pub fn owner_of(&self, mail_file: &str) -> Option<String> {
+        self.refresh();
+        self.index.owner_of(mail_file)
+    }
+
     /// How many people and groups there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -193,11 +254,36 @@ pub enum EnsureError {
     Database(#[from] DatabaseError),
 }
 
+/// Writes a document; the hash of its password goes apart.
 fn write(database: &Arc<Database>, document: &Map<String, Value>) -> Result<Updated> {
-    let json = Value::Object(document.clone()).to_string();
-    let edit = Edit { json: json.into(), ..Edit::default() };
+    let mut document = document.clone();
+    let secret = match document.shift_remove(PASSWORD_HASH) {
+        Some(Value::String(hash)) => Secret::Set(hash.into()),
+        _ => Secret::Keep,
+    };
+    let edit = Edit { json: Value::Object(document).to_string().into(), secret, ..Edit::default() };
     let mut results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
     results.pop().unwrap_or(Err(DatabaseError::Conflict))
+}
+
+fn holds_hash(document: &str) -> bool {
+    document.contains(PASSWORD_HASH)
+        && parse(document).is_some_and(|document| document.contains_key(PASSWORD_HASH))
+}
+
+/// Takes the hash out of each leaf of a document; that of the winner is the person's.
+fn move_hashes_of(database: &Arc<Database>, id: &str) -> Result<u64> {
+    let options = ReadOptions::default();
+    let mut moved = 0;
+    // The winner comes first, and is written last, so that its hash is the one that stays.
+    for revision in database.open_revisions(id, &OpenRevisions::All, &options)?.into_iter().rev() {
+        let OpenRevision::Found(found) = revision else { continue };
+        if let Some(document) = parse(&found.json).filter(|document| document.contains_key(PASSWORD_HASH)) {
+            write(database, &document)?;
+            moved += 1;
+        }
+    }
+    Ok(moved)
 }
 
 fn parse(document: &str) -> Option<Map<String, Value>> {

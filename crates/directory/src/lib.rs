@@ -18,11 +18,13 @@ mod hashing;
 mod journal;
 mod login;
 mod lookup;
+mod membership;
 mod names;
 mod password;
 mod person;
 mod revocation;
 mod session;
+mod writing;
 
 pub use administrator::{
     ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_PASSWORD_VARIABLE, ADMINISTRATOR_ROLE,

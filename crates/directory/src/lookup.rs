@@ -6,8 +6,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
+use crate::membership::Memberships;
 use crate::names::{abbreviate, common_name, fold_name};
-use crate::{ADMINISTRATOR_ROLE, GROUP_FORM, Group, PERSON_FORM, Person};
+use crate::{ADMINISTRATOR_ROLE, GROUP_FORM, Group, PERSON_FORM, PasswordHashText, Person};
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,7 @@ struct Entries {
     by_id: HashMap<Arc<str>, Entry>,
     by_name: HashMap<Box<str>, Holders>,
     administrators: usize,
+    memberships: Memberships,
 }
 
 #[derive(Clone)]
@@ -78,10 +80,44 @@ impl NameIndex {
     ///
     /// Returns what the document was before, and what it is now.
     pub fn apply(&self, id: &str, document: Option<&Map<String, Value>>) -> (Found, Found) {
-        let entry = document.and_then(|document| read_entry(id, document));
+        self.apply_with(id, document, None)
+    }
+
+    /// The same with the hash of a person's password, which lies apart from the document.
+    pub(crate) fn apply_with(
+        &self,
+        id: &str,
+        document: Option<&Map<String, Value>>,
+        hash: Option<PasswordHashText>,
+    ) -> (Found, Found) {
+        let entry = document.and_then(|document| read_entry(id, document, hash));
         let after = Found::of(entry.as_ref());
-        let before = Found::of(self.entries.write().replace(id, entry).as_ref());
+        let mut entries = self.entries.write();
+        let before = Found::of(entries.replace(id, entry).as_ref());
+        // Whoever was in a group may be in others now.
+        entries.memberships.forget();
         (before, after)
+    }
+
+    /// The names of the groups that a person is in, directly or through groups.
+    #[must_use]
+    pub fn groups_of(&self, person: &Person) -> Arc<[String]> {
+        let entries = self.entries.read();
+        entries.memberships.of(person, |name| entries.by_name_alone(name))
+    }
+
+    /// Whether another document than `id` answers to a folded name, or, with `whole`, has it as a whole name and not only
+    /// as the first part of one.
+    pub(crate) fn is_another_s(&self, name: &str, id: &str, whole: bool) -> bool {
+        let entries = self.entries.read();
+        let holders: Vec<&Arc<str>> = match entries.by_name.get(name) {
+            None => Vec::new(),
+            Some(Holders::One(holder)) => vec![holder],
+            Some(Holders::Several(holders)) => holders.iter().collect(),
+        };
+        let is_whole =
+            |holder: &Arc<str>| entries.by_id.get(holder).is_some_and(|entry| entry.is_called(name));
+        holders.into_iter().any(|holder| **holder != *id && (!whole || is_whole(holder)))
     }
 
     /// Forgets everybody.
@@ -96,6 +132,17 @@ impl NameIndex {
             Some(Entry::Person(person)) => Some(Arc::clone(person)),
             _ => None,
         }
+    }
+
+    /// The short name of the one whose mail database this is. Looks at everybody.
+    #[must_use]
+    pub fn owner_of(&self, mail_file: &str) -> Option<String> {
+        let entries = self.entries.read();
+        let people = entries.by_id.values().filter_map(|entry| match entry {
+            Entry::Person(person) if person.mail_file == mail_file => Some(person),
+            Entry::Person(_) | Entry::Group(_) => None,
+        });
+        people.min_by(|one, other| one.id.cmp(&other.id)).map(|person| person.short_name.clone())
     }
 
     /// How many people and groups there are.
@@ -132,12 +179,13 @@ impl NameLookup for NameIndex {
     }
 }
 
-fn read_entry(id: &str, document: &Map<String, Value>) -> Option<Entry> {
+fn read_entry(id: &str, document: &Map<String, Value>, hash: Option<PasswordHashText>) -> Option<Entry> {
     // The feed gives the id beside the document, which need not repeat it.
     match document.get("Form").and_then(Value::as_str) {
         Some(PERSON_FORM) => {
             let mut person = Person::read(document).ok()?;
             id.clone_into(&mut person.id);
+            person.password_hash = hash.or(person.password_hash);
             Some(Entry::Person(Arc::new(person)))
         }
         Some(GROUP_FORM) => {
@@ -149,19 +197,23 @@ fn read_entry(id: &str, document: &Map<String, Value>) -> Option<Entry> {
     }
 }
 
+/// Every folded name that a person answers to.
+pub(crate) fn names_of(person: &Person) -> Vec<String> {
+    let mut names = vec![fold_name(&person.short_name)];
+    for full_name in &person.full_names {
+        names.push(fold_name(full_name));
+        names.push(fold_name(common_name(&abbreviate(full_name))));
+    }
+    names.extend(person.internet_address.as_deref().map(fold_name));
+    names
+}
+
 impl Entry {
     /// Every folded name, each once.
     fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
         match self {
-            Self::Person(person) => {
-                names.push(fold_name(&person.short_name));
-                for full_name in &person.full_names {
-                    names.push(fold_name(full_name));
-                    names.push(fold_name(common_name(&abbreviate(full_name))));
-                }
-                names.extend(person.internet_address.as_deref().map(fold_name));
-            }
+            Self::Person(person) => names = names_of(person),
             Self::Group(group) => {
                 names.push(fold_name(&group.list_name));
                 names.extend(group.internet_address.as_deref().map(fold_name));
@@ -172,12 +224,31 @@ impl Entry {
         names
     }
 
+    /// Whether a folded name is a whole name of this one.
+    fn is_called(&self, name: &str) -> bool {
+        match self {
+            Self::Person(person) => {
+                let names = std::iter::once(&person.short_name).chain(&person.full_names);
+                names.chain(&person.internet_address).any(|own| fold_name(own) == name)
+            }
+            Self::Group(_) => true,
+        }
+    }
+
     fn is_administrator(&self) -> bool {
         matches!(self, Self::Person(person) if person.has_role(ADMINISTRATOR_ROLE))
     }
 }
 
 impl Entries {
+    /// The document that answers to a folded name, if it is the only one.
+    fn by_name_alone(&self, name: &str) -> Option<&Arc<str>> {
+        match self.by_name.get(name)? {
+            Holders::One(id) => Some(id),
+            Holders::Several(_) => None,
+        }
+    }
+
     /// Returns what the document was before.
     fn replace(&mut self, id: &str, entry: Option<Entry>) -> Option<Entry> {
         let mut former = None;
@@ -186,6 +257,9 @@ impl Entries {
             for name in old.names() {
                 self.release(&name, &id);
             }
+            if let Entry::Group(group) = &old {
+                self.memberships.remove(&id, group);
+            }
             former = Some(old);
         }
         let Some(entry) = entry else { return former };
@@ -193,6 +267,9 @@ impl Entries {
         self.administrators += usize::from(entry.is_administrator());
         for name in entry.names() {
             self.hold(name, &id);
+        }
+        if let Entry::Group(group) = &entry {
+            self.memberships.add(&id, group);
         }
         self.by_id.insert(id, entry);
         former

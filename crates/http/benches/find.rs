@@ -35,7 +35,7 @@ type Operation = fn(&Place, &mut Connection, u64);
 
 fn fill(databases: &Databases, documents: u64) -> Place {
     let name = format!("discussion{documents}");
-    let database = databases.create(&name).unwrap();
+    let database = databases.create(&name, &scrinium_database::InitialAccess::Everybody).unwrap();
     let edit = |number: u64| {
         let mut json = document(number);
         (json["Group"], json["Place"]) = (json!(number / GROUP), json!(number % GROUP));

@@ -187,7 +187,7 @@ fn main() {
         .into();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let databases = Databases::open(&served, DatabaseOptions::default()).unwrap();
-    databases.create("updates").unwrap();
+    databases.create("updates", &scrinium_database::InitialAccess::Everybody).unwrap();
     let address = runtime.block_on(async { support::serve(databases, &served_statistics) });
     // `cargo bench --bench http_update -- 64` measures 64 clients only.
     let only = std::env::args().skip(1).find_map(|argument| argument.parse::<u64>().ok());

@@ -39,7 +39,7 @@ fn side(name: &'static str, choose: impl FnOnce(&mut StoreOptions)) -> Side {
         options.budget_bytes = Some(BUDGET_BYTES);
         choose(options);
     });
-    served.databases.create("updates").unwrap();
+    served.databases.create("updates", &scrinium_database::InitialAccess::Everybody).unwrap();
     (name, served)
 }
 

@@ -42,7 +42,7 @@ type Operation = fn(&Place, &mut Connection, u64);
 
 fn fill(databases: &Databases, documents: u64) -> Place {
     let name = format!("discussion{documents}");
-    let database = databases.create(&name).unwrap();
+    let database = databases.create(&name, &scrinium_database::InitialAccess::Everybody).unwrap();
     let edit = |json: Value| Edit { json: json.to_string().into(), ..Edit::default() };
     let began = Instant::now();
     for start in (0..documents).step_by(usize::try_from(AT_ONCE).unwrap()) {

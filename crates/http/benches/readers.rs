@@ -42,7 +42,7 @@ fn design() -> Value {
 }
 
 fn fill(databases: &Databases, documents: u64) {
-    let database = databases.create("memos").unwrap();
+    let database = databases.create("memos", &scrinium_database::InitialAccess::Everybody).unwrap();
     let list = json!({"default": {"level": "reader"}});
     database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
     let edit = |json: Value| Edit { json: json.to_string().into(), ..Edit::default() };

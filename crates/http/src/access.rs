@@ -25,10 +25,7 @@ impl Deref for Opened {
 
 /// What somebody may do in a database.
 pub(crate) fn of(database: &Database, identity: &Identity) -> scrinium_database::Result<Access> {
-    if identity.is_administrator() {
-        return Ok(Access::everything());
-    }
-    database.access(identity.name(), identity.roles())
+    database.access(identity)
 }
 
 /// Opens a database for somebody who has at least this level there.

@@ -1,96 +1,14 @@
 //! What this crate asks of the rest of the server: who somebody is, and how the server is run.
 
-use std::any::Any;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
+pub use scrinium_database::Identity;
 use serde_json::Value;
 
 use crate::audit::AuditAction;
-
-/// The role that CouchDB gives to server administrators.
-const ADMINISTRATOR_ROLE: &str = "_admin";
-
-/// Who asks: a name with roles, or nobody. Clones are cheap.
-#[derive(Clone, Default)]
-pub struct Identity {
-    name: Option<Arc<str>>,
-    roles: Arc<[String]>,
-    grant: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-/// Two are the same who may the same, whichever way they came.
-impl PartialEq for Identity {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.roles == other.roles
-    }
-}
-
-impl Eq for Identity {}
-
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Identity").field("name", &self.name).field("roles", &self.roles).finish()
-    }
-}
-
-impl Identity {
-    /// Somebody who has shown who they are. The role `_admin` makes a server administrator.
-    #[must_use]
-    pub fn new(name: &str, roles: Vec<String>) -> Self {
-        Self { name: Some(name.into()), roles: roles.into(), grant: None }
-    }
-
-    /// The same, with what the [`Authenticator`] keeps of why it is believed.
-    #[must_use]
-    pub fn with_grant(self, grant: Arc<dyn Any + Send + Sync>) -> Self {
-        Self { grant: Some(grant), ..self }
-    }
-
-    /// What [`Identity::with_grant`] was given, where it is a `T`.
-    #[must_use]
-    pub fn grant<T: 'static>(&self) -> Option<&T> {
-        self.grant.as_deref()?.downcast_ref()
-    }
-
-    /// Somebody who has not said who they are.
-    #[must_use]
-    pub fn anonymous() -> Self {
-        Self::default()
-    }
-
-    /// The name, if one was shown.
-    #[must_use]
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// The name, shared.
-    pub(crate) fn shared_name(&self) -> Option<Arc<str>> {
-        self.name.clone()
-    }
-
-    /// The roles, `_admin` among them for a server administrator.
-    #[must_use]
-    pub fn roles(&self) -> &[String] {
-        &self.roles
-    }
-
-    /// Whether this is nobody.
-    #[must_use]
-    pub fn is_anonymous(&self) -> bool {
-        self.name.is_none()
-    }
-
-    /// Whether this is a server administrator.
-    #[must_use]
-    pub fn is_administrator(&self) -> bool {
-        self.roles.iter().any(|role| role == ADMINISTRATOR_ROLE)
-    }
-}
 
 /// A session's secret as the `AuthSession` cookie carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]

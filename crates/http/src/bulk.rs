@@ -306,7 +306,7 @@ async fn differences(
 ) -> Result<Vec<(String, RevisionsDifference)>> {
     context.require_json()?;
     let wanted = parse_revisions(body.object().await?)?;
-    context.with_database(move |database| Ok(database.revisions_difference(&wanted)?)).await
+    context.with_database(move |database| Ok(database.revisions_difference(&wanted, &database.access)?)).await
 }
 
 /// `POST /{db}/_revs_diff`.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, DatabaseInfo, Databases, Level, NameRange};
+use scrinium_database::{DatabaseError, DatabaseInfo, Databases, InitialAccess, Level, NameRange};
 use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,13 +56,19 @@ fn describe(info: &DatabaseInfo, compacting: bool, volume: &str) -> Value {
     })
 }
 
-/// `PUT /{db}`, with `?volume=NAME` on a volume.
+/// `PUT /{db}`, with `?volume=NAME` on a volume; closed to all but administrators and the one who makes it, or with
+/// `?owner=NAME` to all but its owner.
 pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
     let name = context.database_name();
     let owned = name.to_owned();
     let volume = context.query.get("volume").map(str::to_owned);
-    context.state.run(move || Ok(databases.create_on(&owned, volume.as_deref()).map(drop)?)).await?;
+    let access = match context.query.get("owner") {
+        Some(owner) => InitialAccess::Owner(owner.to_owned()),
+        None => InitialAccess::Closed { maker: context.identity.name().map(str::to_owned) },
+    };
+    let create = move || Ok(databases.create_on(&owned, &access, volume.as_deref()).map(drop)?);
+    context.state.run(create).await?;
     context.audit(AuditAction::DatabaseCreated, name, None);
     let mut response = response::ok(StatusCode::CREATED);
     context.locate(&mut response, &[name]);

@@ -3,6 +3,7 @@
 use http::{Response, StatusCode};
 use scrinium_database::{Document, ReadOptions};
 
+use crate::access::Opened;
 use crate::context::Context;
 use crate::error::Result;
 use crate::response::{self, Body};
@@ -32,7 +33,8 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
 /// `GET /{db}/_local/{id}`.
 pub(crate) async fn get_local(context: &Context) -> Result<Response<Body>> {
     let wanted = context.address.document_id()?;
-    let document = context.with_database(move |database| Ok(database.read_local(&wanted)?)).await?;
+    let read = move |database: Opened| Ok(database.read_local(&wanted, &database.access)?);
+    let document = context.with_database(read).await?;
     Ok(whole(context, document, true))
 }
 

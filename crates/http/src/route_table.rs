@@ -239,7 +239,7 @@ pub(crate) static ROUTES: &[Route] = &[
             act("POST", Operation::UpdateNote, DEPOSITOR, DOCUMENT, WRITE, |c, b| {
                 Box::pin(write::post(c, b))
             }),
-            act("PUT", Operation::CreateDatabase, ADMINISTRATOR, NOTHING, &["volume"], |c, _| {
+            act("PUT", Operation::CreateDatabase, ADMINISTRATOR, NOTHING, &["owner", "volume"], |c, _| {
                 Box::pin(databases::create(c))
             }),
         ],

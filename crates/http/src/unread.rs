@@ -8,6 +8,7 @@ use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -63,7 +64,8 @@ pub(crate) async fn mark(context: &Context, body: &mut RequestBody) -> Result<Re
     let read = read.into_iter().map(|id| (id, true));
     let marks: Vec<(String, bool)> = read.chain(unread.into_iter().map(|id| (id, false))).collect();
     let ids: Vec<String> = marks.iter().map(|(id, _)| id.clone()).collect();
-    let results = write::submit_all(context, move |database| Ok(database.mark_each(&person, marks)?)).await?;
+    let mark = move |database: &Opened| Ok(database.mark_each(&person, marks, &database.access)?);
+    let results = write::submit_all(context, mark).await?;
     let mut text = JsonWriter::new();
     text.literal("[");
     for (id, result) in ids.iter().zip(results) {
@@ -78,7 +80,8 @@ pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
     let (person, since, limit) = (person(context)?, since(context), limit(context)?);
     let found = context
         .with_database(move |database| {
-            let found = database.mark_changes(&person, database.parse_sequence(&since)?, limit)?;
+            let since = database.parse_sequence(&since)?;
+            let found = database.mark_changes(&person, since, limit, &database.access)?;
             let rows = found.changes.iter().map(|change| {
                 let sequence = database.sequence_text(change.change_number);
                 json!({"seq": sequence, "id": change.id, "unread": !change.read})

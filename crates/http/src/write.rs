@@ -49,8 +49,11 @@ pub(crate) async fn post(context: &Context, body: &mut RequestBody) -> Result<Re
 pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let updated = store(context, mode(context), move |database| {
-        // A document that is not there is 404, whatever revision was named.
-        database.read(&wanted, &ReadOptions { access: database.access.clone(), ..ReadOptions::default() })?;
+        // A document that is not there is 404, whatever revision was named. Who may read nothing learns nothing of it.
+        if database.access.level() >= Level::Reader {
+            let access = database.access.clone();
+            database.read(&wanted, &ReadOptions { access, ..ReadOptions::default() })?;
+        }
         let json = Bytes::from_static(b"{\"_deleted\":true}");
         Ok(Edit { id: Some(wanted), json, revision, ..Edit::default() })
     })
@@ -63,7 +66,7 @@ pub(crate) async fn put_local(context: &Context, body: &mut RequestBody) -> Resu
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let json = body.collect().await?;
     let updated = submit(context, move |database| {
-        Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)
+        Ok(database.write_local(&wanted, &json, false, revision.as_deref(), &database.access)?)
     })
     .await?;
     Ok(created(context, &updated))
@@ -73,7 +76,7 @@ pub(crate) async fn put_local(context: &Context, body: &mut RequestBody) -> Resu
 pub(crate) async fn delete_local(context: &Context) -> Result<Response<Body>> {
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let updated = submit(context, move |database| {
-        Ok(database.write_local(&wanted, b"{}", true, revision.as_deref())?)
+        Ok(database.write_local(&wanted, b"{}", true, revision.as_deref(), &database.access)?)
     })
     .await?;
     Ok(response::updated(StatusCode::OK, &updated.id, &updated.revision))

@@ -31,7 +31,11 @@ fn round(mail: &Path) -> f64 {
     let folder = folder();
     let store = Store::open(StoreOptions::new(folder.path()), &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let target = MailDatabase::new(databases.create("mail/ada").unwrap(), "ada", mail);
+    let target = MailDatabase::new(
+        databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap(),
+        "ada",
+        mail,
+    );
     let importer = Importer::new(&target, ImportOptions::for_person("ada"));
     let (imported, elapsed) = timed(|| importer.run(mail, |_| {}).unwrap());
     let rate = imported.messages as f64 / elapsed.as_secs_f64();

@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     databases.get(DIRECTORY_DATABASE)?.update(people.collect(), EditMode::Interactive)?.wait()?;
     for number in 0..PEOPLE {
-        databases.create(&format!("mail/p{number}"))?;
+        databases.create(&format!("mail/p{number}"), &scrinium_database::InitialAccess::Everybody)?;
     }
     let mailboxes = Mailboxes::open(&databases, 4, &statistics)?;
     let resolver = Resolver::new(directory, &[]);

@@ -12,6 +12,7 @@
 mod address;
 pub mod import;
 mod inbox;
+mod mail_file;
 mod mailbox;
 mod memo;
 mod message;
@@ -22,6 +23,7 @@ mod time;
 
 pub use address::{WrittenAddress, format_address};
 pub use inbox::{INBOX, into_folder, mail_columns};
+pub use mail_file::{mail_file_access, open_mail_file};
 pub use mailbox::{DepositError, MOST_MAILBOXES, Mailboxes};
 pub use memo::{
     FAILURE_FORM, LONGEST_BODY, MEMO_FORM, MOST_RECIPIENTS, MemoError, check_mailable, field, recipients_of,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scrinium_clock::Clock;
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, NewAttachment, Updated};
+use scrinium_database::{
+    Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, NewAttachment, Updated,
+};
 use scrinium_statistics::{Operation, Registry};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -52,7 +54,7 @@ impl Mailboxes {
             match databases.get(&Self::name(number)) {
                 Ok(database) => all.push(database),
                 Err(DatabaseError::NotFound { .. }) if number < count => {
-                    all.push(databases.create(&Self::name(number))?);
+                    all.push(databases.create(&Self::name(number), &InitialAccess::depositors())?);
                 }
                 Err(DatabaseError::NotFound { .. }) => {}
                 Err(error) => return Err(error),

@@ -196,13 +196,7 @@ async fn register(client: &ConsoleClient, people: u32) -> Result<(), Failure> {
             "ShortName": name, "MailFile": format!("mail/{name}"), "password": PEOPLE_PASSWORD,
         });
         put(client, &format!("/directory/person%3A{name}"), Some(person)).await?;
-        if put(client, &format!("/mail%2F{name}"), None).await? {
-            let security = json!({
-                "admins": {"names": [], "roles": ["_admin"]},
-                "members": {"names": [name], "roles": []},
-            });
-            put(client, &format!("/mail%2F{name}/_security"), Some(security)).await?;
-        }
+        put(client, &format!("/mail%2F{name}?owner={name}"), None).await?;
     }
     Ok(())
 }

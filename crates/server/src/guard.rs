@@ -1,32 +1,30 @@
 //! What must hold for the documents of the server's own databases, whoever writes them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-use scrinium_database::{DatabaseError, Guard, is_mailbox};
-use scrinium_directory::{DIRECTORY_DATABASE, check_password};
-use scrinium_mail::check_mailable;
+use scrinium_database::{DatabaseError, Guard, Guarded, Identity, Level, Secret, Submission, is_mailbox};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Person, check_password};
+use scrinium_mail::{Resolver, check_mailable, field, format_address};
 use serde_json::{Map, Value};
 
 use crate::config::RunningConfiguration;
 
-/// Hashes the passwords of people, and keeps what cannot be delivered out of a mail.box.
+/// Keeps passwords and names of the directory, and out of a mail.box what cannot be delivered or is not its sender's.
 pub(crate) struct OwnDatabases {
+    /// Not kept alive from here: the databases have this guard.
+    directory: Weak<Directory>,
+    /// Domains whose addresses are a short name before the `@`.
+    domains: Vec<String>,
     /// The least length of a password that is set, in bytes.
     password_bytes: Arc<AtomicUsize>,
 }
 
-impl OwnDatabases {
-    /// With the least length that is configured, also when it is changed.
-    pub(crate) fn new(configuration: &RunningConfiguration) -> Self {
-        let password_bytes = Arc::new(AtomicUsize::new(configuration.settings().login.password_bytes));
-        let followed = Arc::clone(&password_bytes);
-        configuration.on_change("login.password_bytes", move |settings| {
-            followed.store(settings.login.password_bytes, Ordering::Relaxed);
-            Ok(())
-        });
-        Self { password_bytes }
-    }
+/// What checks a memo, as long as the server runs.
+struct Post {
+    directory: Arc<Directory>,
+    /// Finds people by what a memo names them.
+    resolver: Resolver,
 }
 
 impl Guard for OwnDatabases {
@@ -34,26 +32,106 @@ impl Guard for OwnDatabases {
         database == DIRECTORY_DATABASE || is_mailbox(database)
     }
 
-    fn check(
-        &self,
-        database: &str,
-        document: Map<String, Value>,
-    ) -> Result<Map<String, Value>, DatabaseError> {
-        let refused = |reason: String| DatabaseError::Forbidden { reason };
-        if database == DIRECTORY_DATABASE {
-            let password = document.get("password").and_then(Value::as_str);
-            if let Some(password) = password {
+    fn check(&self, submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
+        let stopping = || DatabaseError::Unavailable { reason: "The server is about to stop.".to_owned() };
+        let directory = self.directory.upgrade().ok_or_else(stopping)?;
+        if submission.database.name() == DIRECTORY_DATABASE {
+            if let Some(password) = submission.document.get("password").and_then(Value::as_str) {
                 check_password(password, self.password_bytes.load(Ordering::Relaxed))
-                    .map_err(|error| refused(error.to_string()))?;
+                    .map_err(|error| forbidden(error.to_string()))?;
             }
-            return scrinium_directory::prepare(document).map_err(|error| refused(error.to_string()));
+            return directory.check(&submission);
         }
+        let mut document = submission.document;
         let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
         let is_design = text("_id").starts_with(['_']);
         let is_deleted = document.get("_deleted").and_then(Value::as_bool) == Some(true);
         if !is_design && !is_deleted {
-            check_mailable(&document).map_err(|error| refused(error.to_string()))?;
+            check_mailable(&document).map_err(|error| forbidden(error.to_string()))?;
+            if let Some(identity) = submission.access.identity() {
+                let lookup: Arc<dyn NameLookup> = directory.clone();
+                let resolver = Resolver::new(lookup, &self.domains);
+                Post { directory, resolver }.sign(&mut document, identity)?;
+            }
         }
-        Ok(document)
+        Ok(Guarded { document, secret: Secret::Keep })
     }
+}
+
+impl OwnDatabases {
+    /// With the least length of passwords that is configured, also when it is changed.
+    pub(crate) fn new(directory: &Arc<Directory>, configuration: &RunningConfiguration) -> Self {
+        let settings = configuration.settings();
+        let password_bytes = Arc::new(AtomicUsize::new(settings.login.password_bytes));
+        let followed = Arc::clone(&password_bytes);
+        configuration.on_change("login.password_bytes", move |settings| {
+            followed.store(settings.login.password_bytes, Ordering::Relaxed);
+            Ok(())
+        });
+        let domains = settings.mail.domains.clone();
+        Self { directory: Arc::downgrade(directory), domains, password_bytes }
+    }
+}
+
+impl Post {
+    /// Has a memo say who sends it: `From` is the sender, or `Sender` is, where somebody writes for another and may.
+    /// An administrator may write for anybody.
+    fn sign(&self, memo: &mut Map<String, Value>, identity: &Identity) -> Result<(), DatabaseError> {
+        let Some(name) = identity.name() else { return Ok(()) };
+        let Found::Person(sender) = self.directory.find(name) else {
+            return if identity.is_administrator() { Ok(()) } else { Err(forbidden(UNKNOWN.to_owned())) };
+        };
+        let own = address_of(&sender);
+        let from = match memo.get(field::FROM) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(from)) => from.trim().to_owned(),
+            Some(_) => return Err(forbidden("the field From must be a text".to_owned())),
+        };
+        if from.is_empty() {
+            memo.insert(field::FROM.to_owned(), Value::from(own));
+            memo.shift_remove(field::SENDER);
+            return Ok(());
+        }
+        match self.resolver.find(&from) {
+            Found::Person(person) if person.id == sender.id => drop(memo.shift_remove(field::SENDER)),
+            _ if identity.is_administrator() => {
+                // What comes in by a gateway says who has sent it there.
+                memo.entry(field::SENDER).or_insert_with(|| Value::from(own));
+            }
+            found if self.may_write_for(&found, identity) => {
+                memo.insert(field::SENDER.to_owned(), Value::from(own));
+            }
+            _ => {
+                return Err(forbidden(format!(
+                    "a memo from {from:?} is not yours to send: leave From out or name yourself, {own}; for somebody \
+                     else you can write when their mail database's access list makes you an author"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody may write memos in the name of what `From` names: people whose mail database they may write
+    /// into, and groups that they are in.
+    fn may_write_for(&self, found: &Found, identity: &Identity) -> bool {
+        match found {
+            Found::Person(person) => {
+                let database = self.directory.databases().get(&person.mail_file);
+                let access = database.and_then(|database| database.access(identity));
+                access.is_ok_and(|access| access.level() >= Level::Author)
+            }
+            Found::Group(group) => identity.roles().contains(&group.list_name),
+            Found::Nobody | Found::Several => false,
+        }
+    }
+}
+
+const UNKNOWN: &str = "you are not in the directory any more, so that nobody could answer you";
+
+fn address_of(person: &Person) -> String {
+    format_address(person.shown_name(), person.internet_address.as_deref().unwrap_or_default())
+}
+
+fn forbidden(reason: String) -> DatabaseError {
+    DatabaseError::Forbidden { reason }
 }

@@ -9,6 +9,7 @@ mod attachments;
 mod backup;
 pub mod cli;
 pub mod client;
+mod closing;
 mod compaction;
 pub mod config;
 pub mod console;

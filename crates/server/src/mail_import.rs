@@ -6,13 +6,12 @@
 mod remote;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scrinium_clock::Clock;
-use scrinium_database::{Database, DatabaseError, Databases};
-use scrinium_directory::{Directory, Found, NameLookup, Person};
+use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::import::{ImportOptions, ImportReport, ImportTarget, Importer, MailDatabase, Progress};
+use scrinium_mail::open_mail_file;
 use scrinium_statistics::Registry;
 use serde_json::json;
 
@@ -56,7 +55,7 @@ fn import_directly(
         Found::Several => return Err(several(&arguments.person)),
         Found::Nobody | Found::Group(_) => return Err(nobody(&arguments.person)),
     };
-    let database = mail_database(&storage.databases, &person).map_err(Failure::work)?;
+    let database = open_mail_file(&storage.databases, &person).map_err(Failure::work)?;
     let target = MailDatabase::new(database, &person.short_name, &arguments.path);
     import(&target, &person.id, &arguments.path, terminal)
 }
@@ -67,21 +66,6 @@ pub(crate) fn nobody(name: &str) -> Failure {
 
 fn several(name: &str) -> Failure {
     Failure::Work(format!("several in the directory are called {name:?}; give a short name"))
-}
-
-/// The person's mail database, made for its owner if it is missing.
-fn mail_database(databases: &Databases, person: &Person) -> Result<Arc<Database>, DatabaseError> {
-    match databases.get(&person.mail_file) {
-        Err(DatabaseError::NotFound { .. }) => {
-            let database = databases.create(&person.mail_file)?;
-            database.set_security(&json!({
-                "admins": {"names": [], "roles": ["_admin"]},
-                "members": {"names": [person.short_name], "roles": []},
-            }))?;
-            Ok(database)
-        }
-        found => found,
-    }
 }
 
 /// Imports with a progress bar.

@@ -90,10 +90,15 @@ impl People {
         })
     }
 
-    /// The person's identity; `session` is what it rests on, if not on a password.
+    /// The person's identity, with the groups of the directory that they are in at the moment; `session` is what it rests
+    /// on, if not on a password.
     fn identity(&self, person: &Person, session: Option<GrantedSession>) -> Identity {
         let grant = Grant { person_id: person.id.clone(), standing: person.standing(), session };
-        identity(person).with_grant(Arc::new(grant))
+        self.ungranted(person).with_grant(Arc::new(grant))
+    }
+
+    fn ungranted(&self, person: &Person) -> Identity {
+        Identity::with_groups(&person.short_name, &person.roles, &self.directory.groups_of(person))
     }
 
     /// Ends a session of which somebody has a copy: nobody can tell who of both is the thief.
@@ -187,7 +192,9 @@ impl Authenticator for People {
 
     fn holds(&self, identity: &Identity) -> bool {
         let Some(grant) = identity.grant::<Grant>() else { return true };
-        let is_same = |person: Arc<Person>| person.standing() == grant.standing;
+        let is_same = |person: Arc<Person>| {
+            person.standing() == grant.standing && self.ungranted(&person).roles() == identity.roles()
+        };
         self.directory.person(&grant.person_id).is_some_and(is_same)
             && grant.session.as_ref().is_none_or(|session| {
                 session.ends_s > self.clock.now_s()
@@ -240,10 +247,6 @@ fn changes_of(change: &DirectoryChange) -> Vec<PersonChange> {
         Some((None, None)) | None => {}
     }
     changes
-}
-
-fn identity(person: &Person) -> Identity {
-    Identity::new(&person.short_name, person.roles.clone())
 }
 
 fn hashing(settings: &Settings) -> HashingOptions {

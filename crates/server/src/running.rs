@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use scrinium_clock::milliseconds;
 use scrinium_directory::{
-    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, DIRECTORY_DATABASE, Directory, NameLookup, NewAdministrator,
-    check_password,
+    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password,
 };
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_store::Purpose;
-use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::administration::Administrated;
 use crate::cli::{Failure, Terminal};
+use crate::closing;
 use crate::config::{Address, Settings};
 use crate::credentials::{self, Credentials, PASSWORD_VARIABLE};
 use crate::file_limits::FileShares;
@@ -47,17 +46,18 @@ impl Running {
         storage.follow(ground.configuration(), ground.workers());
         storage.databases.set_tasks(ground.tasks());
         ground.set_databases(Some((storage.store.clone(), storage.databases.clone())));
-        storage.databases.set_guard(Arc::new(OwnDatabases::new(ground.configuration())));
         let directory = Arc::new(Directory::open(&storage.databases).map_err(Failure::work)?);
-        prepare_directory(&storage, &directory, &settings, terminal)?;
+        let lookup: Arc<dyn NameLookup> = directory.clone();
+        let resolver = Resolver::new(lookup, &settings.mail.domains);
+        storage.databases.set_guard(Arc::new(OwnDatabases::new(&directory, ground.configuration())));
+        prepare_directory(&directory, &settings, terminal)?;
+        closing::close_open_databases(&storage.databases, &directory).map_err(Failure::work)?;
 
         let statistics = ground.statistics();
         let log = ground.log_database();
         let log_writer = log.start(&storage.databases, ground.configuration(), statistics);
         let mailboxes =
             Mailboxes::open(&storage.databases, settings.mail.boxes, statistics).map_err(Failure::work)?;
-        let lookup: Arc<dyn NameLookup> = directory.clone();
-        let resolver = Resolver::new(lookup, &settings.mail.domains);
         let options = RouterOptions::default();
         let router = Router::open(&storage.databases, &mailboxes, resolver, options, statistics);
         let recorded = log.clone();
@@ -145,22 +145,8 @@ fn operation_log(settings: &Settings) -> Option<OperationLogOptions> {
     Some(OperationLogOptions { path, max_bytes: settings.http.operation_log_bytes })
 }
 
-/// The directory is read by administrators only: it holds the hashes of passwords.
-fn prepare_directory(
-    storage: &Storage,
-    directory: &Directory,
-    settings: &Settings,
-    terminal: &Terminal,
-) -> Result<(), Failure> {
-    let database = storage.databases.get(DIRECTORY_DATABASE).map_err(Failure::work)?;
-    let security = database.security().map_err(Failure::work)?;
-    if security.as_object().is_none_or(serde_json::Map::is_empty) {
-        let security = json!({
-            "admins": {"names": [], "roles": ["_admin"]},
-            "members": {"names": [], "roles": ["_admin"]},
-        });
-        database.set_security(&security).map_err(Failure::work)?;
-    }
+/// Makes the first administrator, if there is none.
+fn prepare_directory(directory: &Directory, settings: &Settings, terminal: &Terminal) -> Result<(), Failure> {
     let given = std::env::var(PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty());
     if let Some(given) = &given {
         check_password(given, settings.login.password_bytes)

@@ -10,6 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Level;
+use super::readers::folded;
 use crate::error::{DatabaseError, Result};
 
 /// Names with a level of their own.
@@ -75,6 +76,20 @@ impl Grant {
 }
 
 impl AccessList {
+    /// A list that gives everybody who has logged in a level, and others none.
+    #[must_use]
+    pub fn with_default(level: Level) -> Self {
+        Self { default: Grant::of(level), anonymous: Grant::of(Level::NoAccess), entries: Vec::new() }
+    }
+
+    /// A list that makes one person the manager, and gives others nothing.
+    #[must_use]
+    pub fn of_owner(owner: &str) -> Self {
+        let grant = Grant::of(Level::Manager);
+        let entry = Entry { name: owner.to_owned(), kind: Some(Kind::Person), grant };
+        Self { entries: vec![entry], ..Self::with_default(Level::NoAccess) }
+    }
+
     /// Reads a list from JSON. Without `default` others have no access, and neither have those who did not say who
     /// they are without `anonymous`.
     ///
@@ -125,16 +140,25 @@ impl AccessList {
     /// all of them; else the default.
     pub(crate) fn granted(&self, name: Option<&str>, groups: &[String]) -> Grant {
         let Some(name) = name else { return self.anonymous.clone() };
-        let own = |entry: &&Entry| entry.name == name && entry.kind != Some(Kind::Group);
-        if let Some(entry) = self.entries.iter().find(own) {
+        let same = |one: &str, other: &str| folded(one) == folded(other);
+        let own = |entry: &&Entry| same(&entry.name, name) && entry.kind != Some(Kind::Group);
+        let exact = self.entries.iter().filter(own).find(|entry| entry.name == name);
+        if let Some(entry) = exact.or_else(|| self.entries.iter().find(own)) {
             return entry.grant.clone();
         }
-        let of_group = |entry: &&Entry| entry.kind != Some(Kind::Person) && groups.contains(&entry.name);
+        let groups: Vec<String> = groups.iter().map(|group| folded(group)).collect();
+        let of_group =
+            |entry: &&Entry| entry.kind != Some(Kind::Person) && groups.contains(&folded(&entry.name));
         let granted = self.entries.iter().filter(of_group).map(|entry| &entry.grant);
         let granted = granted.fold(None, |joined: Option<Grant>, grant| {
             Some(joined.map_or_else(|| grant.clone(), |joined| joined.join(grant)))
         });
         granted.unwrap_or_else(|| self.default.clone())
+    }
+
+    /// Whether who has no entry reads nothing.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.default.level < Level::Reader
     }
 
     /// The level of somebody in these groups.

@@ -2,13 +2,17 @@
 //!
 //! A document whose `Readers` names somebody (a text, or a list of texts) is read by those named there and in
 //! `Authors`: people, groups, and roles of the access control list in square brackets. `*` is everybody. Without a
-//! name in `Readers` the document is everybody's.
+//! name in `Readers` the document is everybody's. Upper and lower case are one, and so are spaces around a name, as in
+//! formulas.
+//!
+//! `Readers` that are something else, or cannot be read, name nobody: the document is for administrators of the server
+//! until they have mended it. Where names count such fields are refused when they are written.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use scrinium_document::FieldValue;
 use scrinium_document::json::stored_value_of_bytes;
+use scrinium_document::{FieldValue, Fields};
 use serde_json::Value;
 
 use crate::database::Database;
@@ -24,17 +28,72 @@ pub(crate) const AUTHORS: &str = "Authors";
 /// So many names of a document are known; those behind them neither read nor edit it.
 pub(crate) const NAMES_MAX: usize = 1000;
 
+/// Changes with the form of names in indexes, so that an index that was made of others is built anew.
+pub(crate) const NAMES_VERSION: u32 = 1;
+
 /// What stands for a name in indexes.
 pub(crate) type NameDigest = [u8; 16];
 
 /// Stands for everybody to whom all documents are open.
 pub(crate) const EVERYTHING: NameDigest = [0; 16];
 
+/// A name as it is compared.
+pub(crate) fn folded(name: &str) -> String {
+    name.trim().chars().flat_map(char::to_lowercase).collect()
+}
+
 /// What stands for a name in indexes.
 pub(crate) fn digest_of(name: &str) -> NameDigest {
     let mut digest = NameDigest::default();
-    blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut digest);
+    blake3::Hasher::new().update(folded(name).as_bytes()).finalize_xof().fill(&mut digest);
     digest
+}
+
+/// What a document's `Readers` or `Authors` say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NamesField {
+    /// These names, as they are compared; none where the field is not there or empty.
+    Names(Vec<String>),
+    /// Nothing that can be read.
+    Unreadable,
+}
+
+impl NamesField {
+    fn of(value: Value) -> Self {
+        let texts = match value {
+            Value::Null => Vec::new(),
+            Value::String(name) => vec![name],
+            Value::Array(names) => {
+                let texts = names.into_iter().take(NAMES_MAX).map(|name| match name {
+                    Value::String(name) => Some(name),
+                    _ => None,
+                });
+                match texts.collect::<Option<Vec<String>>>() {
+                    Some(texts) => texts,
+                    None => return Self::Unreadable,
+                }
+            }
+            _ => return Self::Unreadable,
+        };
+        Self::Names(texts.iter().map(|name| folded(name)).filter(|name| !name.is_empty()).collect())
+    }
+
+    fn parse(json: &[u8]) -> Self {
+        stored_value_of_bytes(json).map_or(Self::Unreadable, Self::of)
+    }
+
+    /// Whether nobody is named, and nothing stands there that may be meant to.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Names(names) if names.is_empty())
+    }
+
+    /// The names that can be read.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::Names(names) => names,
+            Self::Unreadable => &[],
+        }
+    }
 }
 
 /// Who may read a document; `None`: everybody.
@@ -43,33 +102,46 @@ pub(crate) fn digests_of(
     id: &str,
     leaf: &Leaf<'_>,
 ) -> Result<Option<BTreeSet<NameDigest>>> {
-    let readers = names_in(database, id, leaf, READERS)?;
+    let readers = match names_in(database, id, leaf, READERS)? {
+        NamesField::Unreadable => return Ok(Some(BTreeSet::new())),
+        NamesField::Names(names) => names,
+    };
     if readers.is_empty() || readers.iter().any(|name| name == "*") {
         return Ok(None);
     }
     let authors = names_in(database, id, leaf, AUTHORS)?;
-    Ok(Some(readers.iter().chain(&authors).map(|name| digest_of(name)).collect()))
+    Ok(Some(readers.iter().chain(authors.names()).map(|name| digest_of(name)).collect()))
 }
 
-/// The names in a field of a document.
-pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &str) -> Result<Vec<String>> {
+/// What a field of names of a document says.
+pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &str) -> Result<NamesField> {
     let json = match leaf.fields(id)?.value(field) {
-        None => return Ok(Vec::new()),
+        None => return Ok(NamesField::Names(Vec::new())),
         Some(FieldValue::Json(json)) => Cow::Borrowed(json.as_bytes()),
-        Some(FieldValue::Outside(value)) => Cow::Owned(database.common.contents.read_all(&value.digest)?),
+        Some(FieldValue::Outside(value)) => match database.common.contents.read_all(&value.digest) {
+            Ok(json) => Cow::Owned(json),
+            // What is lost names nobody, and only this document suffers by it.
+            Err(DatabaseError::Internal { .. } | DatabaseError::NotFound { .. }) => {
+                return Ok(NamesField::Unreadable);
+            }
+            Err(error) => return Err(error),
+        },
     };
-    let value = stored_value_of_bytes(&json).ok_or_else(|| DatabaseError::damaged("field", id))?;
-    let names = match value {
-        Value::String(name) => vec![name],
-        Value::Array(names) => names.into_iter().filter_map(text).take(NAMES_MAX).collect(),
-        _ => Vec::new(),
-    };
-    Ok(names.into_iter().filter(|name| !name.is_empty()).collect())
+    Ok(NamesField::parse(&json))
 }
 
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text),
-        _ => None,
+/// Refuses fields of names that are none, as they come.
+///
+/// # Errors
+/// [`DatabaseError::BadRequest`] names the field.
+pub(crate) fn check_names(fields: &Fields<'_>) -> Result<()> {
+    for field in [READERS, AUTHORS] {
+        let Some(FieldValue::Json(json)) = fields.value(field) else { continue };
+        if NamesField::parse(json.as_bytes()) == NamesField::Unreadable {
+            return Err(DatabaseError::bad_request(format!(
+                "`{field}` must be a name or a list of names: people, groups, roles in brackets, or \"*\"."
+            )));
+        }
     }
+    Ok(())
 }

@@ -7,7 +7,7 @@
 //! those of a replication towards here, which has nothing to learn from tombstones.
 
 use scrinium_document::json::stored_value;
-use scrinium_store::{Direction, Family, KeyRange, Snapshot};
+use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
 use crate::database::Database;
@@ -15,6 +15,7 @@ use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::local::is_expired;
 
 /// The members of a checkpoint that may hold how far the source was read, the last one first.
 const SEQUENCES: [&str; 2] = ["source_last_seq", "last_seq"];
@@ -39,19 +40,45 @@ impl Database {
             }
         };
         hold(self.followed_by_all()?, &|| "an index that has not followed these changes".to_owned());
-        let (from, to) = keys::local_range(self.number());
-        let range = KeyRange { from: &from, to: Some(&to) };
-        let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
-        while let Some((key, stored)) = cursor.next()? {
-            let Some(id) = keys::id_of(key) else { continue };
-            // A replica whose place cannot be read begins again from the start, so that it holds nothing.
-            let document = self.pass_over(id, crate::local::render(self, id, stored))?;
-            let json = document.and_then(|document| stored_value(&document.json)).unwrap_or_default();
-            if let Some(seen) = self.seen_by(&json) {
-                hold(seen, &|| format!("the replica of {id}, which has seen change {seen}"));
-            }
+        for (id, seen) in self.checkpoints(&snapshot)? {
+            hold(seen, &|| format!("the replica of {id}, which has seen change {seen}"));
         }
         Ok(limit)
+    }
+
+    /// The checkpoints of replicas that read this database, with the last change that each has seen. One that was not
+    /// written for long holds nothing any more; one of which it is not known when it was written is as old as now.
+    fn checkpoints(&self, snapshot: &Snapshot) -> Result<Vec<(String, u64)>> {
+        let now_ms = self.now_ms();
+        let mut found = Vec::new();
+        let mut unwritten = Batch::new();
+        for (from, to) in [keys::local_range(self.number()), keys::own_locals_range(self.number())] {
+            let range = KeyRange { from: &from, to: Some(&to) };
+            let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
+            while let Some((key, stored)) = cursor.next()? {
+                let id = keys::local_id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.name()))?;
+                // A replica whose place cannot be read begins again from the start, so that it holds nothing.
+                let document = self.pass_over(id, crate::local::render(self, id, stored))?;
+                let json = document.and_then(|document| stored_value(&document.json)).unwrap_or_default();
+                let Some(seen) = self.seen_by(&json) else { continue };
+                let own_ms = crate::local::decode(stored).and_then(|(_, _, written_ms)| written_ms);
+                let written = keys::local_written(self.number(), id);
+                let written_ms = match own_ms {
+                    Some(written_ms) => Some(written_ms),
+                    None => snapshot.get(Family::Point, &written)?.and_then(|stored| ms_of(&stored)),
+                };
+                match written_ms {
+                    Some(written_ms) if is_expired(written_ms, now_ms) => continue,
+                    Some(_) => {}
+                    None => unwritten.put(Family::Point, &written, &now_ms.to_be_bytes()),
+                }
+                found.push((id.to_owned(), seen));
+            }
+        }
+        if !unwritten.is_empty() {
+            self.store().commit(unwritten)?;
+        }
+        Ok(found)
     }
 
     /// The last change of this database that the replica of a checkpoint has seen; `None`: the document is no
@@ -110,4 +137,8 @@ impl Database {
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
         Ok(Leaf::decode(id, &stored)?.modified_ms)
     }
+}
+
+fn ms_of(stored: &[u8]) -> Option<u64> {
+    stored.try_into().ok().map(u64::from_be_bytes)
 }

@@ -31,7 +31,7 @@ impl World {
         let options = StoreOptions { clock: clock.clock(), ..StoreOptions::new(dir.path()) };
         let store = Store::open(options, &registry).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("db").unwrap();
+        let database = databases.create("db", &crate::InitialAccess::Everybody).unwrap();
         Self { databases, database, registry, clock, _dir: dir }
     }
 

@@ -66,7 +66,11 @@ fn fill(database: &Arc<Database>, seed: u32) {
     put(database, Interactive, edit);
     let revision = database.read("gone", &ReadOptions::default()).unwrap().revision;
     put(database, Interactive, document(&json!({"_id": "gone", "_rev": revision, "_deleted": true})));
-    database.write_local("_local/x", b"{\"a\":1}", false, None).unwrap().wait().unwrap();
+    database
+        .write_local("_local/x", b"{\"a\":1}", false, None, &Access::everything())
+        .unwrap()
+        .wait()
+        .unwrap();
     database.define_folder("Inbox", None).unwrap();
     let add = |id: &str| (id.to_owned(), FolderChange::Add { folder: "Inbox".to_owned() });
     database
@@ -74,8 +78,12 @@ fn fill(database: &Arc<Database>, seed: u32) {
         .unwrap()
         .wait()
         .unwrap();
-    database.mark("ada", vec!["a".to_owned(), "b".to_owned()], true).unwrap().wait().unwrap();
-    database.mark("bob", vec!["a".to_owned()], true).unwrap().wait().unwrap();
+    database
+        .mark("ada", vec!["a".to_owned(), "b".to_owned()], true, &Access::everything())
+        .unwrap()
+        .wait()
+        .unwrap();
+    database.mark("bob", vec!["a".to_owned()], true, &Access::everything()).unwrap().wait().unwrap();
     database.set_security(&json!({"members": {"names": ["ada"]}})).unwrap();
     pages(database);
 }
@@ -107,8 +115,8 @@ impl World {
         options.log_extent_bytes = 4 << 20;
         let store = Store::open(options, &Registry::new()).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        fill(&databases.create("other").unwrap(), 1);
-        let database = databases.create("mail").unwrap();
+        fill(&databases.create("other", &crate::InitialAccess::Everybody).unwrap(), 1);
+        let database = databases.create("mail", &crate::InitialAccess::Everybody).unwrap();
         fill(&database, 2);
         Self { store, databases, database, _dir: dir }
     }

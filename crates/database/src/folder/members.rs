@@ -7,6 +7,7 @@ use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use super::record::{Mark, Member, MemberChange, Membership};
 use super::{record_at, state_at};
 use crate::access::Access;
+use crate::access::readable::ReadableId;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
@@ -98,19 +99,17 @@ impl Database {
         let more = found.len() == limit && last_uid.saturating_add(1) < state.next_uid;
         let mut members = Vec::new();
         for (uid, member) in found {
-            if !access.may_read_winner(self, &snapshot, &member.id)? {
-                continue;
-            }
-            let head = snapshot.get(Family::Point, &keys::head(self.number(), &member.id))?;
+            let Some(id) = access.readable_id(self, &snapshot, member.id)? else { continue };
+            let head = snapshot.get(Family::Point, &keys::head(self.number(), &id))?;
             let changed = head.and_then(|head| Head::decode_change_number(&head));
-            let changed = changed.ok_or_else(|| DatabaseError::damaged("revision tree", &member.id))?;
-            let read = person.map(|person| self.has_read(&snapshot, &member.id, person)).transpose()?;
+            let changed = changed.ok_or_else(|| DatabaseError::damaged("revision tree", &id))?;
+            let read = person.map(|person| self.has_read(&snapshot, &id, person)).transpose()?;
             members.push(FolderMember {
                 uid,
                 change_number: member.change_number.max(changed),
                 added_ms: member.added_ms,
                 read,
-                id: member.id,
+                id: id.into_string(),
             });
         }
         Ok(FolderMembers {
@@ -151,9 +150,9 @@ impl Database {
         let last = if more { reached } else { reached.max(visible) };
         let mut readable = Vec::with_capacity(changes.len());
         for change in changes {
-            if access.may_read_winner(self, &snapshot, &change.id)? {
-                readable.push(change);
-            }
+            let FolderMemberChange { change_number, uid, id, removed } = change;
+            let id = access.readable_id(self, &snapshot, id)?.map(ReadableId::into_string);
+            readable.extend(id.map(|id| FolderMemberChange { change_number, uid, id, removed }));
         }
         Ok(FolderChanges { uid_validity: folder.uid_validity, changes: readable, last, more, incomplete })
     }

@@ -6,11 +6,9 @@ use scrinium_document::Revision;
 use scrinium_mango::Document as MangoDocument;
 use serde_json::{Value, json};
 
+use crate::access::readable::{ReadableHead, ReadableLeaf};
 use crate::database::Database;
 use crate::error::Result;
-use crate::head::Head;
-use crate::leaf::Leaf;
-use crate::read::other_leaves;
 use crate::view::document::Document;
 
 const CONFLICTS: &str = "_conflicts";
@@ -25,19 +23,18 @@ impl<'a> Found<'a> {
     /// `head` is given where conflicts are asked for.
     pub(super) fn new(
         database: &'a Database,
-        id: &'a str,
-        leaf: &'a Leaf<'a>,
-        head: Option<&Head>,
+        leaf: ReadableLeaf<'a>,
+        head: Option<&ReadableHead<'_>>,
     ) -> Result<Self> {
         let conflicts = match head {
             None => Vec::new(),
             Some(head) => {
-                let revision: Revision = leaf.parsed_revision(id)?;
-                other_leaves(head, &revision, false)
+                let revision: Revision = leaf.parsed_revision(leaf.id())?;
+                head.other_leaves(&revision, false)
             }
         };
         let conflicts = (!conflicts.is_empty()).then(|| json!(conflicts));
-        Ok(Self { document: Document::new(database, id, leaf)?, conflicts })
+        Ok(Self { document: Document::new(database, leaf)?, conflicts })
     }
 
     /// # Errors

@@ -127,10 +127,9 @@ impl Examiner {
     }
 
     fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<JsonText>> {
-        let leaf = Leaf::decode(id, record)?;
-        if leaf.deleted || !self.options.access.may_read(&self.database, id, &leaf)? {
-            return Ok(None);
-        }
+        let access = &self.options.access;
+        let leaf = access.readable(&self.database, id, Leaf::decode(id, record)?)?;
+        let Some(leaf) = leaf.filter(|leaf| !leaf.deleted) else { return Ok(None) };
         if self.plan.index().is_none() {
             self.statistics.keys_examined += 1;
         }
@@ -139,7 +138,9 @@ impl Examiner {
             false => self.statistics.documents_examined += 1,
         }
         let head = if self.options.conflicts { self.database.head(&self.snapshot, id)? } else { None };
-        let document = Found::new(&self.database, id, &leaf, head.as_ref())?;
+        let head = head.as_ref().map(|head| access.readable_head(&self.database, &self.snapshot, id, head));
+        let head = head.transpose()?;
+        let document = Found::new(&self.database, leaf, head.as_ref())?;
         let matches = self.selector.matches(&document);
         document.check()?;
         if !matches || self.skip > 0 {
@@ -148,7 +149,7 @@ impl Examiner {
         }
         if self.fields == Projection::All {
             let renderer = Renderer::new(&self.database, &self.options);
-            return Ok(Some(renderer.render(id, &leaf, head.as_ref())?.json));
+            return Ok(Some(renderer.render(&leaf, head.as_ref())?.json));
         }
         let projected = JsonText::from(&self.fields.project(&document));
         document.check()?;

@@ -1,16 +1,14 @@
 //! A stored leaf as CouchDB's JSON.
 
-use std::collections::BTreeSet;
-
 use scrinium_document::json::{JsonText, JsonWriter};
 use scrinium_document::{Fields, Revision};
 
 use super::{Document, ReadOptions};
+use crate::access::readable::{ReadableHead, ReadableLeaf};
 use crate::content::PIECE_BYTES;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::head::Head;
-use crate::leaf::{Leaf, StoredAttachment};
+use crate::leaf::StoredAttachment;
 
 /// Writes leaves of one database as JSON.
 pub(crate) struct Renderer<'a> {
@@ -24,7 +22,12 @@ impl<'a> Renderer<'a> {
     }
 
     /// `head` must be given if the options ask for what it knows.
-    pub(crate) fn render(&self, id: &str, leaf: &Leaf<'_>, head: Option<&Head>) -> Result<Document> {
+    pub(crate) fn render(
+        &self,
+        leaf: &ReadableLeaf<'_>,
+        head: Option<&ReadableHead<'_>>,
+    ) -> Result<Document> {
+        let id = leaf.id();
         let mut json = JsonWriter::with_capacity(leaf.field_bytes().len() + 256);
         json.literal("{\"_id\":").string(id).literal(",\"_rev\":").string(leaf.revision);
         if leaf.deleted {
@@ -44,9 +47,9 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a reader finds as `_attachments`.
-    pub(crate) fn attachments(&self, id: &str, leaf: &Leaf<'_>) -> Result<JsonText> {
+    pub(crate) fn attachments(&self, leaf: &ReadableLeaf<'_>) -> Result<JsonText> {
         let mut json = JsonWriter::new();
-        self.write_attachments(&mut json, id, &leaf.attachments(id)?, None)?;
+        self.write_attachments(&mut json, leaf.id(), &leaf.attachments(leaf.id())?, None)?;
         Ok(json.into_text())
     }
 
@@ -55,7 +58,7 @@ impl<'a> Renderer<'a> {
         json: &mut JsonWriter,
         id: &str,
         attachments: &[StoredAttachment],
-        head: Option<&Head>,
+        head: Option<&ReadableHead<'_>>,
     ) -> Result<()> {
         let known_up_to = self.known_generation(head)?;
         json.literal("{");
@@ -78,12 +81,12 @@ impl<'a> Renderer<'a> {
     }
 
     /// With `atts_since`: the highest generation of those revisions that lie on this document's tree.
-    fn known_generation(&self, head: Option<&Head>) -> Result<Option<u64>> {
+    fn known_generation(&self, head: Option<&ReadableHead<'_>>) -> Result<Option<u64>> {
         let (Some(known), Some(head)) = (&self.options.attachments_since, head) else { return Ok(None) };
         let mut generation = 0;
         for text in known {
             let revision = Revision::parse(text)?;
-            if head.tree.contains(&revision) {
+            if head.contains(&revision) {
                 generation = generation.max(revision.generation());
             }
         }
@@ -110,9 +113,9 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    fn write_history(&self, json: &mut JsonWriter, head: &Head, revision: &Revision) {
+    fn write_history(&self, json: &mut JsonWriter, head: &ReadableHead<'_>, revision: &Revision) {
         let options = self.options;
-        let path = head.tree.path(revision).unwrap_or_default();
+        let path = head.path(revision);
         if options.revisions {
             let start = path.first().map_or(0, Revision::generation);
             json.literal(",\"_revisions\":{\"start\":").number(start).literal(",\"ids\":");
@@ -121,7 +124,7 @@ impl<'a> Renderer<'a> {
         if options.revisions_info {
             json.literal(",\"_revs_info\":[");
             for (index, revision) in path.iter().enumerate() {
-                let status = match head.tree.leaf(revision) {
+                let status = match head.leaf(revision) {
                     Some(leaf) if leaf.deleted => "deleted",
                     Some(_) => "available",
                     None => "missing",
@@ -136,22 +139,15 @@ impl<'a> Renderer<'a> {
             (options.conflicts, ",\"_conflicts\":", false),
             (options.deleted_conflicts, ",\"_deleted_conflicts\":", true),
         ] {
-            let others = if wanted { other_leaves(head, revision, deleted) } else { Vec::new() };
+            let others = if wanted { head.other_leaves(revision, deleted) } else { Vec::new() };
             if !others.is_empty() {
                 json.literal(name).strings(others);
             }
         }
         if options.local_sequence {
-            json.literal(",\"_local_seq\":").string(&self.database.sequence_text(head.change_number));
+            json.literal(",\"_local_seq\":").string(&self.database.sequence_text(head.change_number()));
         }
     }
-}
-
-/// The leaves beside `revision`, tombstones or not, the highest revision first.
-pub(crate) fn other_leaves(head: &Head, revision: &Revision, deleted: bool) -> Vec<String> {
-    let leaves = head.tree.leaves().filter(|leaf| leaf.deleted == deleted && leaf.revision != revision);
-    let others: BTreeSet<String> = leaves.map(|leaf| leaf.revision.to_string()).collect();
-    others.into_iter().rev().collect()
 }
 
 /// Appends `,"name":value` for each field; values that are stored outside are fetched.

@@ -7,11 +7,13 @@ use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
 use super::{Row, RowQuery};
+use crate::access::readable::ReadableId;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys;
 use crate::leaf::Leaf;
+use crate::local::LocalSpace;
 use crate::read::{ReadOptions, Renderer};
 
 /// Which documents are listed.
@@ -32,17 +34,17 @@ impl Kind {
         }
     }
 
-    fn key(self, database: &Database, id: &str) -> Vec<u8> {
+    fn key(self, database: &Database, space: &LocalSpace, id: &str) -> Vec<u8> {
         match self {
             Self::All | Self::Design => keys::head(database.number(), id),
-            Self::Local => keys::local(database.number(), id),
+            Self::Local => space.key(database, id),
         }
     }
 
-    fn range(self, database: &Database) -> (Vec<u8>, Vec<u8>) {
+    fn range(self, database: &Database, space: &LocalSpace) -> (Vec<u8>, Vec<u8>) {
         match self {
             Self::All => keys::head_range(database.number()),
-            Self::Local => keys::local_range(database.number()),
+            Self::Local => space.range(database),
             Self::Design => {
                 let from = keys::head(database.number(), self.prefix());
                 let to = keys::successor(&from);
@@ -59,6 +61,8 @@ struct Source {
     snapshot: Snapshot,
     include_documents: bool,
     options: ReadOptions,
+    /// Which local documents are listed.
+    space: LocalSpace,
 }
 
 impl Source {
@@ -68,7 +72,23 @@ impl Source {
             kind,
             snapshot: database.store().snapshot(),
             include_documents: query.include_documents,
+            space: LocalSpace::of(&query.access),
             options: query.read_options(),
+        }
+    }
+
+    fn key(&self, id: &str) -> Vec<u8> {
+        self.kind.key(&self.database, &self.space, id)
+    }
+
+    fn range(&self) -> (Vec<u8>, Vec<u8>) {
+        self.kind.range(&self.database, &self.space)
+    }
+
+    fn id_of<'k>(&self, key: &'k [u8]) -> Option<&'k str> {
+        match self.kind {
+            Kind::All | Kind::Design => keys::id_of(key),
+            Kind::Local => self.space.id_of(&self.database, key),
         }
     }
 
@@ -78,7 +98,7 @@ impl Source {
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         match self.database.pass_over(id, self.sound_row(id, stored, tombstones))? {
             Some(row) => Ok(row),
-            None if self.options.access.reader_names().is_some() => Ok(None),
+            None if !self.options.access.reads_everything() => Ok(None),
             None => Ok(Some(Row {
                 id: Some(id.to_owned()),
                 key: JsonText::of_string(id),
@@ -98,39 +118,33 @@ impl Source {
         if winner.deleted && !tombstones {
             return Ok(None);
         }
-        let is_restricted = self.options.access.reader_names().is_some();
+        let access = &self.options.access;
+        let Some(readable) = access.readable_id(&self.database, &self.snapshot, id.to_owned())? else {
+            return Ok(None);
+        };
         let document = match (self.include_documents, winner.deleted) {
             (true, true) => Some(JsonText::default()),
-            (false, true) => None,
-            (false, false) if !is_restricted => None,
-            (include_documents, false) => match self.document(id, &head)? {
-                Some(document) => include_documents.then_some(document),
+            (false, _) => None,
+            (true, false) => match self.document(id, &head)? {
+                Some(document) => Some(document),
                 None => return Ok(None),
             },
         };
         let value = revision_value(&winner.revision.to_string(), winner.deleted);
-        Ok(Some(Row {
-            id: Some(id.to_owned()),
-            key: JsonText::of_string(id),
-            value: Some(value),
-            document,
-            ..Row::default()
-        }))
+        Ok(Some(row(readable, value, document)))
     }
 
-    /// The document's JSON if it is wanted; `None` if it may not be read.
+    /// The document's JSON; `None` if it may not be read.
     fn document(&self, id: &str, head: &Head) -> Result<Option<JsonText>> {
         let number = self.database.number();
         let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
-        let leaf = Leaf::decode(id, &stored)?;
-        if !self.options.access.may_read(&self.database, id, &leaf)? {
+        let access = &self.options.access;
+        let Some(leaf) = access.readable(&self.database, id, Leaf::decode(id, &stored)?)? else {
             return Ok(None);
-        }
-        if !self.include_documents {
-            return Ok(Some(JsonText::default()));
-        }
-        Ok(Some(Renderer::new(&self.database, &self.options).render(id, &leaf, Some(head))?.json))
+        };
+        let head = access.readable_head(&self.database, &self.snapshot, id, head)?;
+        Ok(Some(Renderer::new(&self.database, &self.options).render(&leaf, Some(&head))?.json))
     }
 
     fn local_row(&self, id: &str, stored: &[u8]) -> Result<Row> {
@@ -147,6 +161,12 @@ impl Source {
     }
 }
 
+/// The row of a document that may be read.
+fn row(id: ReadableId, value: JsonText, document: Option<JsonText>) -> Row {
+    let key = JsonText::of_string(&id);
+    Row { id: Some(id.into_string()), key, value: Some(value), document, ..Row::default() }
+}
+
 /// Documents in the order of their ids.
 pub(super) struct RangeRows {
     source: Source,
@@ -160,7 +180,7 @@ pub(super) struct RangeRows {
 impl RangeRows {
     pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
         let source = Source::new(database, kind, query);
-        let (first, last) = kind.range(database);
+        let (first, last) = source.range();
         let (low, high) = if query.descending {
             (&query.end_key, &query.start_key)
         } else {
@@ -168,8 +188,8 @@ impl RangeRows {
         };
         let low_inclusive = !query.descending || query.inclusive_end;
         let high_inclusive = query.descending || query.inclusive_end;
-        let from = bound(low.as_ref(), !low_inclusive, database, kind).unwrap_or_else(|| first.clone());
-        let to = bound(high.as_ref(), high_inclusive, database, kind).unwrap_or_else(|| last.clone());
+        let from = bound(low.as_ref(), !low_inclusive, &source).unwrap_or_else(|| first.clone());
+        let to = bound(high.as_ref(), high_inclusive, &source).unwrap_or_else(|| last.clone());
         let direction = if query.descending { Direction::Backward } else { Direction::Forward };
         let (from, to) = (from.clamp(first.clone(), last.clone()), to.clamp(first, last));
         Self { source, from, to, direction, skip: query.skip, left: query.limit.unwrap_or(u64::MAX) }
@@ -191,8 +211,10 @@ impl RangeRows {
                 break;
             };
             last = Some(key.to_vec());
-            let id =
-                keys::id_of(key).ok_or_else(|| DatabaseError::damaged("id", self.source.database.name()))?;
+            let id = self
+                .source
+                .id_of(key)
+                .ok_or_else(|| DatabaseError::damaged("id", self.source.database.name()))?;
             let Some(row) = self.source.row(id, stored, false)? else { continue };
             if self.skip > 0 {
                 self.skip -= 1;
@@ -213,17 +235,17 @@ impl RangeRows {
 
 /// Where a key lies among the ids, or the place right after it. Whatever is no string sorts before or
 /// behind all strings, as in CouchDB's collation.
-fn bound(key: Option<&Value>, after: bool, database: &Database, kind: Kind) -> Option<Vec<u8>> {
+fn bound(key: Option<&Value>, after: bool, source: &Source) -> Option<Vec<u8>> {
     match key? {
         Value::String(id) => {
-            let mut bound = kind.key(database, id);
+            let mut bound = source.key(id);
             if after {
                 bound.push(0);
             }
             Some(bound)
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => Some(kind.range(database).0),
-        Value::Array(_) | Value::Object(_) => Some(kind.range(database).1),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(source.range().0),
+        Value::Array(_) | Value::Object(_) => Some(source.range().1),
     }
 }
 
@@ -251,7 +273,7 @@ impl ListedRows {
         {
             let found = match &key {
                 Value::String(id) if id.starts_with(self.source.kind.prefix()) => {
-                    let key = self.source.kind.key(&self.source.database, id);
+                    let key = self.source.key(id);
                     let stored = self.source.snapshot.get(Family::Point, &key)?;
                     stored.map(|stored| self.source.row(id, &stored, true)).transpose()?.flatten()
                 }

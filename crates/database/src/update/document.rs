@@ -9,14 +9,15 @@ use scrinium_store::Family;
 use super::{Transaction, Updated};
 use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
+use crate::guard::Secret;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
 use crate::writer::Pending;
 
 /// A document as it stands before an edit.
-struct Before {
-    head: Head,
+pub(super) struct Before {
+    pub(super) head: Head,
     /// Leaves that were written since what the store shows, by revision.
     leaves: BTreeMap<Revision, Bytes>,
     is_new: bool,
@@ -59,6 +60,9 @@ impl Transaction<'_> {
     /// Adds one edit to the batch.
     pub(super) fn apply(&mut self, mut edit: Prepared) -> Result<Updated> {
         let beside = std::mem::take(&mut edit.beside);
+        // A replicated edit may begin a document or go on with one.
+        let builds = (self.mode == EditMode::Interactive).then_some(edit.revision.is_some());
+        edit.access.check_write(&edit.id, builds)?;
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
         self.check_access(&edit, &before, parent.as_ref())?;
@@ -79,6 +83,9 @@ impl Transaction<'_> {
         let attachments = self.attachments(&edit, &before, parent_leaf.as_ref(), generation)?;
         let mut tree = before.head.tree.clone();
         let (revision, grown) = self.grow(&mut tree, &edit, parent.as_ref(), fields, &attachments)?;
+        if self.mode == EditMode::Interactive {
+            self.check_win(&edit, &before, parent.as_ref(), tree.winner().map(|winner| winner.revision))?;
+        }
         let updated = Updated { id: edit.id.clone(), revision: revision.to_string() };
         self.check_changes(&edit.id, &beside.folders)?;
         if grown == Grown::Nothing {
@@ -99,29 +106,12 @@ impl Transaction<'_> {
                 fields,
             };
             leaves.insert(revision.clone(), parts.encode().into());
+            self.keep_secret(&edit, tree.is_deleted());
             self.keep_contents(edit.outside, edit.attachments);
         }
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
         self.follow(&edit.id, &before.head.tree, &beside);
         Ok(updated)
-    }
-
-    /// Whether the one who edits may. A replicated edit may win over any leaf, so that all of them count.
-    fn check_access(&self, edit: &Prepared, before: &Before, parent: Option<&Revision>) -> Result<()> {
-        if edit.access.is_everything() {
-            return Ok(());
-        }
-        let replaces = |leaf: &Revision| self.mode == EditMode::Replicated || Some(leaf) == parent;
-        let leaves = before.head.tree.leaves().filter(|leaf| !leaf.deleted && replaces(leaf.revision));
-        let mut is_new = true;
-        for leaf in leaves {
-            is_new = false;
-            if let Some(bytes) = self.leaf(&edit.id, before, leaf.revision)? {
-                let leaf = Leaf::decode(&edit.id, &bytes)?;
-                edit.access.check_edit(self.database, &edit.id, &leaf, edit.deleted)?;
-            }
-        }
-        if is_new { edit.access.check_create(&edit.id) } else { Ok(()) }
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
@@ -214,7 +204,7 @@ impl Transaction<'_> {
         generation: u64,
     ) -> Result<Vec<StoredAttachment>> {
         let mut known = match parent_leaf {
-            Some(bytes) => Leaf::decode(&edit.id, bytes)?.attachments(&edit.id)?,
+            Some(bytes) => self.attachments_of(edit, bytes)?,
             None => Vec::new(),
         };
         let mut attachments = Vec::new();
@@ -237,7 +227,7 @@ impl Transaction<'_> {
                 },
                 PreparedAttachment::Stub { name, digest } => {
                     if self.mode == EditMode::Replicated && known.is_empty() {
-                        known = self.attachments_of_all_leaves(&edit.id, before)?;
+                        known = self.attachments_of_all_leaves(edit, before)?;
                     }
                     let same = |attachment: &&StoredAttachment| {
                         attachment.name == *name
@@ -258,18 +248,8 @@ impl Transaction<'_> {
         Ok(attachments)
     }
 
-    fn attachments_of_all_leaves(&self, id: &str, before: &Before) -> Result<Vec<StoredAttachment>> {
-        let mut attachments = Vec::new();
-        for leaf in before.head.tree.leaves() {
-            if let Some(bytes) = self.leaf(id, before, leaf.revision)? {
-                attachments.extend(Leaf::decode(id, &bytes)?.attachments(id)?);
-            }
-        }
-        Ok(attachments)
-    }
-
     /// The record of a leaf; `None` if the revision is no leaf.
-    fn leaf(&self, id: &str, before: &Before, revision: &Revision) -> Result<Option<Bytes>> {
+    pub(super) fn leaf(&self, id: &str, before: &Before, revision: &Revision) -> Result<Option<Bytes>> {
         if let Some(bytes) = before.leaves.get(revision) {
             return Ok(Some(bytes.clone()));
         }
@@ -286,6 +266,16 @@ impl Transaction<'_> {
         let stored = self.database.store().get(Family::Scan, &key)?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
         Ok(Some(Bytes::copy_from_slice(&stored)))
+    }
+
+    /// What only the server may see follows the document; a leaf that loses may be deleted while the document stays.
+    fn keep_secret(&mut self, edit: &Prepared, is_gone: bool) {
+        let key = keys::secret(self.database.number(), &edit.id);
+        match &edit.secret {
+            Secret::Set(secret) if !edit.deleted => self.batch.put(Family::Point, &key, secret),
+            Secret::Remove if is_gone || !edit.deleted => self.batch.delete(Family::Point, &key),
+            Secret::Keep | Secret::Set(_) | Secret::Remove => {}
+        }
     }
 
     fn keep_contents(&mut self, outside: Vec<crate::content::Content>, brought: Vec<PreparedAttachment>) {

@@ -9,9 +9,9 @@ use scrinium_document::{FieldValue, Fields as StoredFields};
 use scrinium_formula::{AttachmentInfo, DateTime, Fields, Text, Value as FormulaValue};
 use serde_json::Value;
 
+use crate::access::readable::ReadableLeaf;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
-use crate::leaf::Leaf;
 use crate::read::{ReadOptions, Renderer};
 
 /// Values of so many fields are kept for formulas that ask again.
@@ -20,8 +20,7 @@ const FIELDS_KEPT: usize = 16;
 /// A stored document, of which only those fields are parsed that are asked for.
 pub(crate) struct Document<'a> {
     database: &'a Database,
-    id: &'a str,
-    leaf: &'a Leaf<'a>,
+    leaf: ReadableLeaf<'a>,
     fields: StoredFields<'a>,
     /// What formulas have asked for, since those of several views ask for the same.
     asked: RefCell<Vec<(Text, Option<FormulaValue>)>>,
@@ -29,12 +28,11 @@ pub(crate) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    pub(crate) fn new(database: &'a Database, id: &'a str, leaf: &'a Leaf<'a>) -> Result<Self> {
+    pub(crate) fn new(database: &'a Database, leaf: ReadableLeaf<'a>) -> Result<Self> {
         Ok(Self {
             database,
-            id,
             leaf,
-            fields: leaf.fields(id)?,
+            fields: leaf.leaf().fields(leaf.id())?,
             asked: RefCell::default(),
             failure: OnceCell::new(),
         })
@@ -71,7 +69,7 @@ impl<'a> Document<'a> {
     fn parsed(&self, json: &[u8]) -> Option<Value> {
         let text = std::str::from_utf8(json).ok();
         let value = text.and_then(stored_value);
-        self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.id)))
+        self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.leaf.id())))
     }
 
     /// Stubs of the attachments, as a reader of the document finds them.
@@ -80,7 +78,7 @@ impl<'a> Document<'a> {
             return None;
         }
         let options = ReadOptions::default();
-        let json = self.kept(Renderer::new(self.database, &options).attachments(self.id, self.leaf))?;
+        let json = self.kept(Renderer::new(self.database, &options).attachments(&self.leaf))?;
         self.parsed(json.as_bytes())
     }
 }
@@ -89,7 +87,7 @@ impl<'a> Document<'a> {
 impl scrinium_mango::Document for Document<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, Value>> {
         let value = match name {
-            "_id" => Some(self.id.into()),
+            "_id" => Some(self.leaf.id().into()),
             "_rev" => Some(self.leaf.revision.into()),
             "_deleted" => self.leaf.deleted.then_some(Value::Bool(true)),
             "_attachments" => self.attachment_stubs(),
@@ -125,7 +123,7 @@ impl Fields for Document<'_> {
     }
 
     fn id(&self) -> &str {
-        self.id
+        self.leaf.id()
     }
 
     fn field_names(&self) -> Option<Vec<Text>> {
@@ -141,7 +139,7 @@ impl Fields for Document<'_> {
     }
 
     fn attachments(&self) -> Vec<AttachmentInfo> {
-        let attachments = self.leaf.attachments(self.id).unwrap_or_default();
+        let attachments = self.leaf.attachments(self.leaf.id()).unwrap_or_default();
         attachments
             .into_iter()
             .map(|attachment| AttachmentInfo { name: attachment.name, length: attachment.length })
@@ -149,7 +147,7 @@ impl Fields for Document<'_> {
     }
 
     fn size_bytes(&self) -> u64 {
-        self.leaf.external_bytes(self.id).unwrap_or(0)
+        self.leaf.external_bytes(self.leaf.id()).unwrap_or(0)
     }
 
     fn parent(&self) -> Option<String> {

@@ -13,6 +13,7 @@ use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::streams::for_readers;
 use super::{View, courtesy};
+use crate::access::readable::ReadableLeaf;
 use crate::access::readers::digests_of;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -78,7 +79,7 @@ impl<'a> Evaluator<'a> {
         let mut all = Vec::with_capacity(documents.len());
         for (id, leaf) in documents {
             courtesy::give_way();
-            let document = Document::new(self.database, id, leaf)?;
+            let document = Document::new(self.database, ReadableLeaf::for_index(id, **leaf))?;
             let of_view = |view: &&View| {
                 if !self.may_hold(view, id)? {
                     return Ok(Vec::new());
@@ -112,7 +113,8 @@ impl<'a> Evaluator<'a> {
     fn run_scripts(&mut self, documents: &[(&str, &Leaf<'_>)], all: &mut [Evaluated]) -> Result<()> {
         let options = ReadOptions::default();
         let renderer = Renderer::new(self.database, &options);
-        let texts = documents.iter().map(|(id, leaf)| Ok(renderer.render(id, leaf, None)?.json));
+        let leaves = documents.iter().map(|(id, leaf)| ReadableLeaf::for_index(id, **leaf));
+        let texts = leaves.map(|leaf| Ok(renderer.render(&leaf, None)?.json));
         let texts = texts.collect::<Result<Vec<JsonText>>>()?;
         let texts: Vec<&str> = texts.iter().map(JsonText::as_str).collect();
         for scripts in &mut self.scripts {

@@ -215,7 +215,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("db").unwrap();
+        let database = databases.create("db", &crate::InitialAccess::Everybody).unwrap();
         put(&database, (0..DOCUMENTS).map(|number| document(number, number)).collect());
         put(&database, vec![design(&["a", "bb", "ccc"])]);
         let before = keys_of(&database, "a");

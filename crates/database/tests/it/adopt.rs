@@ -45,7 +45,7 @@ fn dump(store: &Store, number: u32) -> Vec<(Family, Vec<u8>, Vec<u8>)> {
 }
 
 fn sample(databases: &Databases) -> Arc<Database> {
-    let database = databases.create("mail/ada").unwrap();
+    let database = databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     for number in 0..50 {
         put(&database, &json!({"_id": format!("memo-{number}"), "Subject": "x".repeat(number * 100)}))
             .unwrap();
@@ -63,7 +63,7 @@ fn sample(databases: &Databases) -> Arc<Database> {
     database.define_folder("Inbox", None).unwrap();
     let add = vec![("memo-3".to_owned(), FolderChange::Add { folder: "Inbox".to_owned() })];
     database.change_folders(add, &Access::everything()).unwrap().wait().unwrap();
-    database.mark("ada", vec!["memo-4".to_owned()], true).unwrap().wait().unwrap();
+    database.mark("ada", vec!["memo-4".to_owned()], true, &Access::everything()).unwrap().wait().unwrap();
     database.set_security(&json!({"members": {"names": ["ada"], "roles": []}})).unwrap();
     database
 }
@@ -73,7 +73,7 @@ fn a_database_that_is_brought_in_is_the_same() {
     let (from, to) = (Server::quick(), Server::quick());
     let original = sample(&from.databases);
     // Another number, and a content that is here already.
-    let other = to.databases.create("other").unwrap();
+    let other = to.databases.create("other", &scrinium_database::InitialAccess::Everybody).unwrap();
     with_attachment(&other, "mine", &noise(400_000));
     let mut copied = 0;
     let adopted = to.databases.adopt(&from.databases, "mail/ada", "mail/ada-restored", &mut |keys| {

@@ -31,7 +31,10 @@ fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
     options.log_extent_bytes = 4 << 20;
     let store = Store::open(options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let database = databases.get("crash").or_else(|_| databases.create("crash")).unwrap();
+    let database = databases
+        .get("crash")
+        .or_else(|_| databases.create("crash", &scrinium_database::InitialAccess::Everybody))
+        .unwrap();
     (store, databases, database)
 }
 

@@ -71,7 +71,7 @@ fn child() {
     options.reserve_bytes = 0;
     let store = Store::open(options, &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let database = databases.create("full").unwrap();
+    let database = databases.create("full", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database);
     writeln!(marks, "@fail").unwrap();
     match entries(&database) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::{Server, get, put};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scrinium_database::{Access, AccessList, CategoryQuery, Database, Row, RowQuery};
+use scrinium_database::{Access, AccessList, CategoryQuery, Database, Identity, Row, RowQuery};
 use serde_json::{Value, json};
 
 /// A document: its values for each category column, for the sorted column, and to be added up; and which of
@@ -220,13 +220,16 @@ fn access(database: &Arc<Database>, names: usize) -> Access {
         None => Access::everything(),
         Some((own, groups)) => {
             let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
-            database.access(Some(own), &groups).unwrap()
+            database.access(&Identity::new(own, groups)).unwrap()
         }
     }
 }
 
 fn create(server: &Server, view: &View, number: u32) -> Arc<Database> {
-    let database = server.databases.create(&format!("db{number}")).unwrap();
+    let database = server
+        .databases
+        .create(&format!("db{number}"), &scrinium_database::InitialAccess::Everybody)
+        .unwrap();
     let list = json!({"default": {"level": "author"}});
     database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
     put(&database, &view.design()).unwrap();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::common::{Server, all_rows, get, put};
-use scrinium_database::{DatabaseOptions, Freshness, RowQuery};
+use scrinium_database::{Access, DatabaseOptions, Freshness, RowQuery};
 use scrinium_fault::{ClockJumps, Faults, Plan, rerun, run_bounded};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn child() {
     }
     let server =
         Server::with(DatabaseOptions { time_variant_seconds: OLDEST_S, ..DatabaseOptions::default() });
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     let column = json!({"title": "Now", "formula": "@Now", "sort": "asc"});
     let changed = json!({"title": "N", "formula": "N", "sort": "asc"});
     put(
@@ -41,7 +41,11 @@ fn child() {
         let mut document = get(&database, "document").unwrap();
         document["N"] = json!(read);
         put(&database, &document).unwrap();
-        database.mark("ada", vec!["document".to_owned()], true).unwrap().wait().unwrap();
+        database
+            .mark("ada", vec!["document".to_owned()], true, &Access::everything())
+            .unwrap()
+            .wait()
+            .unwrap();
         let before_s = now_s();
         let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
         let rows = all_rows(database.view("d", "now", query.clone()).unwrap());

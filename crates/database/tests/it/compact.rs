@@ -49,7 +49,7 @@ fn design() -> Value {
 }
 
 fn prepare(databases: &Databases, name: &str) -> Arc<Database> {
-    let database = databases.create(name).unwrap();
+    let database = databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     // Nothing that depends on the time.
     let columns = json!([{"title": "Size", "formula": "Size", "sort": "asc"}]);
@@ -101,7 +101,13 @@ fn run(database: &Arc<Database>, step: &Step) {
             drop(database.change_folders(changes, &Access::everything()).unwrap().wait().unwrap());
         }
         Step::Mark { document, read } => {
-            drop(database.mark("ada", vec![name(*document)], *read).unwrap().wait().unwrap());
+            drop(
+                database
+                    .mark("ada", vec![name(*document)], *read, &Access::everything())
+                    .unwrap()
+                    .wait()
+                    .unwrap(),
+            );
         }
         Step::Look => drop(rows(database)),
     }
@@ -265,7 +271,13 @@ impl Replica {
             json!({"session_id": "s", "last_seq": self.since, "replicator": "pouchdb", "version": 1})
         };
         let (id, json) = (format!("_local/replica{number}"), checkpoint.to_string());
-        drop(database.write_local(&id, json.as_bytes(), false, None).unwrap().wait().unwrap());
+        drop(
+            database
+                .write_local(&id, json.as_bytes(), false, None, &Access::everything())
+                .unwrap()
+                .wait()
+                .unwrap(),
+        );
     }
 }
 
@@ -299,17 +311,27 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
     for (id, checkpoint) in [("_local/from", &foreign), ("_local/push", &plain), ("_local/notes", &json!({}))]
     {
         drop(
-            database.write_local(id, checkpoint.to_string().as_bytes(), false, None).unwrap().wait().unwrap(),
+            database
+                .write_local(id, checkpoint.to_string().as_bytes(), false, None, &Access::everything())
+                .unwrap()
+                .wait()
+                .unwrap(),
         );
     }
     assert_eq!(compact("a").documents, 1);
     delete(&database, "n01");
     rows(&database);
     let begun = json!({"session_id": "s", "history": []}).to_string();
-    drop(database.write_local("_local/new", begun.as_bytes(), false, None).unwrap().wait().unwrap());
+    drop(
+        database
+            .write_local("_local/new", begun.as_bytes(), false, None, &Access::everything())
+            .unwrap()
+            .wait()
+            .unwrap(),
+    );
     let purged = compact("a");
     assert_eq!((purged.documents, purged.held_by.unwrap().contains("_local/new")), (0, true));
-    drop(database.write_local("_local/new", b"", true, None).unwrap().wait().unwrap());
+    drop(database.write_local("_local/new", b"", true, None, &Access::everything()).unwrap().wait().unwrap());
     assert_eq!(compact("a").documents, 1);
     // The content that both had is still the third's, and goes with it.
     assert_eq!(server.databases.collect_contents().unwrap().removed, 0);
@@ -326,7 +348,7 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
 /// Bytes of what is left, which is the design document.
 fn get_external(database: &Arc<Database>) -> u64 {
     let twin = Server::quick();
-    let other = twin.databases.create("b").unwrap();
+    let other = twin.databases.create("b", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&other, &design()).unwrap();
     assert_eq!(database.info().unwrap().document_count, 1);
     other.info().unwrap().sizes.external_bytes
@@ -400,7 +422,7 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
     let (tasks, registry) = (Tasks::new(), Registry::new());
     server.databases.set_tasks(&tasks);
     server.databases.register_statistics(&registry);
-    let database = server.databases.create("a").unwrap();
+    let database = server.databases.create("a", &scrinium_database::InitialAccess::Everybody).unwrap();
     let text = |number: u64| {
         (0..40_u64)
             .map(|part| format!("{:x}", (number * 41 + part).wrapping_mul(0x9e37_79b9_7f4a_7c15)))

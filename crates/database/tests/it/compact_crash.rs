@@ -38,7 +38,10 @@ fn open(folder: &Path, reserve_bytes: u64) -> (Store, Databases, Arc<Database>) 
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     let purge_after = Duration::from_millis(100);
     databases.set_compact_options(CompactOptions { purge_after });
-    let database = databases.get("crash").or_else(|_| databases.create("crash")).unwrap();
+    let database = databases
+        .get("crash")
+        .or_else(|_| databases.create("crash", &scrinium_database::InitialAccess::Everybody))
+        .unwrap();
     (store, databases, database)
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
+    Access, DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
     RowQuery,
 };
 use scrinium_fault::{copy_folder, harm};
@@ -37,7 +37,7 @@ fn fill(dir: &Path) {
     let store = Store::open(options(dir), &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
     for name in NAMES {
-        databases.create(name).unwrap();
+        databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     }
     store.checkpoint().unwrap();
     for name in NAMES {
@@ -54,7 +54,11 @@ fn fill(dir: &Path) {
             edits.push(Edit { json: json.to_string().into(), folders, ..Edit::default() });
         }
         database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
-        database.mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true).unwrap().wait().unwrap();
+        database
+            .mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true, &Access::everything())
+            .unwrap()
+            .wait()
+            .unwrap();
         assert_eq!(
             database.view("v", "all", RowQuery::default()).unwrap().total_rows,
             Some(DOCUMENTS as u64)

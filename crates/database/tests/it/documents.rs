@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 #[test]
 fn a_document_lives_and_dies() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let first = put(&database, &json!({"_id": "a", "n": 1})).unwrap();
     assert!(first.revision.starts_with("1-"));
     assert_eq!(get(&database, "a").unwrap(), json!({"_id": "a", "_rev": first.revision, "n": 1}));
@@ -42,7 +42,7 @@ fn a_document_lives_and_dies() {
 #[test]
 fn replicas_agree_on_the_winner_and_keep_the_loser() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let conflicting = |digest: &str, n: u32| json!({"_id": "a", "_rev": format!("2-{digest}"), "_revisions": {"start": 2, "ids": [digest, "aa"]}, "n": n});
     replicate(&database, &json!({"_id": "a", "_rev": "1-aa", "n": 0})).unwrap();
     replicate(&database, &conflicting("cc", 2)).unwrap();
@@ -62,7 +62,7 @@ fn replicas_agree_on_the_winner_and_keep_the_loser() {
     assert!(all.iter().any(|found| matches!(found, OpenRevision::Found(document)
         if document.deleted && document.revision == settled.revision)));
     let wanted = [("a".to_owned(), vec!["2-bb".to_owned(), "9-zz".to_owned()])];
-    let difference = &database.revisions_difference(&wanted).unwrap()[0].1;
+    let difference = &database.revisions_difference(&wanted, &Access::everything()).unwrap()[0].1;
     assert_eq!(difference.missing, ["9-zz"]);
     assert_eq!(database.info().unwrap().document_count, 1);
 }
@@ -70,7 +70,7 @@ fn replicas_agree_on_the_winner_and_keep_the_loser() {
 #[test]
 fn one_update_is_one_batch_with_a_result_for_each_edit() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let edits = [json!({"_id": "a"}), json!({"_id": "a"}), json!({"_id": "_bad"}), json!({"n": 1})];
     let update = database.update(edits.iter().map(edit).collect(), EditMode::Interactive).unwrap();
     let results = update.wait().unwrap();
@@ -83,8 +83,8 @@ fn one_update_is_one_batch_with_a_result_for_each_edit() {
 #[test]
 fn attachments_are_kept_once_and_collected_when_nobody_refers_to_them() {
     let server = Server::new();
-    let first = server.databases.create("first").unwrap();
-    let second = server.databases.create("second").unwrap();
+    let first = server.databases.create("first", &scrinium_database::InitialAccess::Everybody).unwrap();
+    let second = server.databases.create("second", &scrinium_database::InitialAccess::Everybody).unwrap();
     let large: Vec<u8> = (0..2_000_000_u32).flat_map(|n| (n / 7).to_le_bytes()).take(1_500_000).collect();
     let mut upload = first.upload("application/octet-stream");
     large.chunks(100_000).for_each(|piece| upload.write(piece).unwrap());
@@ -136,7 +136,7 @@ fn attachments_are_kept_once_and_collected_when_nobody_refers_to_them() {
 #[test]
 fn a_large_field_is_kept_outside_and_read_back_as_it_was() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let body = "All work and no play. ".repeat(1000);
     let sent = json!({"_id": "a", "Subject": "x", "Body": body, "n": 1.50});
     put(&database, &sent).unwrap();
@@ -158,7 +158,7 @@ fn limits_are_kept() {
         ..DatabaseOptions::default()
     };
     let server = Server::with(options);
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let large = put(&database, &json!({"_id": "a", "text": "x".repeat(2000)})).unwrap_err();
     assert_eq!((large.status(), large.error()), (413, "document_too_large"));
     let mut upload = database.upload("text/plain");
@@ -171,7 +171,7 @@ fn limits_are_kept() {
 #[test]
 fn changes_come_once_for_each_document_in_order() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let a = put(&database, &json!({"_id": "a"})).unwrap();
     put(&database, &json!({"_id": "b"})).unwrap();
     let since = database.info().unwrap().update_sequence;
@@ -212,7 +212,7 @@ fn changes_come_once_for_each_document_in_order() {
 #[test]
 fn rows_by_id() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     for id in ["b", "a", "_design/x", "c", "ä"] {
         put(&database, &json!({"_id": id})).unwrap();
     }
@@ -252,16 +252,19 @@ fn rows_by_id() {
 #[test]
 fn local_documents_stay_out_of_sight() {
     let server = Server::new();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let write = |json: &str, revision: Option<&str>| {
-        database.write_local("_local/x", json.as_bytes(), false, revision)?.wait()?.remove(0)
+        database
+            .write_local("_local/x", json.as_bytes(), false, revision, &Access::everything())?
+            .wait()?
+            .remove(0)
     };
     assert_eq!(write(r#"{"n":1}"#, None).unwrap().revision, "0-1");
     assert_eq!(write(r#"{"n":2,"_rev":"0-1"}"#, None).unwrap().revision, "0-2");
     assert_eq!(write(r#"{"n":3}"#, Some("0-1")).unwrap_err().error(), "conflict");
     assert_eq!(get(&database, "_local/x").unwrap(), json!({"_id": "_local/x", "_rev": "0-2", "n": 2}));
     assert_eq!(database.info().unwrap().change_number, 0);
-    database.write_local("_local/x", b"", true, None).unwrap().wait().unwrap();
+    database.write_local("_local/x", b"", true, None, &Access::everything()).unwrap().wait().unwrap();
     assert_eq!(get(&database, "_local/x").unwrap_err().error(), "not_found");
 }
 
@@ -270,16 +273,24 @@ fn databases_come_and_go() {
     let server = Server::new();
     let names = || server.databases.names(&scrinium_database::NameRange::default()).unwrap();
     for name in ["b", "mail/ada", "a"] {
-        server.databases.create(name).unwrap();
+        server.databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     }
-    assert_eq!(server.databases.create("a").map(|_| ()).unwrap_err().status(), 412);
+    assert_eq!(
+        server
+            .databases
+            .create("a", &scrinium_database::InitialAccess::Everybody)
+            .map(|_| ())
+            .unwrap_err()
+            .status(),
+        412
+    );
     assert_eq!(names(), ["a", "b", "mail/ada"]);
     let a = server.databases.get("a").unwrap();
     put(&a, &json!({"_id": "x"})).unwrap();
     server.databases.delete("a").unwrap();
     assert_eq!(get(&a, "x").unwrap_err().reason(), "Database does not exist.");
     assert_eq!(put(&a, &json!({"_id": "y"})).unwrap_err().status(), 404);
-    let anew = server.databases.create("a").unwrap();
+    let anew = server.databases.create("a", &scrinium_database::InitialAccess::Everybody).unwrap();
     assert_eq!(get(&anew, "x").unwrap_err().reason(), "missing");
     assert_ne!(a.info().err().map(|error| error.status()), None);
     assert_eq!(server.databases.purge_dropped().unwrap(), 1);
@@ -293,7 +304,7 @@ fn databases_come_and_go() {
 #[test]
 fn collecting_contents_and_updates_do_not_wait_for_each_other() {
     let server = Server::new();
-    let database = server.databases.create("db").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     let (ended, waiting) = mpsc::channel();
     let databases = server.databases;
     // Not in a scope: if they wait for each other the test must end all the same.
@@ -333,7 +344,7 @@ fn edits_at_the_same_time_leave_one_chain_of_revisions() {
     const EDITORS: u64 = 8;
     const EDITS: u64 = 150;
     let server = Server::new();
-    let database = server.databases.create("crowd").unwrap();
+    let database = server.databases.create("crowd", &scrinium_database::InitialAccess::Everybody).unwrap();
     let ids = ["a", "b", "c"];
     let edit_often = |editor: u64| {
         let (mut stored, mut random) = (0_u64, editor + 1);

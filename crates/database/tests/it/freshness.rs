@@ -66,7 +66,7 @@ fn stored_entries(database: &Arc<Database>) -> u64 {
 #[test]
 fn a_policy_that_is_none_is_refused_with_the_views_name() {
     let server = Server::new();
-    let database = server.databases.create("policies").unwrap();
+    let database = server.databases.create("policies", &scrinium_database::InitialAccess::Everybody).unwrap();
     let wrong = [
         json!("sometimes"),
         json!(true),
@@ -94,7 +94,7 @@ fn a_policy_that_is_none_is_refused_with_the_views_name() {
 #[test]
 fn a_policy_is_no_part_of_what_an_index_belongs_to() {
     let server = Server::new();
-    let database = server.databases.create("policies").unwrap();
+    let database = server.databases.create("policies", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3);
     put_design(&database, &json!({"v": by("A")}));
     assert_eq!(usual(&database, "v").len(), 3);
@@ -107,7 +107,8 @@ fn a_policy_is_no_part_of_what_an_index_belongs_to() {
 #[test]
 fn an_automatic_view_has_followed_before_it_is_read() {
     let server = Server::new();
-    let database = server.databases.create("automatic").unwrap();
+    let database =
+        server.databases.create("automatic", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"auto": with_update(by("A"), &json!("automatic")), "other": by("B")}));
     background(&server);
     fill(&database, 0..30);
@@ -140,8 +141,10 @@ fn only_databases_where_something_is_to_be_done_announce_themselves() {
         names.sort();
         names
     };
-    let made: Vec<Arc<Database>> =
-        ["plain", "on-read", "automatic"].iter().map(|name| server.databases.create(name).unwrap()).collect();
+    let made: Vec<Arc<Database>> = ["plain", "on-read", "automatic"]
+        .iter()
+        .map(|name| server.databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap())
+        .collect();
     put_design(&made[1], &json!({"v": by("A")}));
     put_design(&made[2], &json!({"v": with_update(by("A"), &json!("automatic"))}));
     // Whether there is such a view is looked up once.
@@ -158,7 +161,7 @@ fn only_databases_where_something_is_to_be_done_announce_themselves() {
 #[test]
 fn a_view_that_is_brought_up_to_date_now_and_then_may_lag_and_no_more() {
     let server = Server::timed();
-    let database = server.databases.create("lags").unwrap();
+    let database = server.databases.create("lags", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(
         &database,
         &json!({
@@ -189,7 +192,7 @@ fn a_view_that_is_brought_up_to_date_now_and_then_may_lag_and_no_more() {
 #[test]
 fn a_manual_view_is_built_once_and_then_follows_only_who_says_so() {
     let server = Server::new();
-    let database = server.databases.create("manual").unwrap();
+    let database = server.databases.create("manual", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"manual": with_update(by("A"), &json!("manual")), "other": by("B")}));
     fill(&database, 0..2);
     let steps = |database: &Arc<Database>| (usual(database, "manual").len(), usual(database, "other").len());
@@ -221,7 +224,7 @@ proptest! {
         steps in prop::collection::vec((0..8_u8, 0..12_u32, 0..50_u32), 1..60)
     ) {
         let server = Server::quick();
-        let database = server.databases.create("model").unwrap();
+        let database = server.databases.create("model", &scrinium_database::InitialAccess::Everybody).unwrap();
         let policies = [
             ("reads", json!("on_read")), ("automatic", json!("automatic")),
             ("seldom", json!({"every_seconds": 86_400})), ("manual", json!("manual"))];
@@ -286,7 +289,7 @@ fn check<'a>(
 #[test]
 fn an_index_that_nobody_reads_is_discarded_and_built_again() {
     let server = Server::new();
-    let database = server.databases.create("unused").unwrap();
+    let database = server.databases.create("unused", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"v": by("A"), "auto": with_update(by("B"), &json!("automatic"))}));
     fill(&database, 0..30);
     background(&server);
@@ -319,7 +322,7 @@ fn an_index_that_nobody_reads_is_discarded_and_built_again() {
 #[test]
 fn readers_keep_what_they_read_while_its_index_is_discarded() {
     let server = Server::new();
-    let database = server.databases.create("unused").unwrap();
+    let database = server.databases.create("unused", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"v": by("A")}));
     fill(&database, 0..300);
     let mut rows = database.view("d", "v", RowQuery::default()).unwrap();
@@ -345,7 +348,7 @@ fn of_collation(version: u32, read_back: u64) -> DatabaseOptions {
 #[test]
 fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     let server = Server::with(of_collation(1, 7));
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3000);
     put_design(&database, &json!({"v": by("A"), "w": by("B")}));
     assert_eq!((usual(&database, "v").len(), usual(&database, "w").len()), (3000, 3000));
@@ -378,7 +381,7 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
 #[test]
 fn a_design_document_that_was_deleted_does_not_answer_for_one_of_its_name() {
     let server = Server::new();
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3000);
     let make_again = |database: &Arc<Database>, formula: &str| {
         let mut design = get(database, "_design/d").unwrap();
@@ -402,7 +405,7 @@ fn a_design_document_that_was_deleted_does_not_answer_for_one_of_its_name() {
 #[test]
 fn other_orders_of_a_view_are_kept_with_it() {
     let server = Server::with(of_collation(1, 7));
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3000);
     let columns = json!([{"title": "A", "formula": "A", "sort": "asc"}, {"title": "B", "formula": "B", "resort": "asc"}]);
     put_design(&database, &json!({"v": {"columns": columns}}));
@@ -446,7 +449,7 @@ fn other_orders_of_a_view_are_kept_with_it() {
 #[test]
 fn the_view_before_a_change_of_design_answers_after_a_restart_too() {
     let server = Server::new();
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     fill(&database, 0..3000);
     put_design(&database, &json!({"kept": by("A"), "changed": by("A"), "twice": by("A + 1")}));
     for view in ["kept", "changed", "twice"] {

@@ -52,8 +52,8 @@ fn refused(database: &Arc<Database>, id: &str) {
 /// What a kill leaves in the middle of an upload, beside two documents and another database; the first one's revision.
 fn killed_while_uploading(image: &Path) -> String {
     let server = Server::new();
-    let database = server.databases.create("db").unwrap();
-    server.databases.create("spare").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
+    server.databases.create("spare", &scrinium_database::InitialAccess::Everybody).unwrap();
     let first = put(&database, &json!({"_id": "first", "Text": "a"})).unwrap();
     put(&database, &json!({"_id": "second", "Text": "b"})).unwrap();
     let mut bytes = vec![0; UPLOAD_BYTES];

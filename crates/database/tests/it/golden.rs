@@ -126,12 +126,19 @@ fn define(database: &Arc<Database>) {
     database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
     database.set_revision_limit(500).unwrap();
     let local = json!({"source": "here", "n": 7}).to_string();
-    database.write_local("_local/checkpoint", local.as_bytes(), false, None).unwrap().wait().unwrap();
+    database
+        .write_local("_local/checkpoint", local.as_bytes(), false, None, &Access::everything())
+        .unwrap()
+        .wait()
+        .unwrap();
 }
 
 /// What was flushed to files, and what only the log holds, is of every kind.
 fn fill(databases: &Databases, half: u32) {
-    let database = databases.get("mail/ada").or_else(|_| databases.create("mail/ada")).unwrap();
+    let database = databases
+        .get("mail/ada")
+        .or_else(|_| databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody))
+        .unwrap();
     if half == 0 {
         define(&database);
     }
@@ -170,15 +177,16 @@ fn fill(databases: &Databases, half: u32) {
         database.change_folders(vec![(id(6), moved)], &Access::everything()).unwrap().wait().unwrap();
     assert!(placed.iter().all(Result::is_ok));
     for person in PEOPLE {
-        database.mark(person, vec![id(7), id(8)], true).unwrap().wait().unwrap();
+        database.mark(person, vec![id(7), id(8)], true, &Access::everything()).unwrap().wait().unwrap();
     }
-    database.mark(PEOPLE[1], vec![id(8)], false).unwrap().wait().unwrap();
+    database.mark(PEOPLE[1], vec![id(8)], false, &Access::everything()).unwrap().wait().unwrap();
     for (design, view) in VIEWS {
         drop(view_of(&database, design, view, RowQuery::default()));
     }
-    let other = databases.create(&format!("other-{half}")).unwrap();
+    let other =
+        databases.create(&format!("other-{half}"), &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&other, &json!({"_id": "one", "n": half})).unwrap();
-    databases.create(&format!("gone-{half}")).unwrap();
+    databases.create(&format!("gone-{half}"), &scrinium_database::InitialAccess::Everybody).unwrap();
     databases.delete(&format!("gone-{half}")).unwrap();
 }
 
@@ -195,13 +203,19 @@ fn fill_volume(databases: &Databases, half: u32) {
         let edit = Edit { attachments: vec![attachment], ..edit(&json!({"_id": id, "Size": length})) };
         database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
     };
-    let papers = databases.get("papers").or_else(|_| databases.create_on("papers", Some(VOLUME))).unwrap();
+    let papers = databases
+        .get("papers")
+        .or_else(|_| {
+            databases.create_on("papers", &scrinium_database::InitialAccess::Everybody, Some(VOLUME))
+        })
+        .unwrap();
     for (id, number, length) in [("large", 1, 400_000), ("same", 1, 400_000), ("small", 2, 260_000)] {
         attach(&papers, &format!("{id} {half}"), number + half, length);
     }
     let mail = databases.get("mail/ada").unwrap();
     attach(&mail, &format!("large {half}"), 1 + half, 400_000);
-    let moved = databases.create(&format!("moved-{half}")).unwrap();
+    let moved =
+        databases.create(&format!("moved-{half}"), &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&moved, &json!({"_id": "one", "n": half})).unwrap();
     attach(&moved, "large", 3 + half, 300_000);
     databases.relocate(&format!("moved-{half}"), VOLUME).unwrap();
@@ -290,7 +304,7 @@ fn seen_of(database: &Arc<Database>) -> Value {
         "documents": documents, "folders": folders, "unread": unread, "views": views,
         "security": *database.security().unwrap(),
         "access": database.access_list().unwrap().map(|list| list.to_json()),
-        "local": database.read_local("_local/checkpoint").ok().map(|found| parse(Some(&found.json))),
+        "local": database.read_local("_local/checkpoint", &Access::everything()).ok().map(|found| parse(Some(&found.json))),
         "revision_limit": database.info().unwrap().revision_limit,
     })
 }

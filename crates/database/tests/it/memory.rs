@@ -31,7 +31,7 @@ fn trees_of_indexes_count_in_the_budget_and_those_of_idle_databases_go_first() {
     let names = ["ada", "ben", "eve"];
     let mut opened = Vec::new();
     for name in names {
-        let database = databases.create(name).unwrap();
+        let database = databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
         put(&database, (0..DOCUMENTS).map(|key| json!({ "Key": key })).chain([design.clone()]));
         assert_eq!(rows(&database), Some(DOCUMENTS));
         assert!(database.view_tree_bytes() > 1000);

@@ -154,7 +154,7 @@ fn write_some(databases: &Databases, seed: u64) {
         if told != 0 && turn.is_multiple_of(7) {
             let filed = vec![(id(number), FolderChange::Add { folder: "Inbox".to_owned() })];
             database.change_folders(filed, &Access::everything()).unwrap().wait().unwrap();
-            database.mark("ada", vec![id(number)], true).unwrap().wait().unwrap();
+            database.mark("ada", vec![id(number)], true, &Access::everything()).unwrap().wait().unwrap();
         }
         writeln!(output, "@done {number} {told}").unwrap();
         output.flush().unwrap();
@@ -253,7 +253,7 @@ fn a_database_is_whole_on_one_volume_whenever_its_move_is_killed() {
     let mut random = StdRng::seed_from_u64(kills.seed);
     let folder = tempfile::tempdir().unwrap();
     let world = World::open(folder.path());
-    let database = world.databases.create("crash").unwrap();
+    let database = world.databases.create("crash", &scrinium_database::InitialAccess::Everybody).unwrap();
     let columns = json!([{"title": "turn", "formula": "turn", "sort": "asc"}]);
     let views = json!({"turns": {"selection": "SELECT @IsAvailable(turn)", "columns": columns}});
     put(&database, &json!({"_id": "_design/d", "language": "formula", "views": views})).unwrap();

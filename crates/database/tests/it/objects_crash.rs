@@ -40,7 +40,10 @@ fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
         keep_removed: Duration::ZERO,
     };
     databases.set_attachment_options(options).unwrap();
-    let database = databases.get("crash").or_else(|_| databases.create("crash")).unwrap();
+    let database = databases
+        .get("crash")
+        .or_else(|_| databases.create("crash", &scrinium_database::InitialAccess::Everybody))
+        .unwrap();
     (store, databases, database)
 }
 

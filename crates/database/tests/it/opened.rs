@@ -18,7 +18,9 @@ fn however_many_open_a_database_at_once_there_is_one_of_it() {
     println!("seed {seed}");
     let server = Server::with(DatabaseOptions { idle_databases: 2, ..DatabaseOptions::default() });
     let name = |number: usize| format!("d{number}");
-    (0..DATABASES).for_each(|number| drop(server.databases.create(&name(number)).unwrap()));
+    (0..DATABASES).for_each(|number| {
+        drop(server.databases.create(&name(number), &scrinium_database::InitialAccess::Everybody).unwrap())
+    });
     let written: Vec<Vec<usize>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
@@ -35,7 +37,9 @@ fn however_many_open_a_database_at_once_there_is_one_of_it() {
                         let there = databases.get(&name(written[earlier])).unwrap();
                         assert!(get(&there, &format!("{thread}-{earlier}")).is_ok(), "seed {seed}");
                         if round % 20 == 0 {
-                            drop(databases.create(&own).unwrap());
+                            drop(
+                                databases.create(&own, &scrinium_database::InitialAccess::Everybody).unwrap(),
+                            );
                             put(&databases.get(&own).unwrap(), &json!({"_id": "x"})).unwrap();
                             databases.delete(&own).unwrap();
                             assert!(databases.get(&own).is_err(), "seed {seed}: it is gone");

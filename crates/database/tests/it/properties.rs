@@ -14,7 +14,7 @@ const UNLOGGED: Properties = Properties { logged: false };
 #[test]
 fn logging_is_changed_while_a_database_is_written_to() {
     let server = Server::quick();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let done = AtomicBool::new(false);
     // Odd while the database is being changed.
     let steps = AtomicU64::new(0);
@@ -70,7 +70,7 @@ fn logging_is_changed_while_a_database_is_written_to() {
 #[test]
 fn properties_go_with_their_database() {
     let server = Server::quick();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     assert_eq!(database.properties(), LOGGED);
     database.set_properties(UNLOGGED).unwrap();
     put(&database, &json!({"_id": "a", "n": 1})).unwrap();
@@ -83,7 +83,10 @@ fn properties_go_with_their_database() {
     drop(database);
     server.databases.delete("test").unwrap();
     server.databases.purge_dropped().unwrap();
-    assert_eq!(server.databases.create("test").unwrap().properties(), LOGGED);
+    assert_eq!(
+        server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap().properties(),
+        LOGGED
+    );
     let crashed = server.crash();
     let database = crashed.databases.get("test").unwrap();
     assert_eq!((database.properties(), database.info().unwrap().document_count), (LOGGED, 0));

@@ -240,7 +240,8 @@ static DATABASES: AtomicUsize = AtomicUsize::new(0);
 
 fn check_case(server: &Server, case: &Case) -> Result<(), TestCaseError> {
     let number = DATABASES.fetch_add(1, AtomicOrdering::Relaxed);
-    let database = server.databases.create(&format!("d{number}")).unwrap();
+    let database =
+        server.databases.create(&format!("d{number}"), &scrinium_database::InitialAccess::Everybody).unwrap();
     become_these(&database, &case.before);
     for (number, index) in case.indexes.iter().enumerate() {
         let mut index = index.clone();
@@ -274,7 +275,7 @@ fn a_query_gives_what_looking_at_every_document_gives() {
 
 /// Documents `d0` to `d99`; `group` is one of ten, `number` their place.
 fn filled(server: &Server) -> Arc<Database> {
-    let database = server.databases.create("some").unwrap();
+    let database = server.databases.create("some", &scrinium_database::InitialAccess::Everybody).unwrap();
     let document = |number: u32| json!({ "_id": format!("d{number:02}"), "group": number % 10, "number": number, "text": "x".repeat(5000) });
     let edits: Vec<Edit> = (0..100).map(|number| edit(&document(number))).collect();
     database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
@@ -383,7 +384,7 @@ fn a_page_begins_behind_an_entry_that_is_gone() {
 #[test]
 fn conflicts_and_attachments_are_fields() {
     let server = Server::new();
-    let database = server.databases.create("some").unwrap();
+    let database = server.databases.create("some", &scrinium_database::InitialAccess::Everybody).unwrap();
     for digit in ["a", "b"] {
         replicate(&database, &json!({ "_id": "c", "_rev": format!("1-{}", digit.repeat(32)), "x": digit }))
             .unwrap();

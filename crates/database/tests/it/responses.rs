@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{AccessList, CategoryQuery, Database, EditMode, Row, RowQuery};
+use scrinium_database::{AccessList, CategoryQuery, Database, EditMode, Identity, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn design() -> Value {
@@ -184,7 +184,7 @@ fn grouped(lines: &[Line], level: usize) -> Vec<(Value, Value)> {
 
 fn check(database: &Arc<Database>, model: &Model) {
     check_for(database, model, RowQuery::default);
-    let access = database.access(Some("ada"), &[]).unwrap();
+    let access = database.access(&Identity::new("ada", Vec::new())).unwrap();
     let of_ada = || RowQuery { access: access.clone(), ..RowQuery::default() };
     check_for(database, &readable(model, Some("ada")), of_ada);
 }
@@ -330,7 +330,7 @@ proptest! {
     #[test]
     fn a_view_with_responses_is_a_walk_through_the_tree(steps in prop::collection::vec(step(), 1..60)) {
         let mut server = Server::quick();
-        let mut database = server.databases.create("forum").unwrap();
+        let mut database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
         let list = json!({"default": {"level": "author"}, "entries": []});
         database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
         put(&database, &design()).unwrap();
@@ -383,7 +383,7 @@ fn response(parent: &str, order: u32) -> Doc {
 #[test]
 fn long_keys_and_deep_threads_are_cut() {
     let server = Server::new();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     let id = |number: usize| {
         format!("{number:02}{}", "ä".repeat(if number.is_multiple_of(3) { 3000 } else { 40 }))
@@ -412,7 +412,7 @@ fn long_keys_and_deep_threads_are_cut() {
 #[test]
 fn ids_with_zeros_keep_threads_together() {
     let server = Server::new();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     let mut model = Model::new();
     for id in ["a", "a\0", "a\0\0", "a\0\u{1}", "a\u{1}", "ab"] {
@@ -430,7 +430,7 @@ fn ids_with_zeros_keep_threads_together() {
 #[test]
 fn large_threads_move_whole() {
     let server = Server::new();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     let mut model = Model::from([("t1".to_owned(), topic("one")), ("t2".to_owned(), topic("two"))]);
     model.insert("r".to_owned(), response("t1", 0));
     for number in 0..2500_u32 {
@@ -465,7 +465,7 @@ fn large_threads_move_whole() {
 #[test]
 fn responses_come_as_they_were_created() {
     let server = Server::timed();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     let view =
         json!({"responses": true, "columns": [{"title": "Subject", "formula": "Subject", "sort": "asc"}]});
     put(&database, &json!({"_id": "_design/d", "language": "formula", "views": {"v": view}})).unwrap();
@@ -486,7 +486,7 @@ fn responses_come_as_they_were_created() {
 #[test]
 fn what_a_view_with_responses_cannot_be_is_refused() {
     let server = Server::new();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     let column = |number: usize| json!({"title": number.to_string(), "formula": "A", "sort": "asc"});
     let columns: Vec<Value> = (0..41).map(column).collect();
     for (view, word) in [
@@ -507,7 +507,7 @@ fn what_a_view_with_responses_cannot_be_is_refused() {
 #[test]
 fn another_order_takes_responses_along() {
     let server = Server::new();
-    let database = server.databases.create("forum").unwrap();
+    let database = server.databases.create("forum", &scrinium_database::InitialAccess::Everybody).unwrap();
     let view = json!({"responses": {"order": "Order"}, "columns": [
         {"title": "Size", "formula": "Size"},
         {"title": "Subject", "formula": "Subject", "sort": "asc", "resort": "desc"}]});

@@ -20,7 +20,7 @@ fn rows(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<String> {
 
 fn with_views(views: &Value) -> (Server, Arc<Database>) {
     let server = Server::new();
-    let database = server.databases.create("db").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &json!({"_id": "_design/js", "views": views})).unwrap();
     (server, database)
 }
@@ -129,7 +129,7 @@ fn functions_that_cannot_be_compiled_are_refused() {
 #[test]
 fn large_databases_are_built_in_bulk() {
     let server = Server::new();
-    let database = server.databases.create("db").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     let edits =
         (0..3000).map(|number: u32| edit(&json!({"_id": format!("{number:05}"), "n": number}))).collect();
     database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();

@@ -306,7 +306,7 @@ proptest! {
     #[test]
     fn views_are_what_sorting_all_documents_gives(steps in prop::collection::vec(step(), 1..60)) {
         let mut server = Server::quick();
-        let mut database = server.databases.create("model").unwrap();
+        let mut database = server.databases.create("model", &scrinium_database::InitialAccess::Everybody).unwrap();
         put(&database, &design()).unwrap();
         let mut documents = BTreeMap::new();
         for step in steps {
@@ -341,7 +341,7 @@ proptest! {
 #[test]
 fn names_that_differ_in_case_are_one_category() {
     let server = Server::quick();
-    let database = server.databases.create("names").unwrap();
+    let database = server.databases.create("names", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     for (id, who, day) in [("a", "bob", "01"), ("b", "Ada", "02"), ("c", "ÁDA", "03"), ("d", "ada", "01")] {
         put(&database, &json!({"_id": id, "Who": who, "Day": day, "Size": 1})).unwrap();
@@ -366,7 +366,7 @@ fn names_that_differ_in_case_are_one_category() {
 #[test]
 fn a_unique_key_shows_its_first_document_and_the_next_when_that_goes() {
     let server = Server::quick();
-    let database = server.databases.create("unique").unwrap();
+    let database = server.databases.create("unique", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     for id in ["b", "c", "a"] {
         change(&database, id, Some(&json!({"Who": "Ada", "Day": "01", "Size": 1})));
@@ -396,7 +396,7 @@ fn a_unique_key_shows_its_first_document_and_the_next_when_that_goes() {
 #[test]
 fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
     let server = Server::quick();
-    let database = server.databases.create("orders").unwrap();
+    let database = server.databases.create("orders", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     for (id, who, size) in [("a", "Zoë", 2), ("b", "bob", 3), ("c", "Ada", 1)] {
         put(&database, &json!({"_id": id, "Who": who, "Day": "01", "Size": size})).unwrap();
@@ -455,7 +455,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
 #[test]
 fn orders_before_a_change_of_design_answer_until_the_new_views_are_built() {
     let server = Server::quick();
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     let documents = (0..2500).map(|n| edit(&json!({"_id": format!("{n:04}"), "A": n, "B": 5000 - n})));
     database.update(documents.collect(), EditMode::Interactive).unwrap().wait().unwrap();
     let column = |title: &str, formula: &str| json!({"title": title, "formula": formula, "resort": "desc"});
@@ -481,7 +481,7 @@ fn orders_before_a_change_of_design_answer_until_the_new_views_are_built() {
 #[test]
 fn what_a_column_cannot_be_is_said_when_the_design_is_written() {
     let server = Server::quick();
-    let database = server.databases.create("wrong").unwrap();
+    let database = server.databases.create("wrong", &scrinium_database::InitialAccess::Everybody).unwrap();
     let refused = |view: Value| {
         let design = json!({"_id": "_design/x", "language": "formula", "views": {"v": view}});
         put(&database, &design).unwrap_err().to_string()

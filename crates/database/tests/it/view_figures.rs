@@ -18,7 +18,7 @@ fn builds_returns_refreshes_and_failures_are_counted() {
     server.databases.register_statistics(&statistics);
     let names = ["View.Builds", "View.ReadAgain", "View.Refreshes", "View.Scripts.Failures"];
     let counted = || names.map(|name| statistics.snapshot().gauges[name]);
-    let database = server.databases.create("counted").unwrap();
+    let database = server.databases.create("counted", &scrinium_database::InitialAccess::Everybody).unwrap();
     let read = |design: &str| all_rows(database.view(design, "v", RowQuery::default()).unwrap()).len();
 
     let documents: Vec<Value> = (0..DOCUMENTS).map(|n| json!({"_id": format!("{n:05}"), "n": n})).collect();
@@ -53,7 +53,7 @@ fn it_is_counted_how_far_views_were_behind() {
     let statistics = Registry::new();
     server.databases.register_statistics(&statistics);
     let counted = || ["View.Updates", "View.Updates.Changes"].map(|name| statistics.snapshot().gauges[name]);
-    let database = server.databases.create("counted").unwrap();
+    let database = server.databases.create("counted", &scrinium_database::InitialAccess::Everybody).unwrap();
     let column = json!({"title": "N", "formula": "n", "sort": "asc"});
     let views: Value = ["v", "w"]
         .iter()

@@ -120,7 +120,7 @@ fn a_formula_that_does_not_compile_says_where() {
 #[test]
 fn columns_know_the_document_itself() {
     let server = Server::new();
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &json!({"_id": "a", "Form": "Memo", "$REF": "b", "Size": 7})).unwrap();
     let column = |formula: &str| json!({"title": formula, "formula": formula});
     let formulas = [
@@ -146,7 +146,8 @@ fn columns_know_the_document_itself() {
 #[test]
 fn a_bulk_build_is_what_following_the_changes_gives() {
     let server = Server::new();
-    let database = server.databases.create("mail/bulk").unwrap();
+    let database =
+        server.databases.create("mail/bulk", &scrinium_database::InitialAccess::Everybody).unwrap();
     let documents = (0..3000_u32).map(|n| {
         let category = json!([format!("c{}", n % 7), format!("c{}", n % 3)]);
         memo(&format!("{:05}", n * 7919 % 3000), &format!("2026-01-{:02}", n % 28 + 1), "x", n, &category)
@@ -155,7 +156,8 @@ fn a_bulk_build_is_what_following_the_changes_gives() {
     database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
     put(&database, &design()).unwrap();
     let built = read(&database, "by category", RowQuery::default());
-    let followed = server.databases.create("mail/followed").unwrap();
+    let followed =
+        server.databases.create("mail/followed", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&followed, &design()).unwrap();
     let all = read_documents(&database);
     for some in all.chunks(700) {
@@ -171,7 +173,8 @@ fn a_bulk_build_is_what_following_the_changes_gives() {
 #[test]
 fn a_bulk_build_of_damaged_documents_ends_with_an_error() {
     let server = Server::new();
-    let database = server.databases.create("mail/damaged").unwrap();
+    let database =
+        server.databases.create("mail/damaged", &scrinium_database::InitialAccess::Everybody).unwrap();
     for _ in 0..6 {
         let edits = (0..1000).map(|_| edit(&json!({"Form": "Memo"}))).collect();
         drop(database.update(edits, EditMode::Interactive).unwrap().wait().unwrap());
@@ -211,7 +214,7 @@ proptest! {
         steps in prop::collection::vec((0..12_u8, 0..40_u32, prop::bool::weighted(0.2), any::<bool>()), 1..120)
     ) {
         let server = Server::new();
-        let database = server.databases.create("mail/model").unwrap();
+        let database = server.databases.create("mail/model", &scrinium_database::InitialAccess::Everybody).unwrap();
         put(&database, &design()).unwrap();
         let mut model = std::collections::BTreeMap::new();
         for (id, size, delete, look) in steps {
@@ -271,7 +274,8 @@ fn a_view_that_depends_on_the_time_is_evaluated_anew() {
     let read_after = |time_variant_seconds: i64| {
         let server =
             Server::timed_with(DatabaseOptions { time_variant_seconds, ..DatabaseOptions::default() });
-        let database = server.databases.create("tasks").unwrap();
+        let database =
+            server.databases.create("tasks", &scrinium_database::InitialAccess::Everybody).unwrap();
         let soon = server.databases.clock().timestamp() + Duration::from_secs(90);
         put(&database, &json!({"_id": "soon", "Due": soon.to_string()})).unwrap();
         put(&database, &json!({"_id": "late", "Due": "2020-01-01T00:00:00Z"})).unwrap();
@@ -309,7 +313,7 @@ fn formulas_that_views_cannot_follow_are_refused() {
 #[test]
 fn views_before_a_change_of_design_answer_until_the_new_ones_are_built() {
     let server = Server::new();
-    let database = server.databases.create("large").unwrap();
+    let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     let fill = |range: std::ops::Range<u32>| {
         let edits = range
             .map(|number| edit(&json!({"_id": format!("{number:05}"), "A": number, "B": 5000 - number})));
@@ -354,7 +358,7 @@ fn views_before_a_change_of_design_answer_until_the_new_ones_are_built() {
 #[test]
 fn pages_stay_right_while_documents_come_and_go() {
     let server = Server::new();
-    let database = server.databases.create("busy").unwrap();
+    let database = server.databases.create("busy", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     let day = |number: u32| format!("2026-{:02}-{:02}", number % 12 + 1, number % 28 + 1);
     let make =
@@ -464,7 +468,7 @@ fn a_range_that_ends_at_a_document_leaves_out_longer_ids() {
 #[test]
 fn totals_are_shown_as_the_columns_say() {
     let server = Server::new();
-    let database = server.databases.create("sales").unwrap();
+    let database = server.databases.create("sales", &scrinium_database::InitialAccess::Everybody).unwrap();
     let total = |total: &str| json!({"title": total, "formula": "Amount", "total": total});
     let category = |field: &str| json!({"title": field, "formula": field, "category": true});
     let columns = json!([

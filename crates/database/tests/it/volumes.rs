@@ -144,7 +144,10 @@ fn databases_of_several_stores_are_as_a_model_of_them_is() {
         let name = format!("db{}", random.random_range(0..4));
         let volume = VOLUMES[random.random_range(0..VOLUMES.len())];
         let Some(known) = model.get_mut(&name) else {
-            let database = world.databases.create_on(&name, Some(volume)).unwrap();
+            let database = world
+                .databases
+                .create_on(&name, &scrinium_database::InitialAccess::Everybody, Some(volume))
+                .unwrap();
             prepare(&database);
             model.insert(name, Known { volume: volume.to_owned(), ..Known::default() });
             continue;
@@ -203,7 +206,7 @@ fn databases_of_several_stores_are_as_a_model_of_them_is() {
 fn writers_and_readers_go_on_while_a_database_is_moved() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let world = World::open(dir.path());
-    let database = world.databases.create("mail/ada").unwrap();
+    let database = world.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
     database.define_folder("Inbox", None).unwrap();
     let uuid = database.info().unwrap().uuid;
@@ -225,9 +228,13 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
                     let folders = vec![(id.clone(), FolderChange::Add { folder: "Inbox".to_owned() })];
                     put(&database, &json!({"_id": id, "title": number})).unwrap();
                     database.change_folders(folders, &Access::everything()).unwrap().wait().unwrap();
-                    database.mark("ada", vec![id.clone()], true).unwrap().wait().unwrap();
                     database
-                        .write_local(&format!("_local/{writer}"), b"{}", false, None)
+                        .mark("ada", vec![id.clone()], true, &Access::everything())
+                        .unwrap()
+                        .wait()
+                        .unwrap();
+                    database
+                        .write_local(&format!("_local/{writer}"), b"{}", false, None, &Access::everything())
                         .unwrap()
                         .wait()
                         .unwrap();
@@ -264,7 +271,7 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
 fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let world = World::open(&dir.path().join("live"));
-    let database = world.databases.create("papers").unwrap();
+    let database = world.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
     let mut known = Known { volume: FIRST_VOLUME.to_owned(), ..Known::default() };
     for number in 0..200 {
@@ -314,7 +321,7 @@ fn a_move_that_is_cut_off_leaves_the_database_on_one_volume() {
 fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let world = World::open(dir.path());
-    let database = world.databases.create("papers").unwrap();
+    let database = world.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     let mut random = StdRng::seed_from_u64(1);
     let contents: Vec<Vec<u8>> = (0..12).map(|_| (0..240_000).map(|_| random.random()).collect()).collect();
     for (number, bytes) in contents.iter().enumerate() {
@@ -348,7 +355,7 @@ fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
 #[test]
 fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
     let server = crate::common::Server::quick();
-    let database = server.databases.create("papers").unwrap();
+    let database = server.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
     put(&database, &json!({"_id": "a", "title": 1})).unwrap();
     assert_eq!(database.view("d", "titles", RowQuery::default()).unwrap().total_rows, Some(1));
@@ -366,7 +373,14 @@ fn a_volume_that_is_away_takes_only_its_own_databases_along() {
     let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let world = World::open(dir.path());
     for (name, volume) in [("here", FIRST_VOLUME), ("there", "fast"), ("elsewhere", "slow")] {
-        put(&world.databases.create_on(name, Some(volume)).unwrap(), &json!({"_id": "a"})).unwrap();
+        put(
+            &world
+                .databases
+                .create_on(name, &scrinium_database::InitialAccess::Everybody, Some(volume))
+                .unwrap(),
+            &json!({"_id": "a"}),
+        )
+        .unwrap();
     }
     world.close();
     let first = store_of(&dir.path().join(FIRST_VOLUME));
@@ -380,7 +394,7 @@ fn a_volume_that_is_away_takes_only_its_own_databases_along() {
         let error = databases.get(name).map(drop).unwrap_err();
         assert_eq!(error.status(), 503);
         assert!(error.reason().contains(why) && error.reason().contains(name), "{error}");
-        assert!(databases.create(name).is_err());
+        assert!(databases.create(name, &scrinium_database::InitialAccess::Everybody).is_err());
     }
     assert_eq!(databases.refused().unwrap(), ["elsewhere", "there"]);
     assert_eq!(databases.names(&NameRange::default()).unwrap(), ["elsewhere", "here", "there"]);
@@ -388,7 +402,14 @@ fn a_volume_that_is_away_takes_only_its_own_databases_along() {
     databases.purge_dropped().unwrap();
     databases.with_garbage(1).unwrap();
     databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
-    assert_eq!(databases.create_on("new", Some("none")).map(drop).unwrap_err().status(), 400);
+    assert_eq!(
+        databases
+            .create_on("new", &scrinium_database::InitialAccess::Everybody, Some("none"))
+            .map(drop)
+            .unwrap_err()
+            .status(),
+        400
+    );
     let activity = databases.activity().unwrap();
     let shown: Vec<(&str, &str)> =
         activity.iter().map(|database| (database.name.as_str(), database.volume.as_str())).collect();

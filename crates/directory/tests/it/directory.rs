@@ -49,7 +49,7 @@ fn an_answer_holds_every_change_before_the_question() {
 
     // Another directory in its place: nobody of the old one is left.
     databases.delete(DIRECTORY_DATABASE).unwrap();
-    databases.create(DIRECTORY_DATABASE).unwrap();
+    databases.create(DIRECTORY_DATABASE, &scrinium_database::InitialAccess::Everybody).unwrap();
     assert_eq!(directory.find("p1"), Found::Nobody);
     assert!(directory.is_empty());
     drop((directory, database, databases));

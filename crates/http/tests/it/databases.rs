@@ -45,7 +45,7 @@ async fn many_names_are_listed_in_pieces() {
     let server = Server::start().await;
     let names: Vec<String> = (0..1100).map(|number| format!("d{number:05}")).collect();
     for name in &names {
-        server.databases.create(name).unwrap();
+        server.databases.create(name, &scrinium_database::InitialAccess::Everybody).unwrap();
     }
     let listed = server.ask("GET", "/_all_dbs", ()).await.expect(200).json();
     assert_eq!(listed, json!(names));

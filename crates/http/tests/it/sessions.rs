@@ -68,8 +68,15 @@ async fn nobody_reads_without_saying_who_they_are() {
 async fn a_databases_security_is_kept() {
     let server = Server::start().await;
     server.fill("db", &[json!({"_id": "a"})]).await;
-    server.ask("GET", "/db/_security", ()).await.expect_text(200, "{}\n");
+    // Closed as it is made, to all but administrators and the one who makes it.
+    let closed = json!({
+        "admins": {"names": ["admin"], "roles": ["_admin"]}, "members": {"names": [], "roles": ["_admin"]}
+    });
+    assert_eq!(server.ask("GET", "/db/_security", ()).await.expect(200).json(), closed);
+    server.ask_as("ada", "GET", "/db/a", ()).await.expect(403);
+    server.ask_as("ada", "PUT", "/db/c", json!({})).await.expect(403);
     // No members: everybody who is known.
+    server.ask("PUT", "/db/_security", json!({})).await.expect(200);
     server.ask_as("ada", "GET", "/db/a", ()).await.expect(200);
     let security =
         json!({"admins": {"names": ["ada"], "roles": []}, "members": {"names": [], "roles": ["editor"]}});

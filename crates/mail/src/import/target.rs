@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use scrinium_database::{Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
+use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
 use serde_json::{Value, json};
 
 use super::{ImportTarget, ImportedMemo, Position, StoredBatch};
@@ -46,7 +46,7 @@ impl ImportTarget for MailDatabase {
     type Pending = Update;
 
     fn position(&self) -> Result<Option<Position>, String> {
-        match self.database.read_local(&self.checkpoint_id) {
+        match self.database.read_local(&self.checkpoint_id, &Access::everything()) {
             Ok(document) => {
                 Ok(serde_json::from_str(&document.json).ok().and_then(|value| read_position(&value)))
             }
@@ -73,13 +73,23 @@ impl ImportTarget for MailDatabase {
             }
         }
         let checkpoint = write_position(position).to_string();
-        let written = self.database.write_local(&self.checkpoint_id, checkpoint.as_bytes(), false, None);
+        let written = self.database.write_local(
+            &self.checkpoint_id,
+            checkpoint.as_bytes(),
+            false,
+            None,
+            &Access::everything(),
+        );
         written.and_then(Update::wait).map_err(|error| error.to_string())?;
         Ok(stored)
     }
 
     fn complete(&self) -> Result<(), String> {
-        match self.database.write_local(&self.checkpoint_id, b"{}", true, None).and_then(Update::wait) {
+        match self
+            .database
+            .write_local(&self.checkpoint_id, b"{}", true, None, &Access::everything())
+            .and_then(Update::wait)
+        {
             Ok(_) | Err(DatabaseError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

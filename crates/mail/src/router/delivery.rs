@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::failure::{Failure, is_failure_memo};
 use super::waiting::Waiting;
 use crate::inbox::{INBOX, into_folder};
+use crate::mail_file::open_mail_file;
 use crate::memo::{field, recipients_of};
 use crate::recipients::Resolver;
 use crate::time::now_text;
@@ -89,13 +90,13 @@ impl Deliverer<'_> {
         let by_file = self.addressed(round, &mut outcomes);
         let mut copies: Vec<Option<Copy>> = round.iter().map(|_| None).collect();
         let mut sent: VecDeque<Sent> = VecDeque::new();
-        for (file, memos) in by_file {
+        for memos in by_file.into_values() {
             if sent.len() >= self.updates_at_once
                 && let Some(oldest) = sent.pop_front()
             {
                 finish(oldest, &mut outcomes);
             }
-            match self.send(&file, &memos, round, &mut copies, &mut outcomes) {
+            match self.send(&memos, round, &mut copies, &mut outcomes) {
                 Ok(Some(update)) => sent.push_back(update),
                 Ok(None) => {}
                 Err(error) => note_all(&memos, &error, &mut outcomes),
@@ -138,19 +139,13 @@ impl Deliverer<'_> {
 
     fn send(
         &self,
-        file: &str,
         memos: &[Addressed],
         round: &[Waiting],
         copies: &mut [Option<Copy>],
         outcomes: &mut [Outcome],
     ) -> Result<Option<Sent>, DatabaseError> {
-        let database = match self.databases.get(file) {
-            Err(DatabaseError::NotFound { .. }) => match self.databases.create(file) {
-                Err(DatabaseError::Exists { .. }) => self.databases.get(file)?,
-                created => created?,
-            },
-            found => found?,
-        };
+        let Some(first) = memos.first() else { return Ok(None) };
+        let database = open_mail_file(self.databases, &first.person)?;
         let mut edits = Vec::with_capacity(memos.len());
         let mut sent = Vec::with_capacity(memos.len());
         for addressed in memos {
@@ -209,6 +204,10 @@ fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy,
         names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, &Access::everything())).collect();
     let attachments = attachments?;
     for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
+        memo.shift_remove(name);
+    }
+    // Who may read and edit what is in a mail database says its owner, and no sender.
+    for name in ["Readers", "Authors"] {
         memo.shift_remove(name);
     }
     if !is_failure_memo(&memo) {

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::failure::{DEAD, HELD};
 use crate::memo::field;
 
-/// Where the router remembers how far it has come in a mail.box.
-const CHECKPOINT_ID: &str = "_local/router";
+/// Under which the router remembers how far it has come in a mail.box.
+const TASK: &str = "router";
 
 /// More dead letters than these are not counted across a restart.
 const MOST_DEAD_KEPT: usize = 10_000;
@@ -59,11 +59,10 @@ pub(super) struct Followed {
 impl Followed {
     /// Goes on where the last router of this mail.box stopped.
     pub(super) fn open(database: &Arc<Database>, clock: &Clock) -> Result<Self> {
-        let stored = match database.read_local(CHECKPOINT_ID) {
-            Ok(document) => serde_json::from_str(&document.json).unwrap_or(Value::Null),
-            Err(DatabaseError::NotFound { .. }) => Value::Null,
-            Err(error) => return Err(error),
-        };
+        // What cannot be read is as if it were not there: all that waits is looked at once more.
+        let stored = database.task_state(TASK)?;
+        let stored: Value =
+            stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
         let since = stored.get("since").and_then(Value::as_str).unwrap_or("0");
         // A sequence of another database of this name counts as 0: all of it is read.
         let reached = database.parse_sequence(since).unwrap_or(0);
@@ -206,7 +205,7 @@ impl Followed {
         }
         let dead: Vec<&String> = self.dead.iter().take(MOST_DEAD_KEPT).collect();
         let document = json!({"since": self.database.sequence_text(settled), "dead": dead}).to_string();
-        self.database.write_local(CHECKPOINT_ID, document.as_bytes(), false, None)?.wait()?;
+        self.database.set_task_state(TASK, document.as_bytes())?;
         self.checkpoint = settled;
         self.checkpoint_at = self.clock.instant();
         Ok(())

@@ -28,7 +28,7 @@ fn imported_mail_of_the_corpus_is_kept_byte_for_byte_and_once() {
 fn import_twice(root: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path(), &["ada"]);
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     let target = MailDatabase::new(database.clone(), "ada", root);
     let options = ImportOptions { batch_documents: 20, ..ImportOptions::for_person("ada") };
     let importer = Importer::new(&target, options);
@@ -79,7 +79,7 @@ fn a_maildir_becomes_folders_and_read_marks() {
         fs::create_dir_all(mail.path().join(part)).unwrap();
     }
     let server = Server::open(folder.path(), &["ada"]);
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     let import = || {
         let target = MailDatabase::new(database.clone(), "ada", mail.path());
         Importer::new(&target, ImportOptions::for_person("person:ada")).run(mail.path(), |_| {}).unwrap()
@@ -117,7 +117,7 @@ fn an_import_goes_on_from_where_it_was_remembered() {
     use scrinium_mail::import::ImportTarget;
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path(), &["ada"]);
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     let target = MailDatabase::new(database.clone(), "ada", Path::new("/somewhere"));
     assert_eq!(target.position().unwrap(), None);
     let odd = std::os::unix::ffi::OsStringExt::from_vec(b"a/\xe9\x00\xff\\ \xc3\xa9".to_vec());

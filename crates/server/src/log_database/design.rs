@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, ReadOptions};
-use serde_json::{Map, Value, json};
+use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, ReadOptions};
+use serde_json::Value;
 
 /// The design document with the views. `version` goes up with every change of it.
 const DESIGN: &str = include_str!("design.json");
@@ -46,7 +46,7 @@ impl PrepareError {
 /// [`PrepareError`]; nothing of somebody else's is changed.
 pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>, PrepareError> {
     let database = match databases.get(name) {
-        Err(DatabaseError::NotFound { .. }) => databases.create(name)?,
+        Err(DatabaseError::NotFound { .. }) => databases.create(name, &InitialAccess::administrators())?,
         found => found?,
     };
     let design = match database.read(DESIGN_ID, &ReadOptions::default()) {
@@ -57,11 +57,6 @@ pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>
     let is_own = design.get(MADE_BY.0).and_then(Value::as_str) == Some(MADE_BY.1);
     if !is_own && database.info()?.document_count > 0 {
         return Err(PrepareError::Foreign(name.to_owned()));
-    }
-    let security = database.security()?;
-    if security.as_object().is_none_or(Map::is_empty) {
-        let administrators = json!({"names": [], "roles": ["_admin"]});
-        database.set_security(&json!({"admins": administrators, "members": administrators}))?;
     }
     upgrade(&database, &design)?;
     Ok(database)

@@ -104,7 +104,7 @@ mod tests {
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
         let tasks = Tasks::new();
         databases.set_tasks(&tasks);
-        let database = databases.create("db").unwrap();
+        let database = databases.create("db", &crate::InitialAccess::Everybody).unwrap();
         put(
             &database,
             &json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": [{"formula": "A", "sort": "asc"}]}}}),

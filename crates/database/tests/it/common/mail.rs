@@ -45,7 +45,7 @@ pub(crate) fn memo(id: &str, date: &str, from: &str, size: u32, categories: &Val
 
 pub(crate) fn filled() -> (Server, Arc<Database>) {
     let server = Server::new();
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&database, &design()).unwrap();
     put(&database, &memo("a", "2026-01-01", "Zoe", 10, &json!("work"))).unwrap();
     put(&database, &memo("b", "2026-01-03", "adam", 20, &json!(["work", "home"]))).unwrap();

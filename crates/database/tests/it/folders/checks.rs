@@ -89,7 +89,8 @@ impl World {
         for (name, unread) in &expected {
             assert_eq!(self.database.folder(name, Some(person)).unwrap().unread, Some(*unread));
         }
-        let marks = self.database.mark_changes(person, 0, MAX_MEMBERS_AT_ONCE).unwrap();
+        let marks =
+            self.database.mark_changes(person, 0, MAX_MEMBERS_AT_ONCE, &Access::everything()).unwrap();
         assert!(marks.changes.is_sorted_by(|one, next| one.change_number < next.change_number));
         let found: BTreeMap<&str, bool> =
             marks.changes.iter().map(|change| (change.id.as_str(), change.read)).collect();

@@ -62,7 +62,7 @@ proptest! {
 fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     const DOCUMENTS: u32 = 1600;
     let server = Server::quick();
-    let database = server.databases.create("mail/ada").unwrap();
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
     database.define_folder("Inbox", Some(&columns(0))).unwrap();
     let document = |n: u32| json!({"_id": format!("{:05}", n * 7919 % DOCUMENTS), "Date": n % 31, "Size": n});
     let edits = |numbers: &mut dyn Iterator<Item = u32>, folders: &[FolderChange]| {
@@ -132,7 +132,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
 #[test]
 fn what_is_refused_changes_nothing() {
     let server = Server::quick();
-    let database = server.databases.create("db").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     database.define_folder("Inbox", None).unwrap();
     let add = |folder: &str| FolderChange::Add { folder: folder.to_owned() };
     let with = |json: Value, folders: Vec<FolderChange>| {
@@ -156,7 +156,9 @@ fn what_is_refused_changes_nothing() {
     assert_eq!((info.total, info.next_uid), (1, 2));
 
     let mark = |person: &str, id: &str| {
-        database.mark(person, vec![id.to_owned()], true).map(|update| update.wait().unwrap().remove(0))
+        database
+            .mark(person, vec![id.to_owned()], true, &Access::everything())
+            .map(|update| update.wait().unwrap().remove(0))
     };
     assert_eq!(mark("ada", "nothing").unwrap().unwrap_err().status(), 404);
     assert_eq!(mark("ada", "_design/x").unwrap().unwrap_err().status(), 400);
@@ -172,14 +174,16 @@ fn what_is_refused_changes_nothing() {
 #[test]
 fn as_many_people_as_are_kept_read_a_document() {
     let server = Server::quick();
-    let database = server.databases.create("db").unwrap();
+    let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     database.define_folder("All", None).unwrap();
     let folders = vec![FolderChange::Add { folder: "All".to_owned() }];
     let first = Edit { folders, ..edit(&json!({"_id": "a"})) };
     drop(database.update(vec![first], EditMode::Interactive).unwrap());
     let person = |number: u64| format!("person {number}");
     let updates: Vec<_> = (0..=MAX_READERS)
-        .map(|number| database.mark(&person(number), vec!["a".to_owned()], true).unwrap())
+        .map(|number| {
+            database.mark(&person(number), vec!["a".to_owned()], true, &Access::everything()).unwrap()
+        })
         .collect();
     let refused: Vec<DatabaseError> =
         updates.into_iter().filter_map(|update| update.wait().unwrap().remove(0).err()).collect();

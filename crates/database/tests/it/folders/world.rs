@@ -23,10 +23,12 @@ impl World {
         let name = format!("mail/ada{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let mut world = earlier.unwrap_or_else(|| {
             let server = Server::quick();
-            let database = server.databases.create("first").unwrap();
+            let database =
+                server.databases.create("first", &scrinium_database::InitialAccess::Everybody).unwrap();
             Self { database, server, model: Model::default() }
         });
-        world.database = world.server.databases.create(&name).unwrap();
+        world.database =
+            world.server.databases.create(&name, &scrinium_database::InitialAccess::Everybody).unwrap();
         world.model = Model::default();
         put(&world.database, &json!({"_id": "_design/x", "views": {}})).unwrap();
         world.run(Step::Define { folder: 0, variant: 0 });
@@ -83,7 +85,11 @@ impl World {
                 // Not waited for one by one, so that each builds on what is on its way.
                 let updates: Vec<_> = ids
                     .iter()
-                    .map(|id| self.database.mark(PEOPLE[person], vec![id.clone()], read).unwrap())
+                    .map(|id| {
+                        self.database
+                            .mark(PEOPLE[person], vec![id.clone()], read, &Access::everything())
+                            .unwrap()
+                    })
                     .collect();
                 for (id, update) in ids.iter().zip(updates) {
                     let marked = update.wait().unwrap().remove(0);
@@ -201,7 +207,9 @@ impl World {
         let added = database.change_folders(changes, &Access::everything()).unwrap();
         let marks: Vec<_> = readers
             .iter()
-            .map(|reader| database.mark(PEOPLE[*reader], vec![id.clone()], true).unwrap())
+            .map(|reader| {
+                database.mark(PEOPLE[*reader], vec![id.clone()], true, &Access::everything()).unwrap()
+            })
             .collect();
         edits.push(revision(1, false));
         if deleted {

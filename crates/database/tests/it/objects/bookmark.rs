@@ -14,7 +14,7 @@ const BYTES: usize = 310 * KB;
 /// A server whose contents lie with the documents, and shall no longer.
 fn filled(bucket: &Memory) -> Server {
     let server = Server::timed();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     for number in 0..CONTENTS {
         attach(&database, &number.to_string(), &content(number, BYTES)).unwrap();
     }

@@ -33,7 +33,7 @@ fn server(bucket: &Memory) -> (Server, Arc<Database>) {
     let server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     (server, database)
 }
 
@@ -243,7 +243,7 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
     let bucket = Memory::new(5);
     let server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
-    let database = server.databases.create("test").unwrap();
+    let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let sizes = [100 * KB, 290 * KB, 310 * KB, 3 << 20];
     let bytes: Vec<Vec<u8>> = sizes.iter().map(|size| content(*size as u64, *size)).collect();
     for (id, bytes) in ["a", "b", "c", "d"].iter().zip(&bytes) {

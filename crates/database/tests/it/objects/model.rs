@@ -39,7 +39,7 @@ fn run(seed: u64, steps: usize) {
     let mut server = Server::timed();
     server.databases.set_objects(&bucket.objects(server.dir.path()));
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
-    server.databases.create("test").unwrap();
+    server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let mut model: BTreeMap<String, u64> = BTreeMap::new();
     bucket.0.lock().unwrap().fails_one_in = 9;
     for step in 0..steps {

@@ -52,7 +52,7 @@ fn a_database_that_is_moved_to_another_volume_takes_its_objects_along() {
     attach(&database, "large", &large).unwrap();
     attach(&database, "shared", &shared).unwrap();
     attach(&database, "small", &content(23, 100 * KB)).unwrap();
-    let stays = server.databases.create("stays").unwrap();
+    let stays = server.databases.create("stays", &scrinium_database::InitialAccess::Everybody).unwrap();
     attach(&stays, "shared", &shared).unwrap();
     let all_right = |databases: &Databases, volume: &str| {
         let database = databases.get("test").unwrap();

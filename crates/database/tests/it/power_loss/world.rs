@@ -52,7 +52,11 @@ impl World {
 
     /// Makes what everybody needs, as far as it is not there.
     pub(crate) fn prepare(&self) {
-        let main = self.databases.get("main").or_else(|_| self.databases.create("main")).unwrap();
+        let main = self
+            .databases
+            .get("main")
+            .or_else(|_| self.databases.create("main", &scrinium_database::InitialAccess::Everybody))
+            .unwrap();
         if get(&main, "_design/d").is_err() {
             put(&main, edit(&design(0))).unwrap();
         }
@@ -97,10 +101,14 @@ impl World {
             Step::Move(id, from) => {
                 change(id, FolderChange::Move { from: folder(client, *from), to: folder(client, 1 - from) })
             }
-            Step::Mark(id, read) => {
-                main.mark(&person(client), vec![id.clone()], *read)?.wait()?.remove(0).map(drop)
+            Step::Mark(id, read) => main
+                .mark(&person(client), vec![id.clone()], *read, &Access::everything())?
+                .wait()?
+                .remove(0)
+                .map(drop),
+            Step::CreateDatabase(name) => {
+                self.databases.create(name, &scrinium_database::InitialAccess::Everybody).map(drop)
             }
-            Step::CreateDatabase(name) => self.databases.create(name).map(drop),
             Step::DeleteDatabase(name) => self.databases.delete(name),
         }
     }

@@ -112,7 +112,7 @@ fn the_design_document_is_upgraded_and_what_is_somebody_elses_is_left_alone() {
     drop(world.writer(World::at(0)));
     assert_eq!(read(&world, DESIGN_ID)["views"], json!({}), "a later server's is left");
 
-    world.databases.create("wood").unwrap();
+    world.databases.create("wood", &scrinium_database::InitialAccess::Everybody).unwrap();
     put(&world.databases, "wood", &json!({"_id": "a", "kind": "oak"})).unwrap();
     let refused = prepare(&world.databases, "wood").err().unwrap();
     assert!(matches!(refused, PrepareError::Foreign(_)));

@@ -34,7 +34,7 @@ fn document(number: u64) -> serde_json::Value {
 fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
     let store = Store::open(StoreOptions::new(dir), &Registry::new()).unwrap();
     let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-    let database = databases.create("large").unwrap();
+    let database = databases.create("large", &crate::InitialAccess::Everybody).unwrap();
     put(&database, (0..DOCUMENTS).map(document));
     put(
         &database,

@@ -7,6 +7,7 @@ use scrinium_formula::{Environment, Responses};
 use scrinium_store::{Family, Snapshot};
 use serde_json::Value;
 
+use crate::access::readable::ReadableLeaf;
 use crate::access::readers::{NameDigest, digests_of};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -89,7 +90,11 @@ impl Judge<'_> {
         if leaf.deleted {
             return Ok(None);
         }
-        let mut judged = self.judge_document(id, &Document::new(self.database, id, &leaf)?, leaf.created_ms);
+        let mut judged = self.judge_document(
+            id,
+            &Document::new(self.database, ReadableLeaf::for_index(id, leaf))?,
+            leaf.created_ms,
+        );
         match &mut judged {
             None => {}
             Some(Judged::Main(record, _)) => record.limit(digests_of(self.database, id, &leaf)?, None),

@@ -87,7 +87,7 @@ proptest! {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
         let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
-        let database = databases.create("forum").unwrap();
+        let database = databases.create("forum", &crate::InitialAccess::Everybody).unwrap();
         put(&database, design());
         first.into_iter().for_each(|(id, parent, size)| put(&database, document(id, parent, size)));
         contents(&database, "cut", Freshness::UpToDate);

@@ -1,0 +1,74 @@
+//! Who may do what in a database from the moment that it is made: nobody forgets to close one.
+
+use scrinium_store::{Batch, Family};
+use serde_json::{Value, json};
+
+use super::Level;
+use super::list::AccessList;
+use crate::keys;
+
+/// Who may do what in a database that is being made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InitialAccess {
+    /// Server administrators, as in CouchDB 3 (`admin_only`), and the one who makes it, as its manager: by `_security`,
+    /// which says so to CouchDB's clients.
+    Closed {
+        /// Who makes it, if it is not the server itself.
+        maker: Option<String>,
+    },
+    /// One person, as its manager, and nobody else.
+    Owner(String),
+    /// Those whom the list names.
+    List(AccessList),
+    /// Everybody, anonymous clients too, edits all documents: `_security` names nobody.
+    Everybody,
+}
+
+impl InitialAccess {
+    /// That of a database of the server's own, which nobody but administrators needs.
+    #[must_use]
+    pub const fn administrators() -> Self {
+        Self::Closed { maker: None }
+    }
+
+    /// That of a database into which everybody who has logged in puts documents, and which nobody reads.
+    #[must_use]
+    pub fn depositors() -> Self {
+        Self::List(AccessList::with_default(Level::Depositor))
+    }
+
+    /// The access control list, where there is one; else `_security` says who may do what.
+    #[must_use]
+    pub fn list(&self) -> Option<AccessList> {
+        match self {
+            Self::Owner(owner) => Some(AccessList::of_owner(owner)),
+            Self::List(list) => Some(list.clone()),
+            Self::Closed { .. } | Self::Everybody => None,
+        }
+    }
+
+    /// `_security`, where there is no list.
+    #[must_use]
+    pub fn security(&self) -> Option<Value> {
+        match self {
+            Self::Closed { maker } => {
+                let names: Vec<&String> = maker.iter().collect();
+                Some(json!({
+                    "admins": {"names": names, "roles": ["_admin"]},
+                    "members": {"names": [], "roles": ["_admin"]},
+                }))
+            }
+            Self::Owner(_) | Self::List(_) | Self::Everybody => None,
+        }
+    }
+
+    /// Adds to the batch that makes a database what is kept of this.
+    pub(crate) fn write(&self, batch: &mut Batch, number: u32) {
+        if let Some(list) = self.list() {
+            batch.put(Family::Meta, &keys::access_list(number), list.to_json().to_string().as_bytes());
+        }
+        if let Some(security) = self.security() {
+            batch.put(Family::Meta, &keys::security(number), security.to_string().as_bytes());
+        }
+    }
+}

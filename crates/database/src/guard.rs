@@ -1,0 +1,92 @@
+//! Checks of what is written into certain databases, and secrets that are kept apart from documents.
+//!
+//! A secret belongs to a document and is in none of its answers: no view, feed, query, replica or export has it. It is
+//! written in the batch of the edit that brings it, and goes when the document does.
+
+use bytes::Bytes;
+use scrinium_store::Family;
+use serde_json::{Map, Value};
+
+use crate::access::Access;
+use crate::database::Database;
+use crate::edit::EditMode;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::read::ReadOptions;
+
+/// Checks, and may complete, the documents that are written into certain databases, whoever writes them:
+/// no password is stored in clear, no memo without a recipient enters a mail.box.
+pub trait Guard: Send + Sync + 'static {
+    /// Whether the database's documents are checked.
+    fn guards(&self, database: &str) -> bool;
+
+    /// The document as it may be stored.
+    ///
+    /// # Errors
+    /// Why it may not be.
+    fn check(&self, submission: Submission<'_>) -> Result<Guarded>;
+}
+
+/// A document on its way into a guarded database, and who writes it.
+pub struct Submission<'a> {
+    /// The database.
+    pub database: &'a Database,
+    /// Who writes ([`Access::identity`]), and what they may do there.
+    pub access: &'a Access,
+    /// Whether the edit brings its own revision and history.
+    pub mode: EditMode,
+    /// The revision that the edit names beside the document.
+    pub revision: Option<String>,
+    /// The document with its `_id`; where only attachments change, as it stands.
+    pub document: Map<String, Value>,
+}
+
+/// A document as a guard lets it through.
+#[derive(Clone, Debug, Default)]
+pub struct Guarded {
+    /// The document.
+    pub document: Map<String, Value>,
+    /// What becomes of its secret.
+    pub secret: Secret,
+}
+
+/// What becomes of what only the server may see of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Secret {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is this from now on.
+    Set(Bytes),
+    /// There is none any more; it goes with a document that is deleted, too.
+    Remove,
+}
+
+impl Submission<'_> {
+    /// The document as everybody finds it before the edit; `None` if there is none, or a tombstone.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn present(&self) -> Result<Option<Map<String, Value>>> {
+        let id = self.document.get("_id").and_then(Value::as_str).unwrap_or_default();
+        match self.database.read(id, &ReadOptions::default()) {
+            Ok(document) => serde_json::from_str(&document.json)
+                .map(Some)
+                .map_err(|_| DatabaseError::damaged("document", id)),
+            Err(DatabaseError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Database {
+    /// What only the server may see of a document.
+    ///
+    /// # Errors
+    /// The database is gone, and what the store reports.
+    pub fn secret(&self, id: &str) -> Result<Option<Bytes>> {
+        self.check_there()?;
+        let stored = self.store().get(Family::Point, &keys::secret(self.number(), id))?;
+        Ok(stored.map(|stored| Bytes::copy_from_slice(&stored)))
+    }
+}

@@ -1,0 +1,92 @@
+//! Who is in which groups, directly or through groups that are in others.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::lookup::names_of;
+use crate::names::fold_name;
+use crate::{Group, Person};
+
+/// Groups within groups count so deep.
+const DEPTH_MAX: usize = 16;
+
+/// Somebody is in so many groups at most; further ones do not count.
+const GROUPS_MAX: usize = 1000;
+
+/// The answers of so many people are kept.
+const KEPT_MAX: usize = 100_000;
+
+/// The groups by their members, and what was found of people since the last change.
+#[derive(Default)]
+pub(crate) struct Memberships {
+    /// Groups (id and name) by the folded name of each of their members.
+    by_member: HashMap<Box<str>, Vec<(Arc<str>, Arc<str>)>>,
+    kept: Mutex<HashMap<String, Arc<[String]>>>,
+}
+
+impl Memberships {
+    pub(crate) fn add(&mut self, id: &Arc<str>, group: &Group) {
+        let name: Arc<str> = Arc::from(group.list_name.as_str());
+        let members: HashSet<String> = group.members.iter().map(|member| fold_name(member)).collect();
+        for member in members {
+            let groups = self.by_member.entry(member.into_boxed_str()).or_default();
+            groups.push((Arc::clone(id), Arc::clone(&name)));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: &str, group: &Group) {
+        for member in &group.members {
+            let member = fold_name(member);
+            if let Some(groups) = self.by_member.get_mut(member.as_str()) {
+                groups.retain(|(other, _)| **other != *id);
+                if groups.is_empty() {
+                    self.by_member.remove(member.as_str());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.kept.get_mut().clear();
+    }
+
+    /// The names of the groups that a person is in; `holder` says whose a name is, if it is one's alone: a name that
+    /// several answer to makes nobody a member.
+    pub(crate) fn of<'a>(
+        &self,
+        person: &Person,
+        holder: impl Fn(&str) -> Option<&'a Arc<str>>,
+    ) -> Arc<[String]> {
+        if let Some(groups) = self.kept.lock().get(&person.id) {
+            return Arc::clone(groups);
+        }
+        let mut found: Vec<String> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut names: Vec<String> = names_of(person);
+        names.retain(|name| holder(name).is_some_and(|holder| **holder == *person.id));
+        for _ in 0..DEPTH_MAX {
+            let mut next = Vec::new();
+            for (id, name) in names.iter().filter_map(|name| self.by_member.get(name.as_str())).flatten() {
+                if found.len() < GROUPS_MAX && seen.insert(id) {
+                    found.push(name.to_string());
+                    // A group that shares its name with somebody is in no other by that name.
+                    next.push(fold_name(name));
+                }
+            }
+            next.retain(|name| holder(name).is_some());
+            if next.is_empty() {
+                break;
+            }
+            names = next;
+        }
+        let found: Arc<[String]> = found.into();
+        let mut kept = self.kept.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(person.id.clone(), Arc::clone(&found));
+        found
+    }
+}

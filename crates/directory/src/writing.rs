@@ -1,0 +1,222 @@
+//! What may be written into the directory, and by whom.
+//!
+//! Who somebody is follows from the directory's documents, so that names, addresses, mail databases, roles and hashes
+//! brought from elsewhere are for server administrators; people may change the rest of their own document, and their
+//! password, where the directory's access list lets them. A name belongs to one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use scrinium_clock::Clock;
+use scrinium_database::{DatabaseError, EditMode, Guarded, Result, Secret, Submission};
+use serde_json::{Map, Value};
+
+use crate::directory::Directory;
+use crate::names::{abbreviate, common_name, fold_name};
+use crate::{
+    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, ADMINISTRATOR_ROLE, GROUP_FORM, GROUP_PREFIX, Group, PERSON_FORM,
+    PERSON_PREFIX, Person, prepare,
+};
+
+/// What is on its way into the database holds its names for so long, until it is seen there.
+const CLAIMED_FOR: Duration = Duration::from_secs(30);
+
+/// More names are not on their way at once.
+const CLAIMS_MAX: usize = 100_000;
+
+/// The field that holds a hash on its way in.
+pub(crate) const PASSWORD_HASH: &str = "PasswordHash";
+
+/// Names of documents that were let through and may not be in the database yet.
+#[derive(Default)]
+pub(crate) struct Claims(Mutex<HashMap<String, (Arc<str>, Instant)>>);
+
+impl Claims {
+    /// Holds a name for a document, unless another holds it.
+    fn claim(&self, name: String, id: &Arc<str>, clock: &Clock) -> bool {
+        let mut claims = self.0.lock();
+        if claims.len() >= CLAIMS_MAX {
+            claims.retain(|_, (_, since)| clock.elapsed(*since) < CLAIMED_FOR);
+        }
+        let now = clock.instant();
+        let (holder, since) = claims.entry(name).or_insert_with(|| (Arc::clone(id), now));
+        if holder == id || clock.elapsed(*since) >= CLAIMED_FOR {
+            (*holder, *since) = (Arc::clone(id), now);
+        }
+        holder == id
+    }
+}
+
+/// Who and what a document of the directory stands for.
+enum Entry {
+    Person(Person),
+    Group(Group),
+    Other,
+}
+
+impl Entry {
+    fn read(document: &Map<String, Value>) -> Self {
+        let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
+        let (id, form) = (text("_id"), text("Form"));
+        if form == PERSON_FORM || id.starts_with(PERSON_PREFIX) {
+            return Person::read(document).map_or(Self::Other, Self::Person);
+        }
+        if form == GROUP_FORM || id.starts_with(GROUP_PREFIX) {
+            return Group::read(document).map_or(Self::Other, Self::Group);
+        }
+        Self::Other
+    }
+
+    /// The names that are this one's alone.
+    fn whole_names(&self) -> Vec<&str> {
+        match self {
+            Self::Person(person) => {
+                let names = std::iter::once(&person.short_name).chain(&person.full_names);
+                names.chain(&person.internet_address).map(String::as_str).collect()
+            }
+            Self::Group(group) => {
+                std::iter::once(&group.list_name).chain(&group.internet_address).map(String::as_str).collect()
+            }
+            Self::Other => Vec::new(),
+        }
+    }
+}
+
+impl Directory {
+    /// A document on its way into the directory, as it may be stored: checked and completed, with its password's hash
+    /// apart.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Forbidden`]: what is wrong with it, or who may write it.
+    pub fn check(&self, submission: &Submission<'_>) -> Result<Guarded> {
+        let mut document = submission.document.clone();
+        let is_deleted = document.get("_deleted").and_then(Value::as_bool) == Some(true);
+        let id = document.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if id.starts_with("_design/") {
+            return Ok(Guarded { document, secret: Secret::Keep });
+        }
+        let present = submission.present()?;
+        if !submission.access.is_everything() {
+            check_writer(submission, &id, present.as_ref(), is_deleted)?;
+        }
+        if is_deleted {
+            for secret in ["password", PASSWORD_HASH] {
+                document.shift_remove(secret);
+            }
+            return Ok(Guarded { document, secret: Secret::Remove });
+        }
+        let gives_up = |member: &str| document.get(member).is_some_and(Value::is_null);
+        let gives_up = gives_up("password") || gives_up(PASSWORD_HASH);
+        let mut document = prepare(document).map_err(|error| forbidden(error.to_string()))?;
+        document.shift_remove("password");
+        let secret = match document.shift_remove(PASSWORD_HASH) {
+            Some(Value::String(hash)) => Secret::Set(hash.into()),
+            _ if gives_up => Secret::Remove,
+            _ => Secret::Keep,
+        };
+        self.check_names(&id, &Entry::read(&document), present.as_ref())?;
+        Ok(Guarded { document, secret })
+    }
+
+    /// Whether the names that are new belong to nobody else.
+    fn check_names(&self, id: &str, entry: &Entry, present: Option<&Map<String, Value>>) -> Result<()> {
+        let present = present.map(Entry::read);
+        let held: Vec<String> = present.iter().flat_map(Entry::whole_names).map(fold_name).collect();
+        let shared: Arc<str> = Arc::from(id);
+        for name in entry.whole_names() {
+            let folded = fold_name(name);
+            if held.contains(&folded) {
+                continue;
+            }
+            // The first part of a name may be that of several; then it is nobody's, which the others must not suffer by.
+            let part = fold_name(common_name(&abbreviate(name)));
+            if part != folded && self.is_another_s(&part, id, true) {
+                return Err(taken(&part));
+            }
+            if folded.starts_with(['_', '[']) {
+                return Err(forbidden(format!("{name:?} cannot be a name: it reads like a role")));
+            }
+            let is_reserved = folded == ADMINISTRATOR_NAME && id != ADMINISTRATOR_ID;
+            if is_reserved
+                || self.is_another_s(&folded, id, false)
+                || !self.claims().claim(folded, &shared, self.databases().clock())
+            {
+                return Err(taken(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what is for administrators of the server alone.
+fn check_writer(
+    submission: &Submission<'_>,
+    id: &str,
+    present: Option<&Map<String, Value>>,
+    is_deleted: bool,
+) -> Result<()> {
+    let administrators =
+        |what: &str| Err(forbidden(format!("It takes an administrator of the server to {what}.")));
+    let document = &submission.document;
+    let after = Entry::read(document);
+    let before = present.map_or(Entry::Other, Entry::read);
+    let is_entry = |entry: &Entry| !matches!(entry, Entry::Other);
+    let names_entry = id.starts_with(PERSON_PREFIX) || id.starts_with(GROUP_PREFIX);
+    if !names_entry && !is_entry(&after) && !is_entry(&before) {
+        return Ok(());
+    }
+    if submission.mode == EditMode::Replicated {
+        return administrators("bring people and groups from another server");
+    }
+    match (&before, &after) {
+        (Entry::Person(before), _) if before.has_role(ADMINISTRATOR_ROLE) => {
+            return administrators("change an administrator's document");
+        }
+        _ if is_deleted => return administrators("remove people and groups"),
+        (Entry::Person(before), Entry::Person(after)) => {
+            let known = |person: &Person| {
+                let Person { full_names, short_name, internet_address, mail_file, roles, .. } =
+                    person.clone();
+                (full_names, short_name, internet_address, mail_file, roles)
+            };
+            if known(before) != known(after) {
+                return administrators("change names, addresses, mail databases or roles");
+            }
+        }
+        (Entry::Group(before), Entry::Group(after)) => {
+            if (&before.list_name, &before.internet_address) != (&after.list_name, &after.internet_address) {
+                return administrators("change names and addresses");
+            }
+        }
+        _ => return administrators("add people and groups"),
+    }
+    if document.contains_key(PASSWORD_HASH) {
+        return administrators("bring a password's hash");
+    }
+    let own = submission.access.identity().and_then(|identity| identity.name());
+    let is_own = matches!(&before, Entry::Person(before) if Some(before.short_name.as_str()) == own);
+    if document.contains_key("password") && !is_own {
+        return administrators("set somebody else's password");
+    }
+    // A leaf that lost may say other things of the person than the one that everybody finds.
+    let revision =
+        |document: &Map<String, Value>| document.get("_rev").and_then(Value::as_str).map(str::to_owned);
+    let named = submission.revision.clone().or_else(|| revision(document));
+    if named != present.and_then(revision) {
+        return Err(DatabaseError::Conflict);
+    }
+    Ok(())
+}
+
+fn taken(name: &str) -> DatabaseError {
+    forbidden(format!(
+        "the name {name:?} is somebody else's in the directory; names, short names and addresses are each of one person \
+         or group"
+    ))
+}
+
+fn forbidden(reason: String) -> DatabaseError {
+    DatabaseError::Forbidden { reason }
+}

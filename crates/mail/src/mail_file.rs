@@ -1,0 +1,30 @@
+//! Mail databases: each is made for its owner, here and nowhere else.
+
+use std::sync::Arc;
+
+use scrinium_database::{Database, DatabaseError, Databases, InitialAccess};
+use scrinium_directory::Person;
+
+/// A person's mail database; made, for the person alone, if it is missing.
+///
+/// # Errors
+/// What the database reports.
+pub fn open_mail_file(databases: &Databases, person: &Person) -> Result<Arc<Database>, DatabaseError> {
+    match databases.get(&person.mail_file) {
+        Err(DatabaseError::NotFound { .. }) => {
+            let access = mail_file_access(Some(&person.short_name));
+            match databases.create(&person.mail_file, &access) {
+                // Somebody else made it in this moment.
+                Err(DatabaseError::Exists { .. }) => databases.get(&person.mail_file),
+                created => created,
+            }
+        }
+        found => found,
+    }
+}
+
+/// Who may do what in a mail database: its owner everything, others nothing.
+#[must_use]
+pub fn mail_file_access(owner: Option<&str>) -> InitialAccess {
+    owner.map_or(InitialAccess::administrators(), |owner| InitialAccess::Owner(owner.to_owned()))
+}
