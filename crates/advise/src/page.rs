@@ -59,7 +59,8 @@ These statistics are there for it:
 | `View.Builds`, `.Milliseconds`, `.SpilledBytes` | views built from all documents; sorted files in `view.rebuild_dir` |
 | `View.ReadAgain` | indexes that were read after they had been discarded |
 | `View.Refreshes`, `.Milliseconds` | views with `@Now` or `@Today` evaluated anew |
-| `View.Scripts.Milliseconds`, `.Failures` | map functions in JavaScript, on all threads together |
+| `View.Scripts.Milliseconds`, `.Failures` | map functions in JavaScript, in all processes together |
+| `Javascript.Processes`, `.Busy`, `.Started`, `.Lost` | processes that run JavaScript: now, with something to do, started, and ended otherwise than because nobody needed them |
 | `View.Updates`, `.Changes`, `.Milliseconds` | how often readers waited until indexes had been brought up to date, how many changes these were behind, and how long the readers waited |
 
 ## The order

@@ -21,6 +21,7 @@ use crate::folder::FolderChange;
 use crate::guard::{Guard, Guarded, Secret, Submission};
 use crate::read::ReadOptions;
 use crate::unread::check_person;
+use crate::validation::Validated;
 
 /// Values whose JSON is at least so long are stored once by content, outside the document, so that
 /// views never read them and a memo to many people is kept once.
@@ -94,6 +95,9 @@ pub(crate) struct Prepared {
     pub(crate) beside: Beside,
     pub(crate) access: Access,
     pub(crate) secret: Secret,
+    /// All fields in one place, where functions of design documents are asked about them.
+    pub(crate) members: Option<FieldsBuf>,
+    pub(crate) validated: Option<Validated>,
 }
 
 /// What an edit brings beside its document.
@@ -122,7 +126,12 @@ pub(crate) enum PreparedAttachment {
 
 impl Edit {
     /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
-    pub(crate) fn prepare(mut self, mode: EditMode, database: &Database) -> Result<Prepared> {
+    pub(crate) fn prepare(
+        mut self,
+        mode: EditMode,
+        database: &Database,
+        is_validated: bool,
+    ) -> Result<Prepared> {
         for attachment in &mut self.attachments {
             database.common.contents.own(&mut attachment.content)?;
         }
@@ -153,6 +162,8 @@ impl Edit {
                 beside,
                 access: self.access,
                 secret: Secret::Keep,
+                members: None,
+                validated: None,
             });
         }
         let limits = Limits {
@@ -194,6 +205,7 @@ impl Edit {
             ));
         }
         let attachments = prepare_attachments(parsed.attachments, self.attachments, contents, options)?;
+        let members = is_validated.then(|| parsed.fields.clone());
         let (fields, outside) = move_outside(parsed.fields, contents)?;
         Ok(Prepared {
             id,
@@ -207,6 +219,8 @@ impl Edit {
             beside,
             access: self.access,
             secret: self.secret,
+            members,
+            validated: None,
         })
     }
 }
@@ -226,6 +240,8 @@ impl Prepared {
             beside: Beside::default(),
             access,
             secret: Secret::Keep,
+            members: None,
+            validated: None,
         }
     }
 

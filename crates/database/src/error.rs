@@ -54,6 +54,15 @@ pub enum DatabaseError {
         /// Why not.
         reason: String,
     },
+    /// Who asks has not shown that they may, as `validate_doc_update` of a design document says.
+    #[error("{reason}")]
+    Unauthorized {
+        /// Why not.
+        reason: String,
+    },
+    /// What an edit was validated against has changed; it is validated again, and nobody is told.
+    #[error("The document was changed again and again while it was validated; try again.")]
+    Stale,
     /// Something that the request builds on is not there, such as a stub's attachment.
     #[error("{reason}")]
     PreconditionFailed {
@@ -101,8 +110,9 @@ impl DatabaseError {
             Self::Query(error) => error.error(),
             Self::Exists { .. } => "file_exists",
             Self::Forbidden { .. } => "forbidden",
+            Self::Unauthorized { .. } => "unauthorized",
             Self::Full { .. } => "insufficient_storage",
-            Self::Unavailable { .. } => "service_unavailable",
+            Self::Unavailable { .. } | Self::Stale => "service_unavailable",
             Self::Damaged { .. } | Self::Internal { .. } => "internal_server_error",
         }
     }
@@ -124,8 +134,9 @@ impl DatabaseError {
             Self::Exists { .. } | Self::PreconditionFailed { .. } => 412,
             Self::TooLarge { .. } => 413,
             Self::Forbidden { .. } => 403,
+            Self::Unauthorized { .. } => 401,
             Self::Full { .. } => 507,
-            Self::Unavailable { .. } => 503,
+            Self::Unavailable { .. } | Self::Stale => 503,
             Self::Damaged { .. } | Self::Internal { .. } => 500,
         }
     }

@@ -27,6 +27,7 @@ use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys;
 use crate::local::LocalEdit;
+use crate::validation::{PAUSE, TRIES};
 use crate::writer::{Foreseen, Pending, Writer};
 use records::Records;
 
@@ -125,14 +126,31 @@ impl Database {
         };
         self.check_there()?;
         check_number(edits.len())?;
+        let is_validated = self.validation()?.is_some();
         let mut prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(mode, self)).collect();
+            edits.into_iter().map(|edit| edit.prepare(mode, self, is_validated)).collect();
         let locals = self.store_locals(&mut prepared)?;
-        let mut update = self.store_prepared(prepared, mode)?;
+        let mut update = self.store_validated(prepared, mode)?;
         for (place, result) in locals {
             update.results.insert(place, result);
         }
         Ok(update)
+    }
+
+    /// Stores edits that the functions of design documents let pass. What an edit replaces may change until the database is
+    /// locked; then all are validated again.
+    fn store_validated(self: &Arc<Self>, prepared: Vec<Result<Prepared>>, mode: EditMode) -> Result<Update> {
+        for _ in 0..TRIES {
+            let Some(validation) = self.validation()? else { return self.store_prepared(prepared, mode) };
+            let mut validated = prepared.clone();
+            validation.validate(self, &mut validated, mode)?;
+            match self.store_prepared(validated, mode) {
+                Err(DatabaseError::Stale) => std::thread::sleep(PAUSE),
+                stored => return stored,
+            }
+        }
+        let given_up = prepared.into_iter().map(|edit| edit.and(Err(DatabaseError::Conflict)));
+        Ok(Update::new(given_up.collect(), None))
     }
 
     /// Takes edits of local documents out, and stores them. Their results belong to these places, the first first.

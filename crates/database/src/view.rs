@@ -49,6 +49,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::ReadOptions;
 use crate::rows::{Freshness, RowQuery, Rows};
+use crate::validation::Validation;
 use collection::Collection;
 use definition::{Definition, Source};
 use lists::Homes;
@@ -87,6 +88,9 @@ pub(crate) struct Views {
     announced: AtomicBool,
     /// Design documents with views that follow by themselves, and of which generation that is known.
     followed: Mutex<Option<(u64, Arc<[String]>)>>,
+    /// What edits have to pass, and one more than the last generation of which it is known that it is nothing.
+    pub(crate) validation: Mutex<Option<Validation>>,
+    pub(crate) unvalidated: AtomicU64,
     /// One more than the last generation of which it is known that there are none.
     unfollowed: AtomicU64,
 }

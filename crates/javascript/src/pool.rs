@@ -20,6 +20,10 @@ pub type Owner = [u8; 16];
 /// So long one that waits for a process waits.
 const WAIT: Duration = Duration::from_secs(10);
 
+/// So many may wait for a process of one database; further ones are told at once that there is none, so that who waits does not
+/// take what others could work with.
+const WAITING_MAX: usize = 16;
+
 /// A process that nobody used for so long is ended when the next one is asked for.
 const IDLE: Duration = Duration::from_mins(5);
 
@@ -63,6 +67,9 @@ pub struct Pool {
     shared: Arc<Shared>,
 }
 
+/// How functions behave, by whose they are and their program, and since when that is remembered.
+type Conducts = HashMap<(Owner, u128), (Arc<Conduct>, Instant)>;
+
 #[derive(Default)]
 struct Shared {
     options: RwLock<PoolOptions>,
@@ -72,7 +79,7 @@ struct Shared {
     lost: AtomicU64,
     /// It was said which of the kernel's walls are missing.
     told: AtomicBool,
-    conducts: Mutex<HashMap<(Owner, u128), (Arc<Conduct>, Instant)>>,
+    conducts: Mutex<Conducts>,
 }
 
 #[derive(Default)]
@@ -81,6 +88,8 @@ struct State {
     idle: VecDeque<(Key, Ready, Instant)>,
     /// Processes at work, or being started, by whose they are.
     busy: HashMap<Owner, usize>,
+    /// Those who wait for one.
+    waiting: HashMap<Owner, usize>,
 }
 
 impl State {
@@ -88,8 +97,30 @@ impl State {
         self.busy.values().sum()
     }
 
-    fn is_busy(&self, owner: &Owner) -> usize {
+    fn busy_of(&self, owner: &Owner) -> usize {
         self.busy.get(owner).copied().unwrap_or(0)
+    }
+
+    fn is_waited_for(&self, owner: &Owner) -> bool {
+        self.waiting.get(owner).is_some_and(|waiting| *waiting >= WAITING_MAX)
+    }
+
+    fn wait(&mut self, owner: Owner) {
+        *self.waiting.entry(owner).or_insert(0) += 1;
+    }
+
+    fn has_waited(&mut self, owner: &Owner) {
+        less(&mut self.waiting, owner);
+    }
+}
+
+/// One less of an owner's.
+fn less(of: &mut HashMap<Owner, usize>, owner: &Owner) {
+    if let Some(count) = of.get_mut(owner) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            of.remove(owner);
+        }
     }
 }
 
@@ -119,12 +150,7 @@ pub(crate) struct Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
-        if let Some(busy) = state.busy.get_mut(&self.key.owner) {
-            *busy = busy.saturating_sub(1);
-            if *busy == 0 {
-                state.busy.remove(&self.key.owner);
-            }
-        }
+        less(&mut state.busy, &self.key.owner);
         match self.ready.take() {
             Some(ready) => state.idle.push_back((self.key, ready, Instant::now())),
             None => {
@@ -212,7 +238,7 @@ impl Pool {
             while let Some((_, ready, _)) = state.idle.pop_front_if(|(_, _, since)| since.elapsed() > IDLE) {
                 gone.push(ready);
             }
-            let of_owner = state.is_busy(&key.owner);
+            let of_owner = state.busy_of(&key.owner);
             if of_owner < processes_max.div_ceil(2) {
                 if let Some(place) = state.idle.iter().rposition(|(of, ..)| *of == key) {
                     break state.idle.remove(place).map(|(_, ready, _)| ready);
@@ -225,13 +251,21 @@ impl Pool {
                     break None;
                 }
             }
-            if self.shared.returned.wait_until(&mut state, until).timed_out() {
+            let is_crowded = state.is_waited_for(&key.owner);
+            if !is_crowded {
+                state.wait(key.owner);
+            }
+            if is_crowded || self.shared.returned.wait_until(&mut state, until).timed_out() {
+                if !is_crowded {
+                    state.has_waited(&key.owner);
+                }
                 let reason = format!(
                     "all {processes_max} processes have something to do, {of_owner} of them for this database; try again, \
                      or raise javascript.processes_max"
                 );
-                return Err(Lost::Unavailable(ScriptError::Unavailable { reason }));
+                return Err(Lost::Busy(ScriptError::Unavailable { reason }));
             }
+            state.has_waited(&key.owner);
         };
         *state.busy.entry(key.owner).or_insert(0) += 1;
         drop(state);

@@ -49,6 +49,8 @@ pub(crate) enum Lost {
     Ended { how: String },
     /// Something else: it was killed, could not be started, or had no processor.
     Unavailable(ScriptError),
+    /// There was none for as long as one waits: all had something to do.
+    Busy(ScriptError),
 }
 
 /// A process.

@@ -141,7 +141,7 @@ impl Runner {
                     return Ok(Asked::Done(outcomes));
                 }
                 Err(Lost::Overrun | Lost::Ended { .. }) => return Ok(Asked::Lost),
-                Err(Lost::Unavailable(error)) => last = Some(error),
+                Err(Lost::Unavailable(error) | Lost::Busy(error)) => last = Some(error),
             }
         }
         Err(last.unwrap_or_else(|| ScriptError::Unavailable { reason: "no process can be had".to_owned() }))
@@ -162,6 +162,7 @@ impl Runner {
                     return Ok(lease);
                 }
                 Err(Lost::Unavailable(error)) => last = Some(error),
+                Err(Lost::Busy(error)) => return Err(error),
                 Err(Lost::Overrun | Lost::Ended { .. }) if by_itself => break,
                 Err(Lost::Overrun | Lost::Ended { .. }) => {
                     // One of the sources ended it. Which one shows if each is evaluated by itself.
@@ -186,7 +187,7 @@ impl Runner {
                         *flag = true;
                     }
                 }
-                Err(Lost::Unavailable(error)) => return Err(error),
+                Err(Lost::Unavailable(error) | Lost::Busy(error)) => return Err(error),
             }
         }
         Ok(())

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use scrinium_backup::RESTORING;
 use scrinium_clock::Clock;
-use scrinium_database::{AttachmentOptions, CompactOptions, DatabaseOptions, Databases};
+use scrinium_database::{
+    AttachmentOptions, CompactOptions, DatabaseOptions, Databases, ScriptLimits, ScriptOptions,
+};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{
@@ -81,6 +83,7 @@ impl Storage {
         crate::attachments::report_unfinished(&databases);
         set_io_limits(&databases, settings);
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
+        databases.set_script_options(script_options(settings));
         databases.remove_left_builds();
         databases.set_compact_options(compact_options(settings));
         databases.register_statistics(statistics);
@@ -179,6 +182,10 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
         stores
             .try_for_each(|(_, store)| store.set_log_favor(log_favor(settings)))
             .map_err(|error| error.to_string())
+    }),
+    (&["javascript.processes_max", "javascript.memory", "javascript.call_timeout"], |databases, settings| {
+        databases.set_script_options(script_options(settings));
+        Ok(())
     }),
     (&["view.rebuild_dir"], |databases, settings| {
         databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
@@ -321,6 +328,22 @@ fn set_io_limits(databases: &Databases, settings: &Settings) {
 
 fn compact_options(settings: &Settings) -> CompactOptions {
     CompactOptions { purge_after: settings.compact.purge_after }
+}
+
+/// What the processes that run JavaScript may use.
+fn script_options(settings: &Settings) -> ScriptOptions {
+    let settings = &settings.javascript;
+    let limits = ScriptLimits {
+        memory_bytes: usize::try_from(settings.memory).unwrap_or(usize::MAX),
+        call_time_ms: scrinium_clock::milliseconds(settings.call_timeout),
+        ..ScriptLimits::default()
+    };
+    let default = ScriptOptions::default();
+    let processes_max = usize::try_from(settings.processes_max).unwrap_or(usize::MAX);
+    ScriptOptions {
+        processes_max: if processes_max == 0 { default.processes_max } else { processes_max },
+        limits,
+    }
 }
 
 fn database_options(settings: &Settings) -> DatabaseOptions {

@@ -13,6 +13,7 @@ use crate::guard::Secret;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 use crate::leaf::{Leaf, LeafParts, StoredAttachment};
+use crate::validation::replaced;
 use crate::writer::Pending;
 
 /// A document as it stands before an edit.
@@ -66,6 +67,7 @@ impl Transaction<'_> {
         let before = self.before(&edit.id)?;
         let parent = self.parent(&edit, &before)?;
         self.check_access(&edit, &before, parent.as_ref())?;
+        self.check_validated(&edit, &before)?;
         let parent_leaf = match &parent {
             Some(parent) if edit.builds_on_leaf() => self.leaf(&edit.id, &before, parent)?,
             _ => None,
@@ -93,6 +95,10 @@ impl Transaction<'_> {
             self.place_all(&edit.id, is_alive, &beside.folders);
             return Ok(updated);
         }
+        // Last, so that nobody learns from its words about what they may not read.
+        if let Some(refusal) = edit.validated.as_mut().and_then(|validated| validated.refusal.take()) {
+            return Err(refusal);
+        }
         tree.stem(usize::try_from(self.header.revision_limit).unwrap_or(usize::MAX));
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
         let mut leaves = before.leaves.clone();
@@ -112,6 +118,24 @@ impl Transaction<'_> {
         self.write(&edit.id, &before, tree, created_ms, leaves)?;
         self.follow(&edit.id, &before.head.tree, &beside);
         Ok(updated)
+    }
+
+    /// Whether the edit replaces what it was validated against; else nothing of the update is stored, and it is validated
+    /// again. What earlier edits of the update did does not count, as in CouchDB.
+    fn check_validated(&mut self, edit: &Prepared, before: &Before) -> Result<()> {
+        let Some(validated) = &edit.validated else { return Ok(()) };
+        let old = if !self.changed.contains_key(&edit.id) {
+            replaced(&before.head.tree, edit, self.mode)
+        } else if let Some(pending) = self.writer.pending(&edit.id) {
+            replaced(&pending.head.tree, edit, self.mode)
+        } else {
+            let head = self.foreseen.head(self.writer, &edit.id)?;
+            head.and_then(|head| replaced(&head.tree, edit, self.mode))
+        };
+        if !validated.holds(self.database, old.as_ref()) {
+            self.failure = Some(DatabaseError::Stale);
+        }
+        Ok(())
     }
 
     /// Folders and marks follow the edit that was just added to the batch.

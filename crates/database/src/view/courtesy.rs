@@ -19,6 +19,11 @@ pub(super) fn begin() {
     DUE.set(Some(Instant::now() + EVERY));
 }
 
+/// Whether this thread gives way: nobody waits for it.
+pub(super) fn is_begun() -> bool {
+    DUE.get().is_some()
+}
+
 /// To be called often by work that may run in the background.
 pub(super) fn give_way() {
     let Some(due) = DUE.get() else { return };

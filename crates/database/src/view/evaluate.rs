@@ -1,10 +1,10 @@
 //! Evaluating documents for views: which rows each has, and with them its entries.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use scrinium_document::json::{JsonText, NESTING_MAX, parse_value};
 use scrinium_formula::{Environment, Formula};
-use scrinium_javascript::{Emitted, MapEngine, ScriptError};
+use scrinium_javascript::{Emitted, MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
 use serde_json::Value;
 
@@ -24,6 +24,10 @@ use crate::read::render::Renderer;
 
 /// A document is under at most so many combinations of categories.
 const MAX_ENTRIES: usize = 1000;
+
+/// So often a build tries functions that cannot be run now, and how long it waits in between.
+const BUILD_TRIES: usize = 5;
+const BUILD_PAUSE: Duration = Duration::from_secs(1);
 
 /// Evaluates documents for some views, on one thread.
 pub(super) struct Evaluator<'a> {
@@ -119,8 +123,7 @@ impl<'a> Evaluator<'a> {
         let texts: Vec<&str> = texts.iter().map(JsonText::as_str).collect();
         for scripts in &mut self.scripts {
             let begun = Instant::now();
-            // That they cannot be run now says nothing of the documents: whoever wanted them tries again.
-            let mapped = scripts.engine.map_many(&texts)?;
+            let mapped = map_patiently(&mut scripts.engine, &texts)?;
             self.database.common.wide.view_counts.ran_scripts(begun.elapsed());
             for (function, line) in scripts.engine.take_log() {
                 let view = scripts.views.get(function).and_then(|place| self.views.get(*place));
@@ -137,7 +140,7 @@ impl<'a> Evaluator<'a> {
                     else {
                         continue;
                     };
-                    let rows = mapped.and_then(emitted).unwrap_or_else(|error| {
+                    let rows = mapped.and_then(|entries| emitted(&entries)).unwrap_or_else(|error| {
                         self.database.common.wide.view_counts.script_failed();
                         view.index.failures.note(id, &error);
                         Vec::new()
@@ -177,8 +180,26 @@ fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
     by_library.into_iter().map(engine).collect()
 }
 
+/// What functions give for documents. That they cannot be run now says nothing of the documents: whoever wanted them tries
+/// again, and a build, which has much to lose, does so itself for a while.
+fn map_patiently(
+    engine: &mut MapEngine,
+    texts: &[&str],
+) -> std::result::Result<Vec<Vec<Mapped>>, ScriptError> {
+    let tries = if courtesy::is_begun() { BUILD_TRIES } else { 1 };
+    let mut mapped = engine.map_many(texts);
+    for _ in 1..tries {
+        if !matches!(mapped, Err(ScriptError::Unavailable { .. })) {
+            break;
+        }
+        std::thread::sleep(BUILD_PAUSE);
+        mapped = engine.map_many(texts);
+    }
+    mapped
+}
+
 /// The rows that a map function emitted. They come from a process that is not believed.
-fn emitted(entries: Vec<Emitted>) -> std::result::Result<Vec<Vec<Value>>, ScriptError> {
+fn emitted(entries: &[Emitted]) -> std::result::Result<Vec<Vec<Value>>, ScriptError> {
     let parse = |json: &str| {
         // What a function emits may be nested deeper than documents are; there is nothing that could be stored of it.
         parse_value(json, NESTING_MAX).map_err(|error| ScriptError::Json { message: error.to_string() })

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use scrinium_javascript::PoolFigures;
 use scrinium_statistics::Registry;
 
 use super::update::Waiting;
@@ -79,7 +80,8 @@ impl Databases {
     /// `View.Builds` (from all documents), `.Milliseconds` and `.SpilledBytes` (sorted files in `view.rebuild_dir`);
     /// `View.ReadAgain` (indexes that had been discarded because nobody read them); `View.Refreshes` (of views that
     /// depend on the time) and `.Milliseconds`; `View.Scripts.Milliseconds` of map functions, which run on several
-    /// threads, and `View.Scripts.Failures`; `View.Updates` (that a reader waited for, of
+    /// processes, and `View.Scripts.Failures`; `Javascript.Processes` that run functions now, `.Busy`, `.Started`, and `.Lost`, which did
+    /// not end because nobody needed them; `View.Updates` (that a reader waited for, of
     /// indexes that are there; those updated together are counted once), by how many `.Changes` they were behind, and how
     /// many `.Milliseconds` readers waited; `View.Updates.Background`, with the same, of updates that nobody waited for.
     pub(crate) fn register_view_statistics(&self, statistics: &Registry) {
@@ -96,6 +98,15 @@ impl Databases {
         count("View.Refreshes.Milliseconds", |counts| value(&counts.refresh_us) / 1000);
         count("View.Scripts.Milliseconds", |counts| value(&counts.script_us) / 1000);
         count("View.Scripts.Failures", |counts| value(&counts.script_failures));
+        let processes = |name: &str, read: fn(PoolFigures) -> u64| {
+            self.figure(statistics, name, move |common| {
+                crate::compact::float(read(common.wide.scripts.figures()))
+            });
+        };
+        processes("Javascript.Processes", |figures| figures.processes);
+        processes("Javascript.Processes.Busy", |figures| figures.busy);
+        processes("Javascript.Processes.Started", |figures| figures.started);
+        processes("Javascript.Processes.Lost", |figures| figures.lost);
         count("View.Updates", |counts| value(&counts.for_readers.updates));
         count("View.Updates.Changes", |counts| value(&counts.for_readers.changes));
         count("View.Updates.Milliseconds", |counts| value(&counts.for_readers.took_us) / 1000);

@@ -25,6 +25,7 @@ mod folders;
 mod freshness;
 mod full_disk;
 mod golden;
+mod hostile_scripts;
 mod memory;
 mod move_crash;
 mod objects;
@@ -37,6 +38,7 @@ mod responses;
 mod scripts;
 #[path = "../../../mango/tests/it/support/mod.rs"]
 mod support;
+mod validation;
 mod view_columns;
 mod view_figures;
 mod view_rebuilds;

@@ -158,6 +158,19 @@ configuration! {
             domino "Default_Index_Lifetime_Days";
     }
 
+    /// Functions in JavaScript, of views and of `validate_doc_update`, which run in processes of their own (docs/javascript.md).
+    javascript as JavascriptSettings {
+        /// Processes at most; one database has half of them at most. They are started when they are needed, and end when
+        /// nobody has needed them for five minutes. 0: two for each processor, and four at least.
+        processes_max: Integer { min: 0, max: 1024 } = "0", Running;
+        /// Memory of the engine in a process, which what a function makes has to fit in. A process takes some 15 MB beside it,
+        /// and while it has large documents up to as much again.
+        memory: Bytes { min: 4 * MB, max: GB } = "64 MB", Running;
+        /// Processor time that one call of a function may take: one document in one view, one reduction, one edit that is
+        /// validated.
+        call_timeout: Duration { min: Duration::from_millis(10), max: HOUR } = "5 s", Running;
+    }
+
     /// Compacting: giving the disk back what was overwritten and deleted, while everybody goes on.
     compact as CompactSettings {
         /// When databases are compacted that have gathered garbage, every day, such as `02:00-05:00`; what is not done
