@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup ready build demo test lint deny bench torture lab-quick lab-full lab-plan
+.PHONY: help package try-package setup ready build demo test lint deny bench torture lab-quick lab-full lab-plan
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -16,6 +16,8 @@ ready:
 
 build: ready ## The server, optimised: target/release/scrinium
 	@cargo build --release -p scrinium-server
+	@library=$$(sed -n 's/^ROCKSDB_LIB_DIR = "\(.*\)"$$/\1/p' .cargo/config.toml); \
+	  [ ! -e "$$library/librocksdb.so" ] || cp --update "$$library/librocksdb.so" $${CARGO_TARGET_DIR:-target}/release/
 
 demo: build ## A server with people and real mail, load on it, and a report
 	@scripts/demo
@@ -40,6 +42,12 @@ lab-full: build ## One experiment in its full form by NAME=users, or all in a ni
 
 lab-plan: build ## The planner's forecast held against a measurement on this machine; goes to docs/results too
 	@scripts/lab plan
+
+package: ready ## A release in target/package: Debian package, archive, container, licences, SBOM
+	@scripts/package
+
+try-package: ## Tries the package in a bare Debian root: as root, after make package
+	@scripts/try-package
 
 torture: ready ## Crash, property and fuzz tests for long: all, or those of CRATES="store log"
 	@scripts/torture $(CRATES)

@@ -164,6 +164,14 @@ impl Advice {
         self.step(Step::Set { key: key.to_owned(), value: value.into() })
     }
 
+    /// A key gets another value that the console does not set.
+    pub(crate) fn set_in_file(self, key: &str, value: &str) -> Self {
+        let (section, name) = key.split_once('.').unwrap_or(("", key));
+        self.by_hand(format!(
+            "Write {name} = \"{value}\" under [{section}] in the configuration file, and start the server again."
+        ))
+    }
+
     /// A command on the console.
     pub(crate) fn console(self, command: impl Into<String>) -> Self {
         self.step(Step::Console(command.into()))

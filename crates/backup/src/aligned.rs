@@ -29,6 +29,15 @@ impl Buffer {
         self.memory.get(self.start..self.start + self.filled).unwrap_or_default()
     }
 
+    /// Takes `content`, as far as there is room.
+    pub(crate) fn fill(&mut self, content: &[u8]) {
+        let length = content.len().min(PIECE_BYTES);
+        if let (Some(to), Some(from)) = (self.whole().get_mut(..length), content.get(..length)) {
+            to.copy_from_slice(from);
+        }
+        self.filled = length;
+    }
+
     /// All of it, to be filled.
     pub(crate) fn whole(&mut self) -> &mut [u8] {
         self.memory.get_mut(self.start..self.start + PIECE_BYTES).unwrap_or_default()

@@ -17,10 +17,10 @@ use scrinium_objects::{Needed, ObjectName, Stored};
 use scrinium_store::BackupPoint;
 
 use crate::aligned::Buffer;
+use crate::digests::Digests;
 use crate::manifest::ObjectsEntry;
 use crate::place::Pieces;
 use crate::plan::{Planned, plan_file};
-use crate::repository::file_name;
 use crate::{BackupError, Repository};
 
 /// Where the list is said to belong; it is not restored.
@@ -98,8 +98,8 @@ pub(crate) fn list(
 }
 
 impl Listed {
-    pub(crate) fn plan(&self) -> Result<Planned, BackupError> {
-        plan_file(self.path.clone(), LIST.to_owned())
+    pub(crate) fn plan(&self, digests: Digests) -> Result<Planned, BackupError> {
+        plan_file(self.path.clone(), LIST.to_owned(), digests)
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn open(repository: &Repository, needs: &ObjectsEntry) -> Result<Self, BackupError> {
-        let pieces = repository.place.open(&file_name(&needs.list.print))?;
+        let pieces = repository.open_file(&needs.list)?;
         Ok(Self { pieces, buffer: Buffer::new(), rest: Vec::new(), given: 0, ended: false })
     }
 

@@ -7,13 +7,15 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use scrinium_store::{BackupPoint, IoLimits, Store};
 
-use crate::attachments::{Listed, ObjectLister, list};
+use crate::age::sealed_bytes;
+use crate::attachments::{ObjectLister, list};
+use crate::digests::Digests;
 use crate::local::FileReader;
 use crate::manifest::ObjectsEntry;
 use crate::pace::Pace;
 use crate::place::Pieces;
 use crate::plan::{Planned, plan, plan_file, plan_store};
-use crate::repository::file_name;
+use crate::sealed::Stored;
 use crate::stream::pass;
 use crate::{BackupError, FileEntry, Manifest, Progress, Repository, VolumeEntry};
 
@@ -110,15 +112,16 @@ pub fn create(
     // From here on nothing is held that anybody waits for.
     scrinium_store::come_after_others();
     progress.step("plan");
-    let mut planned = plan(&point, &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
+    let digests = repository.writer.digests;
+    let mut planned = plan((&point, digests), &source.data_dir.join("store"), &source.data_dir, &leave_out)?;
     for ((name, store), (_, point)) in stores.volumes.iter().zip(&volumes) {
-        planned.extend(plan_store(point, store.dir(), &format!("volumes/{name}"))?);
+        planned.extend(plan_store((point, digests), store.dir(), &format!("volumes/{name}"))?);
     }
     let listed = source.objects.as_ref().map(|lister| list(lister, &point, &volumes)).transpose()?.flatten();
-    planned.extend(listed.as_ref().map(Listed::plan).transpose()?);
+    planned.extend(listed.as_ref().map(|listed| listed.plan(digests)).transpose()?);
     let configuration = source.configuration.as_ref();
     let configuration =
-        configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned())).transpose()?;
+        configuration.map(|file| plan_file(file.clone(), "scrinium.toml".to_owned(), digests)).transpose()?;
     planned.extend(configuration);
     progress.step("copy");
     let pace = Pace::new(progress, bytes_per_second).within(stores.limits.clone());
@@ -189,38 +192,44 @@ fn copy(
     // Two files of the same content are copied once.
     let wanted: Vec<&Planned> = wanted.filter(|file| taken.insert(file.print.as_str())).collect();
     let new_bytes = wanted.iter().map(|file| file.bytes).sum();
-    BackupError::check_space(repository.name(), new_bytes, repository.place.free_bytes())?;
+    let needed_bytes = match repository.writer.recipient {
+        Some(_) => wanted.iter().map(|file| sealed_bytes(file.bytes)).sum(),
+        None => new_bytes,
+    };
+    BackupError::check_space(repository.name(), needed_bytes, repository.place.free_bytes())?;
     pace.total(new_bytes);
-    let mut digests = HashMap::new();
+    let mut copied = HashMap::new();
+    let stored = Stored::default();
+    let digests = repository.writer.digests;
     let number = |number: usize| wanted.get(number).copied().ok_or(BackupError::Cancelled);
     pass(
-        wanted.len(),
+        (wanted.len(), digests),
         &|file| Ok(Box::new(FileReader::open(&number(file)?.from)?) as Box<dyn Pieces>),
-        |file| repository.place.create(&file_name(&number(file)?.print)).map(Some),
+        |file| repository.create_file(&number(file)?.print, &stored).map(Some),
         |file, passed| {
             let file = number(file)?;
-            check_unchanged(file, passed.bytes)?;
-            digests.insert(file.print.clone(), passed.blake3);
+            check_unchanged(file, passed.bytes, digests)?;
+            copied.insert(file.print.clone(), (passed.blake3, stored.borrow_mut().take()));
             Ok(())
         },
         &mut pace,
     )?;
     let entry = |file: &Planned| {
-        let known = known.get(&file.print).map(|known| &known.blake3);
-        let blake3 = known.or_else(|| digests.get(&file.print)).cloned().unwrap_or_default();
+        let known = known.get(&file.print).map(|known| (known.blake3.clone(), known.stored.clone()));
+        let (blake3, stored) = known.or_else(|| copied.get(&file.print).cloned()).unwrap_or_default();
         let Planned { path, bytes, mode, print, .. } = file.clone();
-        FileEntry { path, bytes, mode, print, blake3 }
+        FileEntry { path, bytes, mode, print, blake3, stored }
     };
     Ok((planned.iter().map(entry).collect(), new_bytes, wanted.len()))
 }
 
 /// What was copied must be what the print was taken of.
-fn check_unchanged(file: &Planned, copied: u64) -> Result<(), BackupError> {
+fn check_unchanged(file: &Planned, copied: u64, digests: Digests) -> Result<(), BackupError> {
     let changed = |problem: String| BackupError::Changed { path: file.from.clone(), problem };
     if copied != file.bytes {
         return Err(changed(format!("it had {} bytes, then {copied}", file.bytes)));
     }
-    if !file.fixed && plan_file(file.from.clone(), file.path.clone())?.print != file.print {
+    if !file.fixed && plan_file(file.from.clone(), file.path.clone(), digests)?.print != file.print {
         return Err(changed("its content is another".to_owned()));
     }
     Ok(())
@@ -264,5 +273,6 @@ fn describe(
         configuration,
         objects: None,
         files,
+        sealed: None,
     }
 }

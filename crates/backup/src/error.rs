@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use scrinium_store::{LogError, StoreError};
 
+use crate::age::{CipherError, KeyError};
+
 /// Why a backup was not made, checked or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
@@ -104,6 +106,33 @@ pub enum BackupError {
     /// What was asked for cannot be reached with what there is.
     #[error("{0}")]
     OutOfReach(String),
+    /// The repository's backups are encrypted to somebody else than the server is told to, or are not.
+    #[error("{}", other_protection(place, found.as_deref(), wanted.as_deref()))]
+    OtherProtection {
+        /// The repository's place.
+        place: String,
+        /// To whom its backups are encrypted.
+        found: Option<String>,
+        /// To whom they are to be.
+        wanted: Option<String>,
+    },
+    /// The private key is needed and was not given.
+    #[error("{what} is encrypted: say --identity FILE, the file of the private key")]
+    NeedsIdentity {
+        /// The backup.
+        what: String,
+    },
+    /// Something cannot be encrypted or decrypted.
+    #[error("{what}: {source}")]
+    Cipher {
+        /// The file.
+        what: String,
+        /// Why.
+        source: CipherError,
+    },
+    /// A key cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// Somebody asked it to stop.
     #[error("it was told to stop; nothing was made")]
     Cancelled,
@@ -113,6 +142,22 @@ pub enum BackupError {
     /// The log's archive could not be read.
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+fn other_protection(place: &str, found: Option<&str>, wanted: Option<&str>) -> String {
+    let elsewhere = "name an empty folder for new backups";
+    match (found, wanted) {
+        (None, _) => {
+            format!("the backups in {place} are not encrypted, and backup.recipient is set: {elsewhere}")
+        }
+        (Some(found), None) => format!(
+            "the backups in {place} are encrypted to {found}: set it as backup.recipient in the configuration file, or {elsewhere}"
+        ),
+        (Some(found), Some(_)) => format!(
+            "the backups in {place} are encrypted to {found}, which is not backup.recipient: {elsewhere}, and keep the \
+             private keys of both"
+        ),
+    }
 }
 
 impl BackupError {
@@ -127,6 +172,10 @@ impl BackupError {
             Some(free_bytes) => Err(Self::NoSpace { place, needed_bytes, free_bytes }),
             None => Ok(()),
         }
+    }
+
+    pub(crate) fn cipher(what: &str, source: CipherError) -> Self {
+        Self::Cipher { what: what.to_owned(), source }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, problem: impl Into<String>) -> Self {

@@ -2,7 +2,8 @@
 //!
 //! A file's *print* tells without reading it whole whether the repository has it: the BLAKE3 digest of its length and
 //! its content; or, for the tree's files, which are never changed, of the log's key, its name, its length and its last
-//! 128 KiB. The key is another after a restore, when a name may come again.
+//! 128 KiB. The key is another after a restore, when a name may come again. Where backups are encrypted the digest is keyed
+//! (see `digests`).
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use scrinium_store::BackupPoint;
 
 use crate::BackupError;
+use crate::digests::Digests;
 
 const TAIL_BYTES: u64 = 128 << 10;
 
@@ -35,12 +37,12 @@ pub(crate) struct Planned {
 
 /// The store's files as the checkpoint has them, then all others of the data folder but those in `leave_out`.
 pub(crate) fn plan(
-    point: &BackupPoint,
+    (point, digests): (&BackupPoint, Digests),
     store_dir: &Path,
     data_dir: &Path,
     leave_out: &[PathBuf],
 ) -> Result<Vec<Planned>, BackupError> {
-    let mut planned = plan_store(point, store_dir, "store")?;
+    let mut planned = plan_store((point, digests), store_dir, "store")?;
     let leave_out: HashSet<PathBuf> = leave_out
         .iter()
         .map(PathBuf::as_path)
@@ -53,32 +55,32 @@ pub(crate) fn plan(
         if temporary {
             continue;
         }
-        planned.push(plan_file(from, path)?);
+        planned.push(plan_file(from, path, digests)?);
     }
     Ok(planned)
 }
 
 /// The files of a store as the checkpoint has them, which belong into the folder `place`.
 pub(crate) fn plan_store(
-    point: &BackupPoint,
+    (point, digests): (&BackupPoint, Digests),
     store_dir: &Path,
     place: &str,
 ) -> Result<Vec<Planned>, BackupError> {
     let mut planned = Vec::new();
     for from in files_below(point.dir(), &HashSet::new())? {
         let name = relative(&from, point.dir())?;
-        planned.push(plan_tree_file(from, format!("{place}/tree/{name}"), point.log_key())?);
+        planned.push(plan_tree_file(from, format!("{place}/tree/{name}"), point.log_key(), digests)?);
     }
-    planned.push(plan_file(store_dir.join("store.format"), format!("{place}/store.format"))?);
+    planned.push(plan_file(store_dir.join("store.format"), format!("{place}/store.format"), digests)?);
     Ok(planned)
 }
 
 /// A file that may change, so that its content is looked at.
-pub(crate) fn plan_file(from: PathBuf, path: String) -> Result<Planned, BackupError> {
+pub(crate) fn plan_file(from: PathBuf, path: String, digests: Digests) -> Result<Planned, BackupError> {
     let failed = BackupError::io("read", &from);
     let mut file = File::open(&from).map_err(&failed)?;
     let metadata = file.metadata().map_err(&failed)?;
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = digests.hasher();
     hasher.update(b"content");
     let mut buffer = vec![0; READ_BYTES];
     let mut bytes = 0_u64;
@@ -99,9 +101,14 @@ pub(crate) fn plan_file(from: PathBuf, path: String) -> Result<Planned, BackupEr
     Ok(Planned { from, path, bytes, mode, print, fixed: false })
 }
 
-fn plan_tree_file(from: PathBuf, path: String, log_key: u64) -> Result<Planned, BackupError> {
+fn plan_tree_file(
+    from: PathBuf,
+    path: String,
+    log_key: u64,
+    digests: Digests,
+) -> Result<Planned, BackupError> {
     if !(path.ends_with(".sst") || path.ends_with(".blob")) {
-        return plan_file(from, path);
+        return plan_file(from, path, digests);
     }
     let failed = BackupError::io("read", &from);
     let file = File::open(&from).map_err(&failed)?;
@@ -109,7 +116,7 @@ fn plan_tree_file(from: PathBuf, path: String, log_key: u64) -> Result<Planned, 
     let bytes = metadata.len();
     let mut tail = vec![0; usize::try_from(bytes.min(TAIL_BYTES)).unwrap_or(0)];
     file.read_exact_at(&mut tail, bytes.saturating_sub(TAIL_BYTES)).map_err(&failed)?;
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = digests.hasher();
     hasher.update(b"tree");
     hasher.update(&log_key.to_le_bytes());
     hasher.update(&(path.len() as u64).to_le_bytes());

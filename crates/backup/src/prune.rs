@@ -49,6 +49,7 @@ pub fn prune(repository: &Repository, keep: usize) -> Result<Pruned, BackupError
         }
     }
     repository.place.settle()?;
+    repository.forget_orphans(kept)?;
     pruned.kept = kept.iter().map(|manifest| manifest.id.clone()).collect();
     Ok(pruned)
 }

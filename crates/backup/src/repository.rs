@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
+use crate::age::Identities;
+use crate::digests::Digests;
 use crate::local::Local;
-use crate::manifest::MAX_BYTES;
-use crate::place::Place;
+use crate::manifest::{MAX_BYTES, StoredEntry};
+use crate::place::{Pieces, Place, Sink};
+use crate::protection::{Nature, Protection, Writer};
 use crate::remote::{Remote, is_remote};
+use crate::sealed::{OpeningPieces, SealingSink, Stored, open, seal};
 use crate::{BackupError, FileEntry, Manifest};
 
 const IDENTITY: &str = "repository.json";
-const FORMAT: u64 = 1;
 
 const BACKUPS: &str = "backups";
 pub(crate) const FILES: &str = "files";
@@ -26,21 +27,39 @@ pub type Listed = (String, Result<Manifest, BackupError>);
 #[derive(Clone)]
 pub struct Repository {
     pub(crate) place: Arc<dyn Place>,
+    /// As its identity says, which is believed in nothing that matters.
+    nature: Nature,
+    /// How backups are written here; what is read says for itself.
+    pub(crate) writer: Writer,
+    /// What opens backups that are encrypted.
+    pub(crate) keys: Option<Arc<Identities>>,
 }
 
 impl Repository {
-    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`, or makes one where it is empty or missing.
+    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`, or makes one where it is empty or missing, for backups
+    /// that are encrypted as `protection` says, or are not.
     ///
     /// # Errors
-    /// [`BackupError::NoRepository`] if something else lies there, and errors of the file system or the network.
-    pub fn create(address: &Path) -> Result<Self, BackupError> {
-        if is_remote(address) {
-            return Self::create_at(Arc::new(Remote::open(address)?));
+    /// [`BackupError::NoRepository`] if something else lies there, [`BackupError::OtherProtection`] if the backups there are
+    /// encrypted otherwise, and errors of the file system or the network.
+    pub fn create(address: &Path, protection: Option<&Protection>) -> Result<Self, BackupError> {
+        let place: Arc<dyn Place> = if is_remote(address) {
+            Arc::new(Remote::open(address)?)
+        } else {
+            Arc::new(Local::create(address)?)
+        };
+        if place.read(IDENTITY)?.is_none() {
+            if !place.list("")?.is_empty() {
+                return Err(BackupError::NoRepository { place: place.name() });
+            }
+            place.write(IDENTITY, Nature::new(protection)?.encode().as_bytes())?;
         }
-        Self::create_at(Arc::new(Local::create(address)?))
+        let opened = Self::open_at(place)?;
+        let writer = opened.nature.writer(&opened.name(), protection)?;
+        Ok(Self { writer, ..opened })
     }
 
-    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`.
+    /// Opens the repository in a folder, or at `s3://BUCKET/PREFIX`, to read what is in it.
     ///
     /// # Errors
     /// [`BackupError::NoRepository`] if there is none, and errors of the file system or the network.
@@ -51,37 +70,30 @@ impl Repository {
         Self::open_at(Arc::new(Local::open(address)?))
     }
 
+    /// With private keys that open backups which are encrypted.
+    #[must_use]
+    pub fn with_identities(self, keys: Option<Arc<Identities>>) -> Self {
+        Self { keys, ..self }
+    }
+
     /// Whether an address is no folder's, so that it means the same wherever it is used.
     #[must_use]
     pub fn is_remote(address: &Path) -> bool {
         is_remote(address)
     }
 
-    fn create_at(place: Arc<dyn Place>) -> Result<Self, BackupError> {
-        if place.read(IDENTITY)?.is_none() {
-            if !place.list("")?.is_empty() {
-                return Err(BackupError::NoRepository { place: place.name() });
-            }
-            let identity = json!({"scrinium_repository": FORMAT});
-            place.write(IDENTITY, format!("{identity}\n").as_bytes())?;
-        }
-        Self::open_at(place)
+    /// To whom its backups are encrypted, as it says of itself; `None`: they are not.
+    #[must_use]
+    pub fn recipient(&self) -> Option<&str> {
+        self.nature.recipient.as_deref()
     }
 
     fn open_at(place: Arc<dyn Place>) -> Result<Self, BackupError> {
         let Some(identity) = place.read(IDENTITY)? else {
             return Err(BackupError::NoRepository { place: place.name() });
         };
-        let what = || format!("{}/{IDENTITY}", place.name());
-        let identity: Value = serde_json::from_slice(&identity)
-            .map_err(|error| BackupError::damaged(what(), error.to_string()))?;
-        match identity.get("scrinium_repository").and_then(Value::as_u64) {
-            Some(found) if found > FORMAT => {
-                Err(BackupError::NewerFormat { what: what(), found, supported: FORMAT })
-            }
-            Some(_) => Ok(Self { place }),
-            None => Err(BackupError::damaged(what(), "it names no format")),
-        }
+        let nature = Nature::decode(&format!("{}/{IDENTITY}", place.name()), &identity)?;
+        Ok(Self { place, nature, writer: Writer::default(), keys: None })
     }
 
     /// Where it is, for messages.
@@ -152,11 +164,95 @@ impl Repository {
 
     /// Makes the backup one.
     pub(crate) fn add(&self, manifest: &Manifest) -> Result<(), BackupError> {
-        self.place.write(&manifest_name(&manifest.id), &manifest.encode()?)
+        let Writer { recipient: Some(recipient), key: Some(key), .. } = self.writer else {
+            return self.place.write(&manifest_name(&manifest.id), &manifest.encode()?);
+        };
+        let name = sealed_name(&manifest.id);
+        let sealed = seal(&manifest.encode_secret(key)?, &recipient);
+        let sealed = sealed.map_err(|error| BackupError::cipher(&name, error))?;
+        self.place.write(&name, &sealed)?;
+        let entry =
+            StoredEntry { bytes: sealed.len() as u64, blake3: blake3::hash(&sealed).to_hex().to_string() };
+        self.place.write(&manifest_name(&manifest.id), &manifest.redacted(entry).encode()?)
     }
 
     pub(crate) fn forget(&self, id: &str) -> Result<(), BackupError> {
         self.place.remove(&manifest_name(id))
+    }
+
+    /// Removes what is encrypted of backups that are not there.
+    pub(crate) fn forget_orphans(&self, kept: &[Manifest]) -> Result<(), BackupError> {
+        for (name, _) in self.place.list(BACKUPS)? {
+            let is_sealed = name.ends_with(SEALED);
+            if is_sealed && !kept.iter().any(|manifest| sealed_name(&manifest.id) == name) {
+                self.place.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is encrypted of a backup, as it lies there, if it is what was written.
+    pub(crate) fn sealed_part(
+        &self,
+        manifest: &Manifest,
+        entry: &StoredEntry,
+    ) -> Result<Vec<u8>, BackupError> {
+        let name = sealed_name(&manifest.id);
+        if entry.bytes > MAX_BYTES {
+            return Err(BackupError::damaged(name, "it is too long for what it is"));
+        }
+        let sealed = self.place.read(&name)?.ok_or_else(|| BackupError::damaged(&name, "it is missing"))?;
+        let is_whole =
+            sealed.len() as u64 == entry.bytes && blake3::hash(&sealed).to_hex().as_str() == entry.blake3;
+        if is_whole {
+            Ok(sealed)
+        } else {
+            Err(BackupError::damaged(name, "its content is not what was written"))
+        }
+    }
+
+    /// All of a backup, and how its contents are digested. Where it is encrypted that takes a private key.
+    ///
+    /// # Errors
+    /// [`BackupError::NeedsIdentity`], [`BackupError::Cipher`] if it is another key's, [`BackupError::Damaged`].
+    pub(crate) fn whole(&self, manifest: &Manifest) -> Result<(Manifest, Digests), BackupError> {
+        let Some(entry) = &manifest.sealed else { return Ok((manifest.clone(), Digests::Plain)) };
+        let needs = || BackupError::NeedsIdentity { what: format!("the backup {}", manifest.id) };
+        let keys = self.keys.as_ref().ok_or_else(needs)?;
+        let name = sealed_name(&manifest.id);
+        let secret = open(&self.sealed_part(manifest, entry)?, keys);
+        let secret = secret.map_err(|error| BackupError::cipher(&name, error))?;
+        let (whole, key) = Manifest::decode_secret(&name, &secret)?;
+        if whole.redacted(entry.clone()) == *manifest {
+            Ok((whole, Digests::Keyed(key)))
+        } else {
+            Err(BackupError::damaged(name, "it is not that of its backup"))
+        }
+    }
+
+    /// A file of a backup, from beginning to end, decrypted where it is encrypted.
+    pub(crate) fn open_file(&self, file: &FileEntry) -> Result<Box<dyn Pieces>, BackupError> {
+        let name = file_name(&file.print);
+        let pieces = self.place.open(&name)?;
+        if file.stored.is_none() {
+            return Ok(pieces);
+        }
+        let keys = self.keys.as_ref().ok_or_else(|| BackupError::NeedsIdentity { what: name.clone() })?;
+        Ok(Box::new(OpeningPieces::new(pieces, &name, keys)))
+    }
+
+    /// Where the file of a print is written to, encrypted if backups here are; `stored` then tells what lies there.
+    pub(crate) fn create_file(
+        &self,
+        print: &str,
+        stored: &Stored,
+    ) -> Result<Box<dyn Sink + '_>, BackupError> {
+        let name = file_name(print);
+        let sink = self.place.create(&name)?;
+        match &self.writer.recipient {
+            None => Ok(sink),
+            Some(recipient) => Ok(Box::new(SealingSink::new(sink, &name, recipient, Stored::clone(stored))?)),
+        }
     }
 
     /// Files that a backup vouches for, by print.
@@ -172,7 +268,7 @@ impl Repository {
                 }
             };
             for file in manifest.all_files() {
-                if there.get(&file_name(&file.print)) == Some(&file.bytes) {
+                if there.get(&file_name(&file.print)) == Some(&file.stored_bytes()) {
                     known.insert(file.print.clone(), file.clone());
                 }
             }
@@ -189,6 +285,13 @@ impl std::fmt::Debug for Repository {
 
 fn manifest_name(id: &str) -> String {
     format!("{BACKUPS}/{id}.json")
+}
+
+/// The end of the name of what is encrypted of a backup.
+const SEALED: &str = ".age";
+
+pub(crate) fn sealed_name(id: &str) -> String {
+    format!("{BACKUPS}/{id}{SEALED}")
 }
 
 /// The backup in a manifest's name; `None` if it is none.

@@ -8,6 +8,7 @@ use scrinium_store::{
     ArchivedGroup, ArchivedLog, LogError, RESTORED_VOLUME, Reached, Sequence, StoreOptions, roll_forward,
 };
 
+use crate::digests::Digests;
 use crate::local::{FileWriter, free_bytes, make_folder, sync_folder};
 use crate::pace::Pace;
 use crate::place::Sink;
@@ -67,12 +68,12 @@ pub fn restore(
     progress: &dyn Progress,
 ) -> Result<Restored, BackupError> {
     let _readers = repository.lock_to_read()?;
-    let manifest = choose(repository, order)?;
+    let (manifest, digests) = repository.whole(&choose(repository, order)?)?;
     let archived = archive(&manifest, order)?;
     check_empty(&order.into)?;
     let part = order.into.join(RESTORING);
     make_folder(&part)?;
-    let made = make(repository, &manifest, archived.as_ref(), order, progress);
+    let made = make(repository, (&manifest, digests), archived.as_ref(), order, progress);
     let restored = made.inspect_err(|_| {
         // What stays keeps a server from starting on it.
         drop(fs::remove_dir_all(&part));
@@ -149,14 +150,14 @@ fn check_empty(dir: &Path) -> Result<(), BackupError> {
 
 fn make(
     repository: &Repository,
-    manifest: &Manifest,
+    (manifest, digests): (&Manifest, Digests),
     archived: Option<&(PathBuf, ArchivedLog)>,
     order: &Order,
     progress: &dyn Progress,
 ) -> Result<Restored, BackupError> {
     let part = order.into.join(RESTORING);
     progress.step("copy");
-    copy(repository, manifest, &part, order, progress)?;
+    copy(repository, (manifest, digests), &part, order, progress)?;
     progress.step("apply");
     let mut options = order.options.clone();
     options.dir = part.join("store");
@@ -219,7 +220,7 @@ fn bring_volume(
 
 fn copy(
     repository: &Repository,
-    manifest: &Manifest,
+    (manifest, digests): (&Manifest, Digests),
     part: &Path,
     order: &Order,
     progress: &dyn Progress,
@@ -240,13 +241,14 @@ fn copy(
     progress.total(bytes);
     let number = |number: usize| wanted.get(number).ok_or(BackupError::Cancelled);
     pass(
-        wanted.len(),
-        &|file| repository.place.open(&file_name(&number(file)?.1.print)),
+        (wanted.len(), digests),
+        &|file| repository.open_file(number(file)?.1),
         |file| Ok(Some(Box::new(FileWriter::create(&number(file)?.0, 0o600)?) as Box<dyn Sink>)),
         |file, passed| {
             let (path, file) = number(file)?;
-            same(file, &file_name(&file.print), &passed)?;
-            let mode = fs::Permissions::from_mode(file.mode & 0o7777);
+            same((file.bytes, &file.blake3), &file_name(&file.print), &passed)?;
+            // What is restored is its owner's alone, as all that a server keeps, whatever an older release left open.
+            let mode = fs::Permissions::from_mode(file.mode & 0o700);
             fs::set_permissions(path, mode).map_err(BackupError::io("set permissions of", path))
         },
         &mut Pace::new(progress, order.bytes_per_second),

@@ -5,6 +5,7 @@ use std::thread;
 
 use crate::BackupError;
 use crate::aligned::{Buffer, PIECE_BYTES};
+use crate::digests::Digests;
 use crate::pace::Pace;
 use crate::place::{Pieces, Sink};
 
@@ -12,7 +13,7 @@ use crate::place::{Pieces, Sink};
 const BUFFERS: usize = 4;
 
 /// Opens the file of this number.
-type Open<'a> = dyn Fn(usize) -> Result<Box<dyn Pieces>, BackupError> + Sync + 'a;
+pub(crate) type Open<'a> = dyn Fn(usize) -> Result<Box<dyn Pieces>, BackupError> + Sync + 'a;
 
 /// What became of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ enum Message {
 /// Reads `files` files one after another and hands each on, with its number: to `sink_of` for where it goes (nowhere,
 /// where it is only to be checked), and to `done` when it is there.
 pub(crate) fn pass<'s>(
-    files: usize,
+    (files, digests): (usize, Digests),
     open: &Open<'_>,
     mut sink_of: impl FnMut(usize) -> Result<Option<Box<dyn Sink + 's>>, BackupError>,
     mut done: impl FnMut(usize, Passed) -> Result<(), BackupError>,
@@ -50,7 +51,7 @@ pub(crate) fn pass<'s>(
         scope.spawn(move || read_all(files, open, &empty, &to_writer));
         for number in 0..files {
             let sink = sink_of(number)?;
-            let passed = write_one(sink, &from_reader, &give_back, pace)?;
+            let passed = write_one(sink, digests, (&from_reader, &give_back), pace)?;
             done(number, passed)?;
         }
         Ok(())
@@ -87,11 +88,11 @@ fn read_all(files: usize, open: &Open<'_>, empty: &Receiver<Buffer>, to_writer: 
 
 fn write_one<'s>(
     mut sink: Option<Box<dyn Sink + 's>>,
-    from_reader: &Receiver<Message>,
-    give_back: &SyncSender<Buffer>,
+    digests: Digests,
+    (from_reader, give_back): (&Receiver<Message>, &SyncSender<Buffer>),
     pace: &mut Pace<'_>,
 ) -> Result<Passed, BackupError> {
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = digests.hasher();
     let mut bytes = 0;
     loop {
         let (mut buffer, last) = match from_reader.recv() {

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use scrinium_store::{ArchivedLog, Sequence};
 
+use crate::digests::Digests;
 use crate::pace::Pace;
 use crate::repository::file_name;
-use crate::stream::pass;
+use crate::stream::{Open, Passed, pass};
 use crate::target::logs;
 use crate::{BackupError, FileEntry, Manifest, Progress, Repository};
 
@@ -22,9 +23,12 @@ pub struct Verified {
     pub bytes: u64,
     /// Files that were read.
     pub files: usize,
+    /// What was not looked at because the private key was not given, with why.
+    pub unread: Vec<(String, String)>,
 }
 
-/// Reads every file of one backup, or of all, and checks its digest.
+/// Reads every file of one backup, or of all, and checks its digest. Of files that are encrypted that is the digest of what
+/// lies in the repository; with the private key, what they hold is checked as well.
 ///
 /// # Errors
 /// If the repository cannot be read at all, or it was told to stop. What is damaged is no error of this.
@@ -48,17 +52,28 @@ pub fn verify(
             Err(error) => verified.damaged.push((id, error.to_string())),
         }
     }
-    let files: HashMap<&str, &FileEntry> =
-        manifests.iter().flat_map(Manifest::all_files).map(|file| (file.print.as_str(), file)).collect();
-    let mut files: Vec<&FileEntry> = files.into_values().collect();
-    files.sort_by(|one, other| one.print.cmp(&other.print));
-    progress.total(files.iter().map(|file| file.bytes).sum());
+    let mut parts = HashMap::new();
+    for manifest in &manifests {
+        parts.insert(manifest.id.as_str(), open_part(repository, manifest));
+    }
+    let digests_of = |manifest: &Manifest| match parts.get(manifest.id.as_str()) {
+        Some(Ok(digests)) => *digests,
+        _ => None,
+    };
+    let files = manifests.iter().flat_map(|manifest| {
+        let digests = digests_of(manifest);
+        manifest.all_files().map(move |file| (file.print.as_str(), (file, digests)))
+    });
+    let files: HashMap<&str, (&FileEntry, Option<Digests>)> = files.collect();
+    let mut files: Vec<(&FileEntry, Option<Digests>)> = files.into_values().collect();
+    files.sort_by(|(one, _), (other, _)| one.print.cmp(&other.print));
+    progress.total(files.iter().map(|(file, _)| file.stored_bytes()).sum());
     let mut pace = Pace::new(progress, bytes_per_second);
     let mut broken: HashMap<&str, String> = HashMap::new();
-    for file in &files {
+    for (file, digests) in &files {
         verified.files += 1;
-        match check(repository, file, &mut pace) {
-            Ok(()) => verified.bytes += file.bytes,
+        match check(repository, file, *digests, &mut pace) {
+            Ok(()) => verified.bytes += file.stored_bytes(),
             Err(BackupError::Cancelled) => return Err(BackupError::Cancelled),
             Err(error) => {
                 broken.insert(&file.print, error.to_string());
@@ -67,8 +82,9 @@ pub fn verify(
     }
     for manifest in &manifests {
         let problems = manifest.all_files().filter_map(|file| Some((file, broken.get(file.print.as_str())?)));
-        let problems: Vec<String> =
-            problems.map(|(file, problem)| format!("{}: {problem}", file.path)).collect();
+        let problems = problems.map(|(file, problem)| format!("{}: {problem}", file.called()));
+        let part = parts.get(manifest.id.as_str()).and_then(|part| part.as_ref().err());
+        let problems: Vec<String> = part.map(ToString::to_string).into_iter().chain(problems).collect();
         if problems.is_empty() {
             verified.whole.push(manifest.id.clone());
         } else {
@@ -78,18 +94,39 @@ pub fn verify(
     Ok(verified)
 }
 
-fn check(repository: &Repository, file: &FileEntry, pace: &mut Pace<'_>) -> Result<(), BackupError> {
+/// How the contents of a backup are digested; `None` if that is encrypted and no private key was given. What is encrypted
+/// of it must be there in any case.
+fn open_part(repository: &Repository, manifest: &Manifest) -> Result<Option<Digests>, BackupError> {
+    match &manifest.sealed {
+        Some(entry) if repository.keys.is_none() => repository.sealed_part(manifest, entry).map(|_| None),
+        _ => Ok(Some(repository.whole(manifest)?.1)),
+    }
+}
+
+fn check(
+    repository: &Repository,
+    file: &FileEntry,
+    digests: Option<Digests>,
+    pace: &mut Pace<'_>,
+) -> Result<(), BackupError> {
     let name = file_name(&file.print);
-    pass(1, &|_| repository.place.open(&name), |_| Ok(None), |_, passed| same(file, &name, &passed), pace)
+    if let Some(stored) = &file.stored {
+        let as_stored = |passed: &Passed| same((stored.bytes, &stored.blake3), &name, passed);
+        let open: &Open<'_> = &|_| repository.place.open(&name);
+        pass((1, Digests::Plain), open, |_| Ok(None), |_, passed| as_stored(&passed), pace)?;
+    }
+    let Some(digests) = digests else { return Ok(()) };
+    let as_written = |passed: &Passed| same((file.bytes, &file.blake3), &name, passed);
+    pass((1, digests), &|_| repository.open_file(file), |_| Ok(None), |_, passed| as_written(&passed), pace)
 }
 
 /// Whether what was read is what was written.
-pub(crate) fn same(file: &FileEntry, name: &str, passed: &crate::stream::Passed) -> Result<(), BackupError> {
-    if passed.bytes != file.bytes {
-        let problem = format!("it has {} bytes instead of {}", passed.bytes, file.bytes);
+pub(crate) fn same((bytes, blake3): (u64, &str), name: &str, passed: &Passed) -> Result<(), BackupError> {
+    if passed.bytes != bytes {
+        let problem = format!("it has {} bytes instead of {bytes}", passed.bytes);
         return Err(BackupError::damaged(name, problem));
     }
-    if passed.blake3 != file.blake3 {
+    if passed.blake3 != blake3 {
         return Err(BackupError::damaged(name, "its content is not what was written"));
     }
     Ok(())

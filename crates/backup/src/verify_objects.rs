@@ -76,9 +76,16 @@ fn verify_in_parts(
         // Those that cannot be read are told of where their files are.
         None => repository.backups()?.into_iter().filter_map(|(_, manifest)| manifest.ok()).collect(),
     };
-    let mut backups: Vec<Looked> = manifests.into_iter().filter_map(Looked::new).collect();
+    let mut verified = Verified::default();
+    let is_closed = |manifest: &Manifest| manifest.is_sealed() && repository.keys.is_none();
+    let (closed, open): (Vec<Manifest>, Vec<Manifest>) = manifests.into_iter().partition(is_closed);
+    let mut backups: Vec<Looked> = open.into_iter().filter_map(Looked::new).collect();
+    for closed in closed.into_iter().filter_map(Looked::new) {
+        let needs = BackupError::NeedsIdentity { what: "the list of them".to_owned() };
+        verified.unread.push((closed.name(), needs.to_string()));
+    }
     if backups.is_empty() {
-        return Ok(Verified::default());
+        return Ok(verified);
     }
     progress.step("objects");
     let most = backups.iter().map(|backup| backup.needs.objects).sum::<u64>();
@@ -92,7 +99,6 @@ fn verify_in_parts(
     for part in parts() {
         look_at(repository, &mut backups, part, (objects, deep), progress)?;
     }
-    let mut verified = Verified::default();
     for backup in backups {
         backup.tell(&mut verified);
     }
@@ -216,8 +222,12 @@ impl Looked {
         }
     }
 
+    fn name(&self) -> String {
+        format!("{}, {} attachments in a store of objects", self.manifest.id, self.needs.objects)
+    }
+
     fn tell(self, verified: &mut Verified) {
-        let name = format!("{}, {} attachments in a store of objects", self.manifest.id, self.needs.objects);
+        let name = self.name();
         if let Some(problem) = self.problem {
             verified.damaged.push((name, problem));
         } else if self.lost_count == 0 && self.objects == self.needs.objects {
@@ -296,7 +306,7 @@ mod tests {
         let mut options = StoreOptions::new(dir.join("data/store"));
         options.budget_bytes = Some(32 << 20);
         let store = Store::open(options, &Registry::new()).unwrap();
-        let repository = Repository::create(&dir.join("repository")).unwrap();
+        let repository = Repository::create(&dir.join("repository"), None).unwrap();
         for backup in 0..3 {
             let mut batch = Batch::new();
             batch.put(Family::Scan, &[backup], &[]);

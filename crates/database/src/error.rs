@@ -172,7 +172,9 @@ impl From<StoreError> for DatabaseError {
         let reason = error.to_string();
         match error {
             StoreError::Full | StoreError::LogAtLimit(_) => Self::Full { reason },
-            StoreError::Failed { .. } | StoreError::Scarce(_) => Self::Unavailable { reason },
+            StoreError::Failed { .. } | StoreError::Scarce(_) | StoreError::Frozen { .. } => {
+                Self::Unavailable { reason }
+            }
             _ => Self::Internal { reason },
         }
     }

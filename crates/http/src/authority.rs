@@ -138,4 +138,9 @@ pub trait Administration: Send + Sync + 'static {
 
     /// Long jobs under way, as CouchDB's `/_active_tasks` lists them: an array.
     fn active_tasks(&self) -> Value;
+
+    /// How long changes are held from now on, at most, for a snapshot of the disks; `None`: they are not.
+    fn frozen(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -164,7 +164,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         path: "/_up",
-        methods: &[get(Operation::Other, ANONYMOUS, NONE, |_, _| Box::pin(ready(Ok(server_pages::up()))))],
+        methods: &[get(Operation::Other, ANONYMOUS, NONE, |c, _| Box::pin(ready(Ok(server_pages::up(c)))))],
     },
     Route {
         path: "/_session",

@@ -37,9 +37,18 @@ pub(crate) fn welcome(context: &Context) -> Response<Body> {
     response::json_value(StatusCode::OK, &text)
 }
 
-/// `GET /_up`.
-pub(crate) fn up() -> Response<Body> {
-    response::json(StatusCode::OK, JsonWriter::of_literal("{\"status\":\"ok\",\"seeds\":{}}\n"))
+/// `GET /_up`. While changes are held for a snapshot it says for how long at most; the server is up all the same.
+pub(crate) fn up(context: &Context) -> Response<Body> {
+    match context.state.administration.frozen() {
+        None => response::json(StatusCode::OK, JsonWriter::of_literal("{\"status\":\"ok\",\"seeds\":{}}\n")),
+        Some(left) => {
+            let seconds = left.as_secs_f64().ceil();
+            response::json_value(
+                StatusCode::OK,
+                &json!({"status": "ok", "seeds": {}, "frozen_seconds": seconds}),
+            )
+        }
+    }
 }
 
 /// `GET /_uuids?count=`.

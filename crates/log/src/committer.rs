@@ -256,6 +256,14 @@ impl Committer {
         if bytes > limit_bytes { Err(LogError::TooLarge { bytes, limit_bytes }) } else { Ok(()) }
     }
 
+    /// Whether nothing waits and nothing is being written: all that was handed over is answered.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let queue = self.shared.queue.lock();
+        // What is taken from the queue is taken by whoever holds the engine.
+        queue.is_idle() && self.engine.try_lock().is_some()
+    }
+
     /// Lets go of extents that hold only records before `sequence`, when the thread comes to it.
     pub fn release_before(&self, sequence: Sequence) {
         let mut queue = self.shared.queue.lock();

@@ -100,12 +100,26 @@ impl Control {
     }
 }
 
+/// The format of the log in a folder, and the one that this release makes of it when it opens it; `None`: there is no
+/// log. Nothing is changed, and nothing is locked.
+///
+/// # Errors
+/// [`LogError::Damaged`] or [`LogError::Io`]. A newer format is none: it is what was found.
+pub fn format_of(dir: &Path) -> Result<Option<(u32, u32)>, LogError> {
+    match ControlFile::look_at_format(&crate::system::OperatingSystem, dir) {
+        Err(LogError::NewerFormat { found, .. }) => Ok(Some((found, FORMAT))),
+        found => Ok(found?.map(|found| (found, FORMAT))),
+    }
+}
+
 /// The open control file with what it says.
 pub(crate) struct ControlFile {
     path: PathBuf,
     file: Box<dyn FileHandle>,
     block: AlignedBuffer,
     content: Control,
+    /// As it was read; whatever is written has the newest.
+    format: u32,
 }
 
 impl ControlFile {
@@ -115,7 +129,8 @@ impl ControlFile {
         let file = system
             .open(&unfinished, Access::Create, false)
             .map_err(|error| LogError::io("create", &unfinished, error))?;
-        let mut control = Self { path: unfinished.clone(), file, block: AlignedBuffer::new(BLOCK), content };
+        let block = AlignedBuffer::new(BLOCK);
+        let mut control = Self { path: unfinished.clone(), file, block, content, format: FORMAT };
         control.write_both()?;
         let path = dir.join(NAME);
         system.rename(&unfinished, &path).map_err(|error| LogError::io("rename", &unfinished, error))?;
@@ -138,6 +153,11 @@ impl ControlFile {
         Ok(Self::open_as(system, dir, Access::Read)?.map(|(control, _)| control.content))
     }
 
+    /// The older of the formats of its copies; `None` if there is no file.
+    fn look_at_format(system: &dyn System, dir: &Path) -> Result<Option<u32>, LogError> {
+        Ok(Self::open_as(system, dir, Access::Read)?.map(|(control, _)| control.format))
+    }
+
     /// Also tells whether both copies are whole and the same.
     fn open_as(system: &dyn System, dir: &Path, access: Access) -> Result<Option<(Self, bool)>, LogError> {
         let path = dir.join(NAME);
@@ -147,7 +167,7 @@ impl ControlFile {
         };
         let mut block = AlignedBuffer::new(BLOCK);
         let mut copies = Vec::with_capacity(2);
-        let mut older = false;
+        let mut oldest = FORMAT;
         for offset in [0, BLOCK_BYTES] {
             block.bytes_mut().fill(0);
             read_full(&*file, block.bytes_mut(), offset)
@@ -156,10 +176,10 @@ impl ControlFile {
             if let Some((found, None)) = copy {
                 return Err(LogError::NewerFormat { file: path, found, supported: FORMAT });
             }
-            older |= copy.as_ref().is_some_and(|(format, _)| *format != FORMAT);
+            oldest = copy.as_ref().map_or(oldest, |(format, _)| oldest.min(*format));
             copies.push(copy.and_then(|(_, content)| content));
         }
-        let agree = !older && copies.iter().all(|copy| Some(copy) == copies.first());
+        let agree = oldest == FORMAT && copies.iter().all(|copy| Some(copy) == copies.first());
         let Some(content) = copies.into_iter().flatten().max_by_key(|copy| copy.generation) else {
             return Err(LogError::Damaged {
                 file: path,
@@ -167,7 +187,7 @@ impl ControlFile {
                 problem: "both of its copies are unreadable",
             });
         };
-        Ok(Some((Self { path, file, block, content }, agree)))
+        Ok(Some((Self { path, file, block, content, format: oldest }, agree)))
     }
 
     pub(crate) fn content(&self) -> &Control {

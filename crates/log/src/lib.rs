@@ -43,6 +43,7 @@ mod writer;
 pub use archive::folder::{ArchivedGroup, ArchivedGroups, ArchivedLog, Segment, mark_break};
 pub use archive::{Archive, ArchiveStatus};
 pub use committer::{Apply, Committer};
+pub use control::format_of;
 pub use error::LogError;
 pub use group::Commit;
 pub use log::{Log, Recovery, Sequence, TornTail};

@@ -4,9 +4,9 @@
 //! synced, or run out of space at will, which no real disk does when asked.
 
 use std::any::Any;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -128,6 +128,10 @@ pub trait FileHandle: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
 }
 
+/// What a log holds is for the server's own user alone.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
 /// The operating system as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperatingSystem;
@@ -140,7 +144,7 @@ impl System for OperatingSystem {
         if let Some(parent) = dir.parent() {
             self.create_dir(parent)?;
         }
-        match std::fs::create_dir(dir) {
+        match DirBuilder::new().mode(FOLDER_MODE).create(dir) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -158,7 +162,7 @@ impl System for OperatingSystem {
     fn open(&self, path: &Path, access: Access, direct: bool) -> io::Result<Box<dyn FileHandle>> {
         let mut options = OpenOptions::new();
         options.read(true).write(access != Access::Read);
-        options.create(access == Access::Create).truncate(access == Access::Create);
+        options.create(access == Access::Create).truncate(access == Access::Create).mode(FILE_MODE);
         if direct {
             let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
             match options.clone().custom_flags(flags).open(path) {
@@ -183,7 +187,7 @@ impl System for OperatingSystem {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(FILE_MODE).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

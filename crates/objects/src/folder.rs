@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -157,7 +157,7 @@ fn make_folders(dir: &Path, folder: &Path) -> Result<(), BucketError> {
     }
     let above = folder.parent().unwrap_or(dir);
     make_folders(dir, above)?;
-    match fs::create_dir(folder) {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(away("make", folder)(error)),
         _ => sync_folder(above),
     }

@@ -17,7 +17,7 @@
     reason = "a benchmark stops at the first error"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ use scrinium_bench::discussion::design;
 use scrinium_bench::server::{Discussion, Reads, Server};
 use scrinium_bench::{Against, Line, folder, percentile, report, scatter, setting};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 const GIGABYTES: f64 = 1.0;
 const DOCUMENTS: u64 = 20_000;
@@ -43,9 +44,22 @@ const MEGABYTE: f64 = 1e6;
 struct Place {
     server: Server,
     discussion: Discussion,
+    backups: TempDir,
+}
+
+/// The one place that the server makes backups in.
+fn repository(backups: &TempDir) -> PathBuf {
+    backups.path().join("repository")
 }
 
 impl Place {
+    /// That place, without a backup.
+    fn empty_repository(&self) -> PathBuf {
+        let repository = repository(&self.backups);
+        drop(std::fs::remove_dir_all(&repository));
+        repository
+    }
+
     /// The clients work while `meanwhile` runs. Gives how long each operation took, in microseconds.
     fn load<M>(&self, think: Duration, seed: u64, meanwhile: impl FnOnce() -> M) -> (Vec<f64>, M) {
         let load = self.discussion.load(&self.server, (CLIENTS, Reads::Pages), think, seed, meanwhile);
@@ -143,12 +157,14 @@ struct Found {
 
 fn main() {
     let bytes = (setting("SCRINIUM_GIGABYTES", GIGABYTES) * 1e9) as u64;
-    let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[]);
+    let backups = folder();
+    let target = repository(&backups).display().to_string();
+    let server = Server::start(env!("CARGO_BIN_EXE_scrinium"), &[("SCRINIUM_BACKUP__TARGETS", &target)]);
     let discussion = Discussion::fill(&server, "discussion", setting("SCRINIUM_DOCUMENTS", DOCUMENTS));
     let mut connection = server.connect();
     discussion.build(&mut connection, &design());
     fill(&mut connection, bytes);
-    let place = Place { server, discussion };
+    let place = Place { server, discussion, backups };
     let think = place.think();
     let mut found = Found::default();
     for round in 1..=ROUNDS {
@@ -175,10 +191,10 @@ fn measure(
     drop(scratch);
     // What dd wrote is being given back by the file system for a while.
     sleep(SETTLE);
-    let repository = folder();
+    let repository = place.empty_repository();
     let (before, ()) = place.load(think, round << 2, || sleep(BEFORE));
     // The first while nobody works, to be compared with the device.
-    let (full, took) = back_up(connection, repository.path());
+    let (full, took) = back_up(connection, &repository);
     let full_bytes = full["new_bytes"].as_f64().unwrap();
     found.full.push(full_bytes / took.as_secs_f64() / MEGABYTE);
     found.full_seconds.push(took.as_secs_f64());
@@ -187,14 +203,13 @@ fn measure(
     for number in 0..100 {
         place.discussion.update(connection, scatter(number << 8 | round));
     }
-    let (incremental, took) = back_up(connection, repository.path());
+    let (incremental, took) = back_up(connection, &repository);
     found.incremental_seconds.push(took.as_secs_f64());
     found.incremental_bytes.push(incremental["new_bytes"].as_f64().unwrap() / MEGABYTE);
-    drop(repository);
     // And a full one while they work.
-    let repository = folder();
+    let repository = place.empty_repository();
     let yielded_before = yielded_ms(connection);
-    let (during, (full, took)) = place.load(think, round << 2 | 1, || back_up(connection, repository.path()));
+    let (during, (full, took)) = place.load(think, round << 2 | 1, || back_up(connection, &repository));
     let rate = full["new_bytes"].as_f64().unwrap() / took.as_secs_f64() / MEGABYTE;
     found.beside.push(rate);
     eprintln!(

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_http::{Administration, Audit, AuditAction, AuditEntry, ConsoleAnswer, Identity};
 use scrinium_statistics::{couchdb_stats, prometheus_text};
@@ -53,6 +54,10 @@ impl Administration for Administrated {
 
     fn prometheus(&self) -> String {
         prometheus_text(&ServerParts::statistics(self.ground.as_ref()))
+    }
+
+    fn frozen(&self) -> Option<Duration> {
+        self.ground.freezes().left()
     }
 
     fn active_tasks(&self) -> Value {

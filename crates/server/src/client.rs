@@ -69,7 +69,8 @@ pub struct ConsoleClient {
     url: String,
     host: String,
     port: u16,
-    credentials: Credentials,
+    /// None: only what anybody may ask.
+    credentials: Option<Credentials>,
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -96,6 +97,17 @@ impl ConsoleClient {
         credentials: Credentials,
         tls: impl FnOnce() -> Result<Arc<ClientConfig>, crate::tls::TlsError>,
     ) -> Result<Self, ClientError> {
+        Ok(Self { credentials: Some(credentials), ..Self::without_credentials(url, tls)? })
+    }
+
+    /// A client that does not say who asks.
+    ///
+    /// # Errors
+    /// As [`ConsoleClient::new`].
+    pub(crate) fn without_credentials(
+        url: &str,
+        tls: impl FnOnce() -> Result<Arc<ClientConfig>, crate::tls::TlsError>,
+    ) -> Result<Self, ClientError> {
         let wrong = || ClientError::Address(url.to_owned());
         let uri: Uri = url.trim_end_matches('/').parse().map_err(|_| wrong())?;
         let host = uri.host().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
@@ -105,7 +117,7 @@ impl ConsoleClient {
             _ => return Err(wrong()),
         };
         let port = uri.port_u16().unwrap_or(port);
-        Ok(Self { url: url.trim_end_matches('/').to_owned(), host, port, credentials, tls })
+        Ok(Self { url: url.trim_end_matches('/').to_owned(), host, port, credentials: None, tls })
     }
 
     /// A client of the server that these settings describe, with the administrator's credentials that lie beside them or in
@@ -185,15 +197,16 @@ impl ConsoleClient {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
         let connection = tokio::spawn(connection);
         let authority = Address { host: self.host.clone(), port: self.port };
-        let Credentials { name, password } = &self.credentials;
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(HOST, authority.to_string())
-            .header(CONTENT_TYPE, "application/json")
-            .header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("{name}:{password}"))))
-            .body(Full::new(body.unwrap_or_default()))
-            .map_err(|error| error.to_string())?;
+            .header(CONTENT_TYPE, "application/json");
+        if let Some(Credentials { name, password }) = &self.credentials {
+            let basic = STANDARD.encode(format!("{name}:{password}"));
+            request = request.header(AUTHORIZATION, format!("Basic {basic}"));
+        }
+        let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| error.to_string())?;
         let (head, body) = sender.send_request(request).await.map_err(told)?.into_parts();
         let body =
             Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| error.to_string())?;
@@ -209,7 +222,8 @@ impl ConsoleClient {
                 Ok(Reply { text, data: body.get("data").cloned().unwrap_or_default() })
             }
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _, Some(reason)) => {
-                Err(ClientError::NotAllowed { name: self.credentials.name.clone(), reason })
+                let name = self.credentials.as_ref().map(|credentials| credentials.name.clone());
+                Err(ClientError::NotAllowed { name: name.unwrap_or_default(), reason })
             }
             (_, _, Some(reason)) if !status.is_success() => Err(ClientError::Refused(reason)),
             _ => Err(ClientError::NoConsole { url: self.url.clone(), status }),

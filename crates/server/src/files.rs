@@ -18,11 +18,6 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     write_beside(path, content, 0o600)
 }
 
-/// Writes a file that everybody may read; an older one of the same name is replaced.
-pub(crate) fn write_public(path: &Path, content: &[u8]) -> io::Result<()> {
-    write_beside(path, content, 0o644)
-}
-
 fn write_beside(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");

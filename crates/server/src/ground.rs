@@ -20,6 +20,7 @@ use crate::cli::{Failure, Terminal};
 use crate::config::{Configuration, RunningConfiguration, Settings};
 use crate::console::{Console, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport, UpdateViews};
 use crate::fixup::{Fixups, show_aside};
+use crate::freeze::Freezes;
 use crate::log_database::LogDatabase;
 use crate::messages::{self, MessageLevel};
 use crate::storage::pool_threads;
@@ -43,6 +44,7 @@ pub struct Ground {
     /// While the server has them open.
     databases: RwLock<Option<(Store, Databases)>>,
     fixups: Fixups,
+    freezes: Freezes,
     backups: BackupFigures,
     log_database: LogDatabase,
 }
@@ -111,6 +113,7 @@ impl Ground {
         let recorded = log_database.clone();
         tasks.on_end(move |task| recorded.task_run(task));
         let fixups = Fixups::new(&statistics);
+        let freezes = Freezes::register(&statistics);
         let running_since = clock.instant();
         let elapsed = clock.clone();
         machine::register(&statistics, &configuration);
@@ -131,6 +134,7 @@ impl Ground {
             ports: RwLock::default(),
             databases: RwLock::default(),
             fixups,
+            freezes,
         }
     }
 
@@ -161,6 +165,11 @@ impl Ground {
     /// Lets the console work on databases, until it is told that they are about to be closed.
     pub fn set_databases(&self, databases: Option<(Store, Databases)>) {
         *self.databases.write() = databases;
+    }
+
+    /// Changes that are held for a snapshot.
+    pub(crate) fn freezes(&self) -> &Freezes {
+        &self.freezes
     }
 
     fn open_databases(&self) -> Result<(Store, Databases), String> {
@@ -312,6 +321,15 @@ impl ServerParts for Ground {
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
         restore_as_task(&self.tasks, self.open_databases()?, &self.configuration, order)
+    }
+
+    fn freeze(&self, limit: Duration) -> Result<Reply, String> {
+        let (_, databases) = self.open_databases()?;
+        self.freezes.freeze(&databases, limit, pool_threads(&self.settings()))
+    }
+
+    fn thaw(&self) -> Result<Reply, String> {
+        self.freezes.thaw()
     }
 
     fn properties(&self, database: &str) -> Result<Properties, String> {

@@ -2,14 +2,18 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, Failure, FixupArguments, ImportMailArguments, InspectArguments,
-    LabArguments, LogCommand, PlanArguments, Program, RestoreArguments, Terminal,
+    BackupArguments, DemoArguments, Failure, FixupArguments, HealthcheckArguments, ImportMailArguments,
+    InspectArguments, LabArguments, LogCommand, PlanArguments, Program, RestoreArguments, Terminal,
+    UpgradeArguments,
 };
 use crate::config::Configuration;
+use crate::console::ServerParts;
 use crate::ground::Ground;
 use crate::running::Running;
+use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, demo, fixup_command, inspect_command, lab_command, log_command, mail_import, plan_command,
+    allocators, demo, fixup_command, healthcheck, inspect_command, lab_command, log_command, mail_import,
+    plan_command, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -20,8 +24,15 @@ impl Program for Scrinium {
     fn serve(&self, configuration: Configuration, terminal: &Terminal) -> Result<(), Failure> {
         allocators::settle();
         Ground::run(configuration, terminal, |ground| async move {
+            let manager = ServiceManager::find(|name| std::env::var_os(name));
             let running = Running::start(&ground, terminal)?;
-            ground.shutdown().wait().await;
+            upgrade::note_release(&ground.settings().server.data_dir);
+            manager.ready(&format!("serves {}", ground.report().ports.join(", ")));
+            tokio::select! {
+                () = ground.shutdown().wait() => {}
+                () = manager.stay_alive() => {}
+            }
+            manager.stopping();
             running.stop(&ground).await;
             Ok(())
         })
@@ -74,6 +85,24 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         command::restore_command(&configuration, arguments, terminal)
+    }
+
+    fn upgrade(
+        &self,
+        configuration: Configuration,
+        arguments: &UpgradeArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        upgrade::run(&configuration, arguments, terminal)
+    }
+
+    fn healthcheck(
+        &self,
+        configuration: Configuration,
+        arguments: &HealthcheckArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        healthcheck::run(&configuration, arguments, terminal)
     }
 
     fn log(

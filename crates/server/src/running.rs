@@ -105,6 +105,7 @@ impl Running {
     pub(crate) async fn stop(self, ground: &Ground) {
         drop(self.port.await);
         ground.set_databases(None);
+        ground.freezes().end();
         // Long work is begun again by whoever needs it.
         for task in ground.tasks().running() {
             // One that has just ended need not be told.

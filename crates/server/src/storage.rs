@@ -19,6 +19,7 @@ use scrinium_worker::WorkerPool;
 use crate::backup::archive_dir;
 use crate::cli::Failure;
 use crate::config::{RunningConfiguration, Settings};
+use crate::private;
 use crate::volumes::{Placed, attach_volumes, first_budget_bytes, set_running};
 
 /// How often, and after which pauses, a store is opened again while the system lacks file handles.
@@ -67,6 +68,7 @@ impl Storage {
     ) -> Result<Self, StorageError> {
         let unusable = |reason: String| StorageError::Unusable(reason);
         check_restored(settings).map_err(unusable)?;
+        private::close_to_others(settings);
         make_own_archive(settings).map_err(unusable)?;
         let options = StoreOptions { open_files, clock: clock.clone(), ..store_options(settings) };
         let store = open_patiently(&options, statistics).map_err(|error| match error {
@@ -187,18 +189,11 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
         databases.set_script_options(script_options(settings));
         Ok(())
     }),
-    (&["view.rebuild_dir"], |databases, settings| {
-        databases.set_rebuild_dir(settings.in_data_dir(&settings.view.rebuild_dir));
-        Ok(())
+    (&["attachment.threshold", "attachment.cache", "attachment.keep_removed"], |databases, settings| {
+        let options = attachment_options(settings);
+        look_for_objects(databases, &options).map_err(|error| error.to_string())?;
+        databases.set_attachment_options(options).map_err(|error| error.to_string())
     }),
-    (
-        &["attachment.store", "attachment.threshold", "attachment.cache", "attachment.keep_removed"],
-        |databases, settings| {
-            let options = attachment_options(settings);
-            look_for_objects(databases, &options).map_err(|error| error.to_string())?;
-            databases.set_attachment_options(options).map_err(|error| error.to_string())
-        },
-    ),
     (&["compact.purge_after"], |databases, settings| {
         databases.set_compact_options(compact_options(settings));
         Ok(())

@@ -1,5 +1,7 @@
 //! Encryption of ports: certificates from PEM files, and a self-signed one to begin with.
 
+mod one;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use scrinium_clock::Clock;
 
 use crate::files;
+
+pub(crate) use one::client_of_one;
 
 /// Protocols that ports offer, the better first (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -124,7 +128,8 @@ fn make_self_signed(certificate: &Path, key: &Path, host_name: &str, today: Date
     }
     // The key goes first: without a certificate beside it, both are made again.
     files::write_private(key, made.key.as_bytes()).map_err(|error| not_made(error.to_string()))?;
-    files::write_public(certificate, made.certificate.as_bytes()).map_err(|error| not_made(error.to_string()))
+    files::write_private(certificate, made.certificate.as_bytes())
+        .map_err(|error| not_made(error.to_string()))
 }
 
 struct SelfSigned {

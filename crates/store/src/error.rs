@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use scrinium_log::LogError;
@@ -83,6 +84,16 @@ pub enum StoreError {
     Failed {
         /// What failed first.
         reason: String,
+    },
+
+    /// Commits are held while somebody takes a snapshot of the disks. Nothing was changed.
+    #[error(
+        "changes are held for {} s more at most, while a snapshot of the disks is taken; try again then",
+        left.as_secs_f64().ceil()
+    )]
+    Frozen {
+        /// When they are taken again at the latest.
+        left: Duration,
     },
 
     /// The store was closed by somebody who shares it.

@@ -12,7 +12,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,11 @@ use crate::{StoreError, StoreOptions};
 pub const RESTORED_VOLUME: &str = "volume.restored";
 
 /// The layout of the folder and the meaning of what RocksDB holds.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
+
+/// What a store holds is for the server's own user alone.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// Whether the log's folder is marked as this store's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +223,7 @@ pub(crate) fn lock(dir: &Path) -> Result<FolderLock, StoreError> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(FILE_MODE)
         .open(&path)
         .map_err(io("open"))?;
     match file.try_lock() {
@@ -243,7 +248,7 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
     }
     let parent = path.parent().unwrap_or_else(|| Path::new(""));
     make_folder(parent)?;
-    match fs::create_dir(path) {
+    match fs::DirBuilder::new().mode(FOLDER_MODE).create(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(StoreError::io("make", path, error))
         }
@@ -257,7 +262,7 @@ fn sync_folder(path: &Path) -> Result<(), StoreError> {
     File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| StoreError::io("sync", path, error))
 }
 
-fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -269,7 +274,7 @@ fn read_if_there(path: &Path) -> Result<Option<String>, StoreError> {
 }
 
 /// The rest of the line that starts with `name` and a space.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::trim)
 }
 
@@ -277,7 +282,9 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
     let draft = path.with_extension("draft");
     let io = |error| StoreError::io("write", path, error);
-    let mut file = File::create(&draft).map_err(io)?;
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.write(true).create(true).truncate(true).mode(FILE_MODE).open(&draft).map_err(io)?;
     file.write_all(text.as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)?;
     fs::rename(&draft, path).map_err(io)?;

@@ -10,6 +10,7 @@ use rocksdb::properties;
 use scrinium_log::{Committer, LogError, Sequence};
 
 use crate::archiving::Archiving;
+use crate::freeze::Hold;
 use crate::health::Health;
 use crate::progress::Progress;
 use crate::redo::Redo;
@@ -27,6 +28,8 @@ pub(crate) struct Core {
     pub(crate) progress: Arc<Progress>,
     /// `None` once the store is closed.
     pub(crate) committer: RwLock<Option<Committer>>,
+    /// Whether commits are held for a snapshot.
+    pub(crate) hold: Hold,
     pub(crate) archiving: Archiving,
     pub(crate) style: LogStyle,
     pub(crate) redo: Arc<Redo>,
@@ -57,6 +60,7 @@ impl Core {
             health,
             progress,
             committer: RwLock::new(Some(committer)),
+            hold: Hold::default(),
             archiving,
             style,
             redo,

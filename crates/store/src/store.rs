@@ -156,7 +156,7 @@ impl Store {
         if batch.is_empty() {
             return Ok(Commit::of_nothing());
         }
-        let committer = self.inner.core.committer.read();
+        let committer = self.inner.core.open_committer()?;
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
         submit(committer, batch.into_bytes()).map(Commit::of).map_err(StoreError::of_commit)
     }
@@ -260,7 +260,7 @@ impl Store {
         if batch.is_empty() {
             return Ok(());
         }
-        let committer = self.inner.core.committer.read();
+        let committer = self.inner.core.open_committer()?;
         let committer = committer.as_ref().ok_or(StoreError::Closed)?;
         committer.commit(batch.into_bytes()).map(|_| ()).map_err(StoreError::of_commit)
     }

@@ -8,6 +8,7 @@ mod clock;
 pub mod closing;
 mod crates;
 mod files;
+pub mod parts;
 pub mod regression;
 pub mod stamps;
 mod text;

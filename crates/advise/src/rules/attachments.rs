@@ -70,7 +70,7 @@ fn attachments_apart(seen: &Observation) -> Judgement {
     .saw("Database.Compact.Contents.Bytes", contents, Unit::Bytes)
     .saw("Database.Files.Bytes", files, Unit::Bytes)
     .saw("Disk.Data.Free", free, Unit::Bytes)
-    .set("attachment.store", "s3://BUCKET/PREFIX")
+    .set_in_file("attachment.store", "s3://BUCKET/PREFIX")
     .console("load attachments")
     .wins(Gain::Disk, contents / files.max(contents) * 0.3, contents / files.max(contents) * 0.95);
     Ok(Verdict::Change(Box::new(advice)))

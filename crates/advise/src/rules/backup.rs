@@ -66,7 +66,8 @@ fn backup_old(seen: &Observation) -> Judgement {
         )
     };
     let advice = advice
-        .console("load backup /mnt/ANOTHER-DEVICE/backups")
+        .by_hand("Where none is named yet: write targets = [\"/mnt/ANOTHER-DEVICE/backups\"] under [backup] in the configuration file, and start the server again. Then:")
+        .console("load backup")
         .by_hand("Then every night, by cron; backups that something else makes of the whole machine are not known here (docs/backup.md).");
     Ok(Verdict::Change(Box::new(advice)))
 }
@@ -85,6 +86,6 @@ fn backup_failed(seen: &Observation) -> Judgement {
     .saw_text("show log tasks", format!("the last backup failed: {}", last.reason))
     .saw("Backup.Failed", seen.now("Backup.Failed")?, Unit::Count)
     .by_hand("Mend what the reason names, then make one:")
-    .console("load backup /mnt/ANOTHER-DEVICE/backups");
+    .console("load backup");
     Ok(Verdict::Change(Box::new(advice)))
 }

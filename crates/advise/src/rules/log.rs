@@ -162,8 +162,10 @@ fn log_device(seen: &Observation) -> Judgement {
     .saw("Log.Syncs", syncs, Unit::Count)
     .saw_of("LOG_SYNC", "average", sync_ms, Unit::Milliseconds)
     .saw_of("LOG_SYNC", "part of the time of requests", part * 100.0, Unit::Percent)
-    .set("log.dir", "/mnt/ANOTHER-DEVICE/log")
-    .by_hand("Stop the server, move the folder of the log there with all its files, and start the server again.")
+    .by_hand(
+        "Stop the server, move the folder of the log there with all its files, write dir = \"/mnt/ANOTHER-DEVICE/log\" \
+         under [log] in the configuration file, and start the server again.",
+    )
     .wins(Gain::Response, part * 0.1, part * 0.8);
     Ok(Verdict::Change(Box::new(advice)))
 }

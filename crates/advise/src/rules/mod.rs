@@ -14,7 +14,7 @@ mod views;
 use crate::rule::Rule;
 
 /// Keys that rules have changed whose new value is used from the next start on.
-const AT_THE_NEXT_START: [&str; 11] = [
+const AT_THE_NEXT_START: [&str; 10] = [
     "checkpoint.log_bytes",
     "file_cache.mode",
     "file_cache.threshold",
@@ -22,7 +22,6 @@ const AT_THE_NEXT_START: [&str; 11] = [
     "http.idle_timeout",
     "http.max_connections",
     "https.compression",
-    "log.dir",
     "log.max_size",
     "log.style",
     "mail.boxes",

@@ -179,7 +179,7 @@ fn rebuild_dir(seen: &Observation) -> Judgement {
     .saw("View.Builds.SpilledBytes", spilled, Unit::Bytes)
     .saw("Mem.Available", available, Unit::Bytes)
     .saw_text("view.rebuild_dir", seen.text("view.rebuild_dir")?)
-    .set("view.rebuild_dir", dir)
+    .set_in_file("view.rebuild_dir", dir)
     // The benchmark's build took 94 % of the time with the folder in memory, on an idle device.
     .wins(Gain::Builds, 0.0, 0.3);
     Ok(Verdict::Change(Box::new(advice)))

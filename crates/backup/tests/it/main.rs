@@ -9,5 +9,6 @@
 )]
 
 mod common;
+mod encrypted;
 mod model;
 mod objects;

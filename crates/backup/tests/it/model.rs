@@ -5,7 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use crate::common::{Model, back_up, folder, open, options, read, read_restored, restore_to};
+use crate::common::{
+    Model, back_up, encrypt, folder, open, open_repository, options, read, read_restored, restore_to,
+};
 use proptest::prelude::*;
 use scrinium_backup::{
     BackupError, Progress, Quiet, RESTORING, Repository, Stores, Target, prune, prune_archive, restore,
@@ -39,9 +41,13 @@ proptest! {
     #[test]
     fn a_restore_is_the_state_at_that_record(
         steps in prop::collection::vec(step(), 10..120), wanted in prop::collection::vec(any::<u64>(), 2),
+        encrypted in any::<bool>(),
     ) {
         let dir = folder();
         let dir = dir.path();
+        if encrypted {
+            encrypt(dir);
+        }
         let mut store = open(dir);
         // By the number of the record that made it.
         let mut states: Vec<Model> = vec![Model::new()];
@@ -79,7 +85,7 @@ proptest! {
         backed_up.push(back_up(dir, &store).unwrap().manifest);
         prop_assert!(&read(&store) == states.last().unwrap());
         drop(store);
-        let repository = Repository::open(&dir.join("repository")).unwrap();
+        let repository = open_repository(dir).unwrap();
         prop_assert_eq!(verify(&repository, None, None, &Quiet).unwrap().whole.len(), backed_up.len());
         let newest = backed_up.last().unwrap();
         let archive = verify_archive(newest, &dir.join("archive"), &Quiet).unwrap();
@@ -94,7 +100,8 @@ proptest! {
             prop_assert!(read_restored(&into) == states[wanted as usize]);
         }
         // Old backups go, and what only they needed; the newest stays whole, and the archive after it.
-        let pruned = prune(&repository, 1).unwrap();
+        // That takes no private key.
+        let pruned = prune(&Repository::open(&dir.join("repository")).unwrap(), 1).unwrap();
         prop_assert_eq!(pruned.kept, [newest.id.clone()]);
         prune_archive(&repository, &dir.join("archive")).unwrap();
         prop_assert!(verify(&repository, None, None, &Quiet).unwrap().damaged.is_empty());
@@ -205,7 +212,7 @@ fn what_would_be_lost_or_overwritten_is_refused() {
     let dir = folder();
     let store = open(dir.path());
     put(&store, b"1", b"");
-    let within = Repository::create(&dir.path().join("data/backups")).unwrap();
+    let within = Repository::create(&dir.path().join("data/backups"), None).unwrap();
     let refused = scrinium_backup::create(
         &within,
         &Stores::one(&store),
@@ -215,7 +222,10 @@ fn what_would_be_lost_or_overwritten_is_refused() {
     );
     assert!(matches!(refused, Err(BackupError::OutOfReach(_))));
     fs::remove_dir_all(dir.path().join("data/backups")).unwrap();
-    assert!(matches!(Repository::create(&dir.path().join("data")), Err(BackupError::NoRepository { .. })));
+    assert!(matches!(
+        Repository::create(&dir.path().join("data"), None),
+        Err(BackupError::NoRepository { .. })
+    ));
     back_up(dir.path(), &store).unwrap();
     let refused = restore_to(dir.path(), &dir.path().join("data"), Target::Backup);
     assert!(matches!(refused, Err(BackupError::NotEmpty { .. })));
@@ -295,14 +305,25 @@ fn noise(seed: u8) -> Vec<u8> {
 
 #[test]
 fn flipped_bits_are_found() {
+    flip_bits(&folder());
+}
+
+#[test]
+fn flipped_bits_of_encrypted_backups_are_found_with_the_private_key_and_without() {
     let dir = folder();
+    encrypt(dir.path());
+    flip_bits(&dir);
+}
+
+fn flip_bits(dir: &tempfile::TempDir) {
     let store = open(dir.path());
     for key in 0..20_u8 {
         put(&store, &[key], &noise(key));
     }
     back_up(dir.path(), &store).unwrap();
     drop(store);
-    let repository = Repository::open(&dir.path().join("repository")).unwrap();
+    let repository = open_repository(dir.path()).unwrap();
+    let without_key = Repository::open(&dir.path().join("repository")).unwrap();
     let mut files = Vec::new();
     let mut folders = vec![dir.path().join("repository/files"), dir.path().join("repository/backups")];
     while let Some(folder) = folders.pop() {
@@ -320,6 +341,8 @@ fn flipped_bits_are_found() {
             flipped[place] ^= 1 << (number % 8);
             fs::write(file, &flipped).unwrap();
             let found = verify(&repository, None, None, &Quiet).unwrap();
+            assert_eq!((found.whole.len(), found.damaged.len()), (0, 1), "{} at {place}", file.display());
+            let found = verify(&without_key, None, None, &Quiet).unwrap();
             assert_eq!((found.whole.len(), found.damaged.len()), (0, 1), "{} at {place}", file.display());
             let into = dir.path().join("restored");
             assert!(restore_to(dir.path(), &into, Target::Backup).is_err());

@@ -125,7 +125,7 @@ fn child() {
         store.commit(batch).unwrap();
     }
     let address = Path::new("s3://backups/a server");
-    let repository = Repository::create(address).unwrap();
+    let repository = Repository::create(address, None).unwrap();
     let full = create(&repository, &Stores::one(&store), &source(dir), None, &Quiet).unwrap();
     assert!(full.manifest.new_bytes > 10_000_000);
     let mut batch = Batch::new();

@@ -14,8 +14,10 @@ use scrinium_statistics::Registry;
 use serde_json::{Value, json};
 
 use super::online::{self, bar};
+use super::protection::{identities, make_keys};
 use super::show::{created_json, manifest_json, restored_json, result_text, size};
-use super::{BackupOrder, RestoreOrder, archive_dir, back_up, restore_database, source};
+use super::targets::target;
+use super::{BackupOrder, RestoreOrder, archive_dir, back_up, protection, restore_database, source};
 use crate::cli::{BackupArguments, BackupCommand, Failure, RestoreArguments, Terminal, VerifyArguments};
 use crate::config::{Configuration, Settings};
 use crate::storage::{Storage, StorageError, store_options};
@@ -49,30 +51,43 @@ pub(crate) fn backup(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     match (&arguments.command, &arguments.repository) {
+        (Some(BackupCommand::Keygen { file }), _) => make_keys(file, terminal),
         (Some(BackupCommand::List { repository }), _) => list(repository, terminal),
         (Some(BackupCommand::Verify(arguments)), _) => check(configuration, arguments, terminal),
         (Some(BackupCommand::Prune { repository, keep, archive }), _) => {
             let keep = usize::try_from(*keep).unwrap_or(usize::MAX);
             let_go(configuration, repository, (keep, *archive), terminal)
         }
-        (None, Some(repository)) => make(configuration, repository, arguments.rate, terminal),
-        (None, None) => Err(Failure::Use("name the folder of the backups: scrinium backup DIR".to_owned())),
+        (Some(BackupCommand::Freeze { limit }), _) => {
+            let limit_ms = scrinium_clock::milliseconds(*limit);
+            online::tell(&configuration.settings(), &format!("freeze {limit_ms}ms"), terminal)
+        }
+        (Some(BackupCommand::Thaw), _) => online::tell(&configuration.settings(), "thaw", terminal),
+        (None, repository) => make(configuration, repository.as_deref(), arguments.rate, terminal),
     }
 }
 
 fn make(
     configuration: &Configuration,
-    repository: &Path,
+    repository: Option<&Path>,
     bytes_per_second: Option<u64>,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
-    let order = BackupOrder { repository: absolute(repository)?, bytes_per_second };
+    // Without a server the place is whatever the person says who gives the command.
+    let repository = match repository {
+        Some(repository) => absolute(repository)?,
+        None => target(&settings, None).map_err(Failure::Use)?,
+    };
+    let order = BackupOrder { repository: Some(repository.clone()), bytes_per_second };
     let result = match Storage::open(&settings, &Registry::new(), &Clock::system()) {
         Ok(storage) => {
             let bar = Bar(bar(terminal));
             let source = source(&settings, &settings.server.name, configuration.file(), &storage.databases);
-            let created = back_up(&storage.databases, &source, &order, &bar);
+            let created = protection(&settings).and_then(|protection| {
+                let order = (repository.as_path(), bytes_per_second);
+                back_up(&storage.databases, &source, order, protection.as_ref(), &bar)
+            });
             bar.0.finish_and_clear();
             drop(source);
             storage.close();
@@ -119,6 +134,7 @@ fn check(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let repository = Repository::open(&arguments.repository).map_err(Failure::work)?;
+    let repository = repository.with_identities(identities(arguments.identity.as_deref())?);
     let archive = if arguments.archive {
         let manifest = repository.backup(arguments.backup.as_deref()).map_err(Failure::work)?;
         let dir = archive_of(configuration, &manifest)?;
@@ -134,6 +150,7 @@ fn check(
     let found = found.map_err(Failure::work)?;
     verified.whole.extend(found.whole);
     verified.damaged.extend(found.damaged);
+    verified.unread.extend(found.unread);
     if let Some((manifest, dir)) = archive {
         let archive = verify_archive(&manifest, &dir, &bar).map_err(Failure::work)?;
         verified.whole.extend(archive.whole);
@@ -177,12 +194,17 @@ fn tell_verified(verified: &Verified, terminal: &Terminal) -> Result<(), Failure
     for (name, problem) in &verified.damaged {
         text.push_str(&format!("DAMAGED  {name}: {problem}\n"));
     }
+    for (name, why) in &verified.unread {
+        text.push_str(&format!("not read {name}: {why}\n"));
+    }
+    let unread: Vec<Value> =
+        verified.unread.iter().map(|(name, why)| json!({"name": name, "reason": why})).collect();
     let damaged: Vec<Value> =
         verified.damaged.iter().map(|(name, problem)| json!({"name": name, "problem": problem})).collect();
     let (ok, files, bytes) = (damaged.is_empty(), verified.files, verified.bytes);
     terminal.data(
         &text,
-        &json!({"ok": ok, "files": files, "bytes": bytes, "whole": verified.whole, "damaged": damaged}),
+        &json!({"ok": ok, "files": files, "bytes": bytes, "whole": verified.whole, "damaged": damaged, "unread": unread}),
     )
 }
 
@@ -230,7 +252,7 @@ pub(crate) fn restore_command(
                 target,
                 archive_dir: arguments.archive.as_deref().map(absolute).transpose()?,
             };
-            restore_one(configuration, &order, terminal)
+            restore_one(configuration, &order, arguments.identity.as_deref(), terminal)
         }
         _ => {
             let usage =
@@ -249,6 +271,7 @@ fn restore_server(
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
     let repository = Repository::open(&arguments.repository).map_err(Failure::work)?;
+    let repository = repository.with_identities(identities(arguments.identity.as_deref())?);
     let order = Order {
         backup: arguments.backup.clone(),
         target,
@@ -286,16 +309,26 @@ fn restore_server(
 fn restore_one(
     configuration: &Configuration,
     order: &RestoreOrder,
+    identity: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let settings = configuration.settings();
+    let keys = identities(identity)?;
     let result = match Storage::open(&settings, &Registry::new(), &Clock::system()) {
         Ok(storage) => {
             let bar = Bar(bar(terminal));
-            let restored = restore_database(&settings, &storage.store, &storage.databases, order, &bar);
+            let restored =
+                restore_database(&settings, (&storage.store, &storage.databases), order, keys, &bar);
             bar.0.finish_and_clear();
             storage.close();
             restored_json(&restored.map_err(Failure::Work)?)
+        }
+        Err(StorageError::InUse(_)) if keys.is_some() => {
+            return Err(Failure::Work(
+                "the private key is not given to a running server: stop it and say the same again, restore the whole server \
+                 elsewhere, or name the key's file as backup.identity (docs/backup.md)"
+                    .to_owned(),
+            ));
         }
         Err(StorageError::InUse(_)) => online::run(&settings, &order.line(), terminal)?,
         Err(unusable @ StorageError::Unusable(_)) => return Err(unusable.into()),

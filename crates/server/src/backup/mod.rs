@@ -6,13 +6,17 @@
 pub(crate) mod command;
 mod online;
 mod order;
+mod protection;
 mod restore_database;
 mod show;
+mod targets;
 mod task;
 
 use std::path::{Path, PathBuf};
 
-use scrinium_backup::{Created, Moment, ObjectLister, Progress, Repository, Source, Stores, create};
+use scrinium_backup::{
+    Created, Moment, ObjectLister, Progress, Protection, Repository, Source, Stores, create,
+};
 use scrinium_database::{Databases, FIRST_VOLUME};
 use scrinium_objects::Needed;
 
@@ -20,6 +24,7 @@ use crate::config::Settings;
 use crate::volumes::all_options;
 
 pub use order::{BackupOrder, RestoreOrder};
+pub(crate) use protection::protection;
 pub(crate) use restore_database::restore_database;
 pub(crate) use task::{BackupFigures, back_up_as_task, restore_as_task};
 
@@ -84,10 +89,11 @@ pub(crate) fn archive_dir(settings: &Settings) -> Option<PathBuf> {
 pub(crate) fn back_up(
     databases: &Databases,
     source: &Source,
-    order: &BackupOrder,
+    (repository, bytes_per_second): (&Path, Option<u64>),
+    protection: Option<&Protection>,
     progress: &dyn Progress,
 ) -> Result<Created, String> {
-    let repository = Repository::create(&order.repository).map_err(|error| error.to_string())?;
+    let repository = Repository::create(repository, protection).map_err(|error| error.to_string())?;
     let volumes = databases.volumes().map_err(|error| error.to_string())?;
     let missing: Vec<String> =
         volumes.into_iter().filter(|volume| volume.missing.is_some()).map(|volume| volume.name).collect();
@@ -106,6 +112,6 @@ pub(crate) fn back_up(
         },
         limits: databases.io_limits().clone(),
     };
-    let created = create(&repository, &stores, source, order.bytes_per_second, progress);
+    let created = create(&repository, &stores, source, bytes_per_second, progress);
     created.map_err(|error| error.to_string())
 }

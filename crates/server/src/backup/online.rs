@@ -40,6 +40,15 @@ pub(crate) fn run(settings: &Settings, line: &str, terminal: &Terminal) -> Resul
     result
 }
 
+/// Has the server of these settings carry out a command that is done when it answers.
+pub(crate) fn tell(settings: &Settings, line: &str, terminal: &Terminal) -> Result<(), Failure> {
+    let client = ConsoleClient::of_own_server(settings)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::work)?;
+    let reply = runtime.block_on(client.send(line)).map_err(Failure::work)?;
+    terminal.data(&reply.text, &reply.data)
+}
+
 async fn follow(client: &ConsoleClient, line: &str, bar: &ProgressBar) -> Result<Value, Failure> {
     let begun = client.send(line).await.map_err(Failure::work)?;
     let task = begun.data.get("task").and_then(Value::as_u64);

@@ -9,8 +9,8 @@ use crate::config::parse_bytes;
 /// `load backup`: a backup of the whole server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupOrder {
-    /// The repository's folder.
-    pub repository: PathBuf,
+    /// The repository's folder; `None` is the only one that the configuration names.
+    pub repository: Option<PathBuf>,
     /// At most so fast.
     pub bytes_per_second: Option<u64>,
 }
@@ -33,21 +33,26 @@ pub struct RestoreOrder {
 }
 
 impl BackupOrder {
-    /// Reads `DIR [-r RATE]`; nothing if it is not that.
+    /// Reads `[DIR] [-r RATE]`; nothing if it is not that.
     pub(crate) fn parse(rest: &str) -> Option<Self> {
         let (names, options) = words(rest, &["-r"])?;
-        let [repository] = <[String; 1]>::try_from(names).ok()?;
+        let mut names = names.into_iter();
+        let repository = names.next().map(PathBuf::from);
+        if names.next().is_some() {
+            return None;
+        }
         let mut bytes_per_second = None;
         for (_, value) in options {
             bytes_per_second = Some(parse_bytes(&value).ok()?);
         }
-        Some(Self { repository: repository.into(), bytes_per_second })
+        Some(Self { repository, bytes_per_second })
     }
 
     /// As [`BackupOrder::parse`] reads it.
     pub(crate) fn line(&self) -> String {
         let rate = self.bytes_per_second.map(|rate| format!(" -r {rate}")).unwrap_or_default();
-        format!("load backup {}{rate}", quoted(&self.repository.display().to_string()))
+        let place = self.repository.as_ref().map(|dir| format!(" {}", quoted(&dir.display().to_string())));
+        format!("load backup{}{rate}", place.unwrap_or_default())
     }
 }
 
@@ -138,8 +143,10 @@ mod tests {
     fn an_order_is_read_as_it_is_written() {
         let repository = PathBuf::from("/back ups/-x");
         for bytes_per_second in [None, Some(50 << 20)] {
-            let order = BackupOrder { repository: repository.clone(), bytes_per_second };
-            assert_eq!(BackupOrder::parse(&order.line()["load backup ".len()..]), Some(order));
+            for repository in [None, Some(repository.clone())] {
+                let order = BackupOrder { repository, bytes_per_second };
+                assert_eq!(BackupOrder::parse(&order.line()["load backup".len()..]), Some(order));
+            }
         }
         let targets = ["latest", "17", "2026-11-22T06:00:00.5Z"].map(|target| target.parse().unwrap());
         for target in targets.into_iter().chain([Target::Backup]) {
@@ -153,7 +160,7 @@ mod tests {
             };
             assert_eq!(RestoreOrder::parse(&order.line()["load restore ".len()..]), Some(order));
         }
-        for wrong in ["", "a b", "a -r", "a -r fast", "a -x 1", "\"a"] {
+        for wrong in ["a b", "a -r", "a -r fast", "a -x 1", "\"a"] {
             assert_eq!(BackupOrder::parse(wrong), None, "{wrong}");
         }
     }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use scrinium_backup::{Order, Progress, Repository, Restored, restore};
+use scrinium_backup::{Identities, Order, Progress, Repository, Restored, restore};
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -31,15 +32,16 @@ impl Drop for Scratch {
 /// in the database. The live databases go on meanwhile.
 pub(crate) fn restore_database(
     settings: &Settings,
-    live: &Store,
-    databases: &Databases,
+    (live, databases): (&Store, &Databases),
     order: &RestoreOrder,
+    keys: Option<Arc<Identities>>,
     progress: &dyn Progress,
 ) -> Result<Restored, String> {
     if databases.get(&order.name).is_ok() {
         return Err(format!("there is a database {} already; give another name", order.name));
     }
     let repository = Repository::open(&order.repository).map_err(|error| error.to_string())?;
+    let repository = repository.with_identities(keys);
     let scratch = Scratch(live.dir().join("backup").join(format!("restore-{:08x}", rand::random::<u32>())));
     let whole = Order {
         backup: order.backup.clone(),

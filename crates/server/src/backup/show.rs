@@ -28,6 +28,7 @@ pub(crate) fn manifest_json(manifest: &Manifest) -> Value {
         "missing_volumes": manifest.missing_volumes,
         "log": manifest.log_key,
         "archive_dir": manifest.archive_dir,
+        "encrypted": manifest.is_sealed(),
         "objects": manifest.objects.as_ref().map_or(0, |objects| objects.objects),
         "object_bytes": manifest.objects.as_ref().map_or(0, |objects| objects.bytes),
     })

@@ -9,8 +9,10 @@ use scrinium_statistics::{Counter, Registry, Task, Tasks};
 use scrinium_store::Store;
 use serde_json::json;
 
+use super::protection::identities_of;
 use super::show::{created_json, restored_json};
-use super::{BackupOrder, RestoreOrder, back_up, restore_database, source};
+use super::targets::{archive, target};
+use super::{BackupOrder, RestoreOrder, back_up, protection, restore_database, source};
 use crate::config::RunningConfiguration;
 
 /// Shows progress in the table of tasks.
@@ -79,9 +81,14 @@ pub(crate) fn back_up_as_task(
 ) -> Result<u64, String> {
     let settings = configuration.settings();
     let source = source(&settings, server, configuration.configuration().file(), &databases);
-    let repository = order.repository.display().to_string();
+    let place = target(&settings, order.repository.as_deref())?;
+    let repository = place.display().to_string();
     run("backup", tasks, &repository, move |task| {
-        let created = back_up(&databases, &source, &order, &TaskProgress(task));
+        let protection = protection(&settings);
+        let created = protection.and_then(|protection| {
+            let order = (place.as_path(), order.bytes_per_second);
+            back_up(&databases, &source, order, protection.as_ref(), &TaskProgress(task))
+        });
         figures.note(&created, databases.clock().now_s());
         let created = created?;
         tracing::info!(
@@ -103,9 +110,17 @@ pub(crate) fn restore_as_task(
     order: RestoreOrder,
 ) -> Result<u64, String> {
     let settings = configuration.settings();
+    target(&settings, Some(&order.repository))?;
+    order.archive_dir.as_deref().map_or(Ok(()), |dir| archive(&settings, dir).map(drop))?;
     let repository = order.repository.display().to_string();
     run("restore", tasks, &repository, move |task| {
-        let restored = restore_database(&settings, &store, &databases, &order, &TaskProgress(task))?;
+        let restored = restore_database(
+            &settings,
+            (&store, &databases),
+            &order,
+            identities_of(&settings)?,
+            &TaskProgress(task),
+        )?;
         tracing::info!(database = order.name, backup = restored.manifest.id, "a database was restored");
         Ok(restored_json(&restored))
     })

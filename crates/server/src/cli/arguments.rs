@@ -18,7 +18,7 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 it could not be done; 2 the command line or the configuration is wrong;
-3 damage was found that could not be repaired; 99 an objective of a laboratory run was missed.
+3 damage was found that could not be repaired; 4 a data folder is to be upgraded; 99 an objective of a laboratory run was missed.
 
 Begin with:  scrinium demo                       everything at once, on this machine
              scrinium config default             the configuration file, commented
@@ -72,6 +72,10 @@ pub enum CommandLine {
     Backup(BackupArguments),
     /// Restore a server from a backup, or one database beside the live one
     Restore(RestoreArguments),
+    /// Say what this release makes of the data folder of another one (--check), or do it
+    Upgrade(UpgradeArguments),
+    /// Ask whether the server of this machine answers: exit code 0, or 1; for containers and service managers
+    Healthcheck(HealthcheckArguments),
     /// Ask or tell a running server, such as: scrinium console "show stat Server"
     Console(ConsoleArguments),
     /// Look at a running server and name what to change, the most effective first
@@ -100,6 +104,19 @@ pub enum CommandLine {
         /// What to do with it.
         #[command(subcommand)]
         command: LogCommand,
+    },
+    /// Write what a shell needs to complete commands and options, on standard output
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    ManualPages {
+        /// The folder, which must be there
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
     },
     /// Measure a server, this one or another: workloads, reports
     Lab(LabArguments),
@@ -158,7 +175,8 @@ pub struct BackupArguments {
     /// What to do with the backups that there are.
     #[command(subcommand)]
     pub command: Option<BackupCommand>,
-    /// The folder of the backups; made if it is missing
+    /// The folder of the backups, or s3://BUCKET/PREFIX; made if it is missing. A running server takes those that
+    /// backup.targets names [default: the only one there]
     #[arg(value_name = "DIR")]
     pub repository: Option<PathBuf>,
     /// Read and write at most so much a second, such as 50MB
@@ -175,8 +193,25 @@ pub enum BackupCommand {
         #[arg(value_name = "DIR")]
         repository: PathBuf,
     },
+    /// Make a pair of keys for encrypted backups: the private one into FILE, the public one is said
+    Keygen {
+        /// The file of the private key, which must not be there
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Read everything and check every checksum; exit code 1 if anything is damaged
     Verify(VerifyArguments),
+    /// Hold changes of the running server while you take a snapshot of its disks (LVM, ZFS, a cloud's); then thaw
+    #[command(after_help = "\
+Everything that was answered is on the disks when this ends with exit code 0. Whoever changes something waits for up to
+5 s and is then told to try again (503); reading goes on. docs/backup.md has examples.")]
+    Freeze {
+        /// Changes go on by themselves after this time, 1s to 10min
+        #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = crate::config::parse_duration)]
+        limit: Duration,
+    },
+    /// Take changes again; exit code 1 if they had gone on by themselves before, so that the snapshot is not of one moment
+    Thaw,
     /// Remove all backups but the newest, and files that no other needs
     Prune {
         /// The folder of the backups
@@ -203,6 +238,9 @@ pub struct VerifyArguments {
     /// Read the attachments that lie in a store of objects, and not only look whether they are there
     #[arg(long)]
     pub deep: bool,
+    /// The file of the private key: also check what encrypted files hold
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
     /// The log's archive (log.archive_dir) too, after the newest backup
     #[arg(long)]
     pub archive: bool,
@@ -238,6 +276,9 @@ pub struct RestoreArguments {
     /// Bring it forward to this moment [default: what the backup holds]
     #[arg(long, value_name = "MOMENT")]
     pub to: Option<Target>,
+    /// The file of the private key, where the backup is encrypted
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
     /// The log's archive [default: log.archive_dir where log.style is archive, else what the backup says]
     #[arg(long, value_name = "DIR")]
     pub archive: Option<PathBuf>,
@@ -247,6 +288,31 @@ pub struct RestoreArguments {
     /// Read and write at most so much a second, such as 50MB
     #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
     pub rate: Option<u64>,
+}
+
+/// Arguments of `upgrade`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+A release that is started on the data folder of an older one upgrades it by itself; this says before what that changes.
+An older release does not open what a newer one has written.
+
+Exit codes of --check: 0 nothing changes; 4 something does, at the next start; 1 this release cannot open it.
+With --check a server may be at work on the folder; without, none may.")]
+pub struct UpgradeArguments {
+    /// Change nothing, only say what would change
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Arguments of `healthcheck`.
+#[derive(Clone, Debug, Args)]
+pub struct HealthcheckArguments {
+    /// The server's address [default: the one of the configuration]
+    #[arg(long, value_name = "URL", env = "SCRINIUM_URL", hide_env_values = true)]
+    pub url: Option<String>,
+    /// How long the answer may take
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::config::parse_duration)]
+    pub within: Duration,
 }
 
 /// Arguments of `console`.

@@ -9,6 +9,7 @@ use crate::config::ConfigError;
 
 const WRONG_USE: u8 = 2;
 const DAMAGE_FOUND: u8 = 3;
+const TO_BE_UPGRADED: u8 = 4;
 const OBJECTIVE_MISSED: u8 = 99;
 const BROKEN_OFF: u8 = 130;
 
@@ -27,6 +28,8 @@ pub enum Failure {
     BrokenOff(String),
     /// It was done, and what was found and has been said is to be looked after. Exit code 1, without another word.
     Found,
+    /// The data folder is to be upgraded, and what that changes has been said. Exit code 4, without another word.
+    ToBeUpgraded,
     /// The command line is wrong, and that has been said. Exit code 2.
     Told,
     /// Nobody reads standard output any more. Exit code 0, without a word.
@@ -58,6 +61,7 @@ impl Failure {
         match self {
             Self::OutputClosed => ExitCode::SUCCESS,
             Self::Found => ExitCode::FAILURE,
+            Self::ToBeUpgraded => ExitCode::from(TO_BE_UPGRADED),
             Self::Told => ExitCode::from(WRONG_USE),
             Self::Work(reason) => {
                 terminal.complain(reason);

@@ -1,7 +1,7 @@
 //! The command line: what can be typed, and its way to what does it.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 it could not be
-//! done, 2 the command line or the configuration is wrong, 3 damage was found that could not be repaired, 99 an
+//! done, 2 the command line or the configuration is wrong, 3 damage was found that could not be repaired, 4 a data folder is to be upgraded, 99 an
 //! objective of a laboratory run or of a plan was missed.
 
 mod advise;
@@ -11,6 +11,7 @@ mod connect;
 mod console;
 mod failure;
 mod formula;
+mod pages;
 mod terminal;
 
 use std::ffi::OsString;
@@ -20,12 +21,13 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::config::{Configuration, Sources};
+use crate::private;
 
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
-    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments, ImportCommand,
-    ImportMailArguments, InspectArguments, LabArguments, LogCommand, PlanArguments, RestoreArguments,
-    VerifyArguments,
+    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
+    HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
+    PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
 };
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
@@ -102,6 +104,28 @@ pub trait Program {
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
+    /// Says what this release makes of a data folder, or does it.
+    ///
+    /// # Errors
+    /// [`Failure::ToBeUpgraded`] if something is to change; [`Failure`] says why this release cannot open it.
+    fn upgrade(
+        &self,
+        configuration: Configuration,
+        arguments: &UpgradeArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Asks whether the server of this machine answers.
+    ///
+    /// # Errors
+    /// [`Failure`] says that it does not.
+    fn healthcheck(
+        &self,
+        configuration: Configuration,
+        arguments: &HealthcheckArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
     /// Looks at the transaction log of a stopped server, or salvages it.
     ///
     /// # Errors
@@ -151,6 +175,9 @@ fn dispatch(
     program: &dyn Program,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
+    if !is_for_others(&arguments.command) {
+        private::set_mask();
+    }
     let sources = sources(&arguments.global, environment);
     let load = || Configuration::load(&sources).map_err(Failure::from);
     match arguments.command {
@@ -161,6 +188,8 @@ fn dispatch(
         }
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
         CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
+        CommandLine::Upgrade(upgrade) => program.upgrade(load()?, &upgrade, terminal),
+        CommandLine::Healthcheck(asked) => program.healthcheck(load()?, &asked, terminal),
         CommandLine::Console(asked) => console::console(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Advise(asked) => advise::advise(&load()?, &asked, &sources.environment, terminal),
         CommandLine::Config { command } => config::config(&sources, &command, terminal),
@@ -168,9 +197,17 @@ fn dispatch(
         CommandLine::Fixup(fixup) => program.fixup(load()?, &fixup, terminal),
         CommandLine::Inspect(inspect) => program.inspect(&inspect, terminal),
         CommandLine::Log { command } => program.log(load()?, &command, terminal),
+        CommandLine::Completions { shell } => pages::completions(shell, terminal),
+        CommandLine::ManualPages { dir } => pages::manual(&dir),
         CommandLine::Lab(lab) => program.lab(&lab, terminal),
         CommandLine::Plan(plan) => program.plan(&plan, terminal),
     }
+}
+
+/// Whether what a command writes is meant to be shown to others: reports of measurements and plans, which hold no secret.
+/// All other commands may come to write data, and do so for their own user alone.
+fn is_for_others(command: &CommandLine) -> bool {
+    matches!(command, CommandLine::Lab(_) | CommandLine::Plan(_))
 }
 
 /// What the configuration is read from.

@@ -1,6 +1,7 @@
 //! Checks of texts in the configuration. Each says what is wrong.
 
 use scrinium_accounting::AddressRange;
+use scrinium_backup::Recipient;
 use scrinium_database::{is_mailbox, validate_name};
 use scrinium_directory::DIRECTORY_DATABASE;
 
@@ -26,6 +27,25 @@ pub(super) fn host_name_or_empty(text: &str) -> Result<(), String> {
 /// With the documents, or the address of a store of objects.
 pub(super) fn attachment_store(text: &str) -> Result<(), String> {
     if text == "volume" { Ok(()) } else { scrinium_objects::check_address(text) }
+}
+
+/// A folder that means the same wherever a process was started, or the address of a store of objects.
+pub(super) fn backup_target(text: &str) -> Result<(), String> {
+    if text.starts_with("s3://") || (text.starts_with('/') && !text.contains('\0') && !text.contains('"')) {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is neither an absolute path, such as \"/backups/mail\", nor \"s3://BUCKET/PREFIX\""
+    ))
+}
+
+/// To whom backups are encrypted, or nobody.
+pub(super) fn recipient_or_empty(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        Ok(())
+    } else {
+        text.parse::<Recipient>().map(drop).map_err(|error| error.to_string())
+    }
 }
 
 /// Whatever it is, somebody else looks at it.

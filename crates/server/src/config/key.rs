@@ -13,6 +13,10 @@ pub enum Change {
     Running,
     /// It is used from the next start on.
     Restart,
+    /// It is used from the next start on, and the console does not set it: it says where the process reads and writes,
+    /// whom it listens to, or who is let in. So who has an administrator's password has no more of the machine than the
+    /// server's data.
+    File,
 }
 
 /// One line of the table of keys.

@@ -89,7 +89,9 @@ where it is started, else `/etc/scrinium/scrinium.toml`. A value is taken from t
 3. the environment: `SCRINIUM_SECTION__KEY`, such as `SCRINIUM_LOG__DIR=/fast/log`;
 4. a flag of the command line (`--data-dir`).
 
-While the server runs, `set config KEY=VALUE` on its console changes a value and keeps it in the file.
+While the server runs, `set config KEY=VALUE` on its console changes a value and keeps it in the file. It does not change keys
+that say where the server reads and writes, whom it listens to or who is let in: those are set in the file (or its
+environment, or the command line) alone, so that an administrator's password gives no hold on the machine.
 
     scrinium config default > scrinium.toml    the file with every key, commented out
     scrinium config check                      what is wrong, with file and line
@@ -181,6 +183,7 @@ pub fn explain_json(name: &str, key: &Key, configuration: &Configuration) -> Jso
         "environment": variable_of(name),
         "domino": key.domino,
         "changes_while_running": key.change == Change::Running,
+        "set_in_file_alone": key.change == Change::File,
     })
 }
 
@@ -188,6 +191,7 @@ fn when(key: &Key) -> &'static str {
     match key.change {
         Change::Running => "at once",
         Change::Restart => "from the next start on",
+        Change::File => "from the next start on; it is set in the file alone, not on the console",
     }
 }
 

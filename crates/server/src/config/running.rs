@@ -84,6 +84,20 @@ pub enum SetError {
         /// Why.
         what: String,
     },
+    /// The key says what the process may do on its machine, which the console does not change.
+    #[error(
+        "{key} is set in the configuration file alone: write `{line}` under [{section}] in {file}, and start the server again"
+    )]
+    FileOnly {
+        /// The key.
+        key: String,
+        /// The part of the file that it stands in.
+        section: String,
+        /// What to write there.
+        line: String,
+        /// The file.
+        file: String,
+    },
     /// A new value is used from the next start on, and there is no file to keep it in.
     #[error(
         "{key} changes at the next start, and the server runs without a configuration file to keep it in; \
@@ -154,6 +168,9 @@ impl RunningConfiguration {
         };
         let now = Effective { value: new.clone(), source: Source::Console };
         let changed = before.with(&full, now).map_err(invalid)?;
+        if key.change == Change::File {
+            return Err(file_only(full, &new, before.file()));
+        }
         if key.change == Change::Restart && before.file().is_none() {
             return Err(SetError::NotKept { key: full });
         }
@@ -170,6 +187,18 @@ impl RunningConfiguration {
         let kept = before.file().map_or(Kept::Nowhere, |file| keep(file, &full, &new, &old.source));
         Ok(Changed { key: full, old: old.value, new, change: key.change, kept })
     }
+}
+
+/// Says what to write into the file in place of setting a key on the console.
+fn file_only(key: String, value: &Value, file: Option<&Path>) -> SetError {
+    let (section, short_name) = key.rsplit_once('.').unwrap_or(("", &key));
+    let (section, line) =
+        (section.to_owned(), format!("{short_name} = {}", value.to_toml().to_string().trim()));
+    let file = file.map_or_else(
+        || "a configuration file, which --config names".to_owned(),
+        |file| file.display().to_string(),
+    );
+    SetError::FileOnly { key, section, line, file }
 }
 
 /// The name in full, and the key, of this name, or of one that Domino calls so.

@@ -26,7 +26,7 @@ configuration! {
     server as ServerSettings {
         /// The folder that holds everything the server keeps. A relative path begins where the server is
         /// started; the other paths of this file begin in this folder.
-        data_dir: Path = "data", Restart, domino "Directory";
+        data_dir: Path = "data", File, domino "Directory";
         /// The name by which the server calls itself towards people and other servers. Empty: the name
         /// of the machine.
         name: Text { form: "a host name, or empty", check: checks::host_name_or_empty } = "", Restart,
@@ -54,7 +54,7 @@ configuration! {
     /// The transaction log: every change is written to it first, and is durable from then on.
     log as LogSettings {
         /// The folder of the log. On a device of its own, writing the log does not wait for anything else.
-        dir: Path = "log", Restart, domino "TRANSLOG_Path";
+        dir: Path = "log", File, domino "TRANSLOG_Path";
         /// Whether changes go into the log, and what becomes of it. `circular`: its files are used again once what
         /// they hold is in the databases' own files. `archive`: they are copied to log.archive_dir before, so that a
         /// backup can be brought forward to any moment (docs/backup.md). `off`: a change is durable when those files hold it, which takes longer;
@@ -63,7 +63,7 @@ configuration! {
         style: Choice { options: &["circular", "archive", "off"] } = "circular", Restart, domino "TRANSLOG_Style";
         /// Where the log is copied with `log.style = archive`, best on another device, as all backups. A folder
         /// outside the data folder must be there: it is not made, since its device may be missing.
-        archive_dir: Path = "archive", Restart;
+        archive_dir: Path = "archive", File;
         /// How often what was written to the log last is archived, beside whole files. It is what can be lost with
         /// the devices of data and log. 0: whole files only.
         archive_every: Duration { min: Duration::ZERO, max: DAY } = "1 min", Restart;
@@ -148,7 +148,7 @@ configuration! {
     view as ViewSettings {
         /// The folder for sorted files while views are built whose entries do not fit into memory; put on
         /// a fast device of its own, or on a RAM disk that is large enough, it relieves the databases'.
-        rebuild_dir: Path = "rebuild", Running, domino "View_Rebuild_Dir";
+        rebuild_dir: Path = "rebuild", File, domino "View_Rebuild_Dir";
         /// How old a view may be that depends on the time (`@Now`, `@Today`). Then reading it evaluates all
         /// its documents anew, since the formulas may say something else of any of them.
         time_variant_refresh: Duration { min: Duration::ZERO, max: DAY } = "15 min", Running;
@@ -186,6 +186,22 @@ configuration! {
             domino "purge interval";
     }
 
+    /// Backups that the running server makes and restores from (docs/backup.md).
+    backup as BackupSettings {
+        /// The folders, outside the data folder, and `s3://BUCKET/PREFIX`, that a running server makes backups in and
+        /// restores databases from when the console or `scrinium backup` says so. Any other place is refused. With one
+        /// alone, `load backup` needs no place.
+        targets: TextList { form: "a folder (an absolute path) or s3://BUCKET/PREFIX", check: checks::backup_target } = "",
+            File;
+        /// The public key that backups are encrypted to, such as `age1...`: the server then cannot read its own backups, and
+        /// whoever holds them neither. `scrinium backup keygen FILE` makes a pair; keep the private key elsewhere, and twice.
+        /// Empty: backups are not encrypted.
+        recipient: Text { form: "a public key of age, or empty", check: checks::recipient_or_empty } = "", File;
+        /// The file of the private key, while the running server is to restore a database from an encrypted backup (`load
+        /// restore`). Take it away again afterwards. Empty: it is not there, as it should be.
+        identity: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
+    }
+
     /// Limits of documents.
     document as DocumentSettings {
         /// The largest document, attachments not counted. A larger one is answered with 413.
@@ -200,14 +216,14 @@ configuration! {
         /// speaks S3; or `file:///FOLDER`, a folder, such as that of a file server. Those that are there stay where
         /// they are until `load attachments` moves them (docs/attachments.md).
         store: Text { form: "volume, s3://BUCKET/PREFIX or file:///FOLDER", check: checks::attachment_store } =
-            "volume", Running;
+            "volume", File;
         /// With an attachment.store: attachments of this size and more go there.
         threshold: Bytes { min: 256 * KB, max: TB } = "1 MB", Running;
         /// What was read of attachment.store is kept on this machine, up to so much. 0: nothing.
         cache: Bytes { min: 0, max: 1024 * TB } = "1 GB", Running;
         /// The folder of that cache, and of attachments that are on their way to attachment.store. What it holds can
         /// be lost.
-        cache_dir: Path = "attachments", Restart;
+        cache_dir: Path = "attachments", File;
         /// What no document refers to any more stays in attachment.store for this long, so that what is restored from
         /// a backup of that time finds it.
         keep_removed: Duration { min: Duration::ZERO, max: CENTURY } = "7 d", Running;
@@ -216,22 +232,22 @@ configuration! {
     /// The HTTP port: documents, views, statistics and the console.
     http as HttpSettings {
         /// Where the port listens. Addresses other than this machine's own are best used with TLS.
-        listen: Addresses { at_least: 1 } = "127.0.0.1:5984", Restart, domino "HTTP port number";
+        listen: Addresses { at_least: 1 } = "127.0.0.1:5984", File, domino "HTTP port number";
         /// Whether the port is encrypted.
-        tls: Boolean = "false", Restart, domino "port encryption";
+        tls: Boolean = "false", File, domino "port encryption";
         /// The certificate, with those that lead to its issuer, as PEM.
-        tls_certificate: Path = "tls/certificate.pem", Restart;
+        tls_certificate: Path = "tls/certificate.pem", File;
         /// The certificate's private key, as PEM.
-        tls_key: Path = "tls/key.pem", Restart;
+        tls_key: Path = "tls/key.pem", File;
         /// Whether answers are compressed (zstd, gzip) for clients that ask for it. It saves network and
         /// costs processor.
         compression: Boolean = "false", Restart, domino "network compression";
         /// Web sites whose pages may use the port (CORS), such as `https://example.com`; `*` is every
         /// site. Empty: none.
         cors_origins: TextList { form: "an origin (https://example.com) or *", check: checks::origin } = "",
-            Restart;
+            File;
         /// Whether pages of those sites may send cookies and passwords.
-        cors_credentials: Boolean = "false", Restart;
+        cors_credentials: Boolean = "false", File;
         /// The largest body of a request that holds documents; attachments have their own limit.
         max_request_bytes: Bytes { min: MB, max: 4 * GB } = "64 MB", Restart;
         /// Memory for the bodies of all requests together. Past that, requests are answered with 503.
@@ -243,7 +259,7 @@ configuration! {
         /// `X-Forwarded-Proto`, which tell the client's address and whether it used https. From everybody else these
         /// are ignored. Empty: none.
         trusted_proxies: TextList { form: "a network (10.0.0.0/8) or an address", check: checks::network } = "",
-            Restart;
+            File;
         /// Connections of all ports at once, at most; fewer where the system's limit of open files is smaller
         /// (`ulimit -n`; the server raises it as far as it may). When all are taken, the one that has been idle for
         /// longest is closed for a new one; if none is idle, new ones wait to be accepted.
@@ -261,7 +277,7 @@ configuration! {
         /// A file in which every request is written down: time, operation, bytes and milliseconds, with person and
         /// database as numbers that mean nothing elsewhere, and no contents. `lab capture` makes a workload of it
         /// (docs/workloads.md). Empty: none.
-        operation_log: Text { form: "a file, or empty", check: checks::file_or_empty } = "", Restart;
+        operation_log: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
         /// The size at which that file is put aside, with `.1` at its end, in place of the one before it.
         operation_log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
     }
@@ -269,7 +285,7 @@ configuration! {
     /// The encrypted HTTP port, beside the other one: the same limits, with switches of its own.
     https as HttpsSettings {
         /// Where the encrypted port listens, such as `0.0.0.0:6984`. Empty: there is none.
-        listen: Addresses { at_least: 0 } = "", Restart, domino "SSL port number";
+        listen: Addresses { at_least: 0 } = "", File, domino "SSL port number";
         /// Whether answers of this port are compressed for clients that ask for it.
         compression: Boolean = "false", Restart;
     }
@@ -308,22 +324,22 @@ configuration! {
     login as LoginSettings {
         /// After so many wrong passwords for one name from one network, within `login.lock_for`, that name is locked for
         /// that network (403). From other networks its owner logs in as ever.
-        lock_after: Integer { min: 1, max: 32 } = "5", Restart;
+        lock_after: Integer { min: 1, max: 32 } = "5", File;
         /// How long a wrong password counts, and how long the lock holds.
-        lock_for: Duration { min: SECOND, max: DAY } = "5 min", Restart;
+        lock_for: Duration { min: SECOND, max: DAY } = "5 min", File;
         /// After so many failures of one network, whatever the names, its further log-ins are delayed. One of them is
         /// forgotten in each part of `login.lock_for`. Names that have logged in from there before are not delayed.
-        delay_after: Integer { min: 1, max: 1_000_000 } = "10", Restart;
+        delay_after: Integer { min: 1, max: 1_000_000 } = "10", File;
         /// The first delay; each further failure doubles it. 0: none.
-        delay_first: Duration { min: Duration::ZERO, max: HOUR } = "2 s", Restart;
+        delay_first: Duration { min: Duration::ZERO, max: HOUR } = "2 s", File;
         /// The longest delay.
-        delay_most: Duration { min: Duration::ZERO, max: HOUR } = "15 s", Restart;
+        delay_most: Duration { min: Duration::ZERO, max: HOUR } = "15 s", File;
         /// Threads on which passwords are checked, each with 19 MB. 0: one for two processors.
         hashing_threads: Integer { min: 0, max: 1024 } = "0", Restart;
         /// Log-ins that may wait for these threads. More are answered with 429. 0: as many as take about a second.
         waiting: Integer { min: 0, max: 100_000 } = "0", Restart;
         /// The least length of a password that is set, in bytes.
-        password_bytes: Integer { min: 1, max: 128 } = "8", Running;
+        password_bytes: Integer { min: 1, max: 128 } = "8", File;
     }
 
     /// People who have logged in by a form (cookie).
@@ -332,9 +348,9 @@ configuration! {
         timeout: Duration { min: SECOND, max: YEAR } = "10 min", Restart,
             domino "idle session timeout";
         /// A session ends at this age, however much it is used.
-        max_age: Duration { min: SECOND, max: YEAR } = "30 d", Restart;
+        max_age: Duration { min: SECOND, max: YEAR } = "30 d", File;
         /// The same for administrators of the server.
-        max_age_administrators: Duration { min: SECOND, max: YEAR } = "24 h", Restart;
+        max_age_administrators: Duration { min: SECOND, max: YEAR } = "24 h", File;
     }
 
     /// Mail.
@@ -351,13 +367,13 @@ configuration! {
     log_database as LogDatabaseSettings {
         /// Its name. Administrators alone may read it. Empty: no record is kept.
         name: Text { form: "the name of a database, or empty", check: checks::log_database_or_empty } = "log",
-            Restart;
+            File;
         /// Documents are removed after this time, and leave no tombstones.
         keep_for: Duration { min: HOUR, max: CENTURY } = "14 d", Running;
         /// The statistics of each full hour are removed after this time.
         keep_hourly_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
         /// The audit, which tells who changed what may be done here, is removed after this time.
-        keep_audit_for: Duration { min: HOUR, max: CENTURY } = "365 d", Running;
+        keep_audit_for: Duration { min: HOUR, max: CENTURY } = "365 d", File;
         /// An operation that takes this long or longer gets a document with its database and person. 0: none does.
         slow_after: Duration { min: Duration::ZERO, max: HOUR } = "1 s", Running;
         /// Documents of each kind (events, mail, task runs, slow operations, log-ins, audit) in a minute, at most. What is left out is

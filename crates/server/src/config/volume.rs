@@ -18,7 +18,7 @@ configuration! {
     volume as VolumeSettings {
         /// The folder of the volume, which begins in the data folder if it is relative. Once the volume has been used, it
         /// is not made anew where it is missing: its device may not be mounted.
-        dir: Text { form: "a path", check: checks::anything } = "", Restart;
+        dir: Text { form: "a path", check: checks::anything } = "", File;
         /// Its share of `memory.budget`, in percent. What the volumes leave is the first store's.
         memory_percent: Integer { min: 1, max: 80 } = "10", Running;
         /// What a long scan of this volume reads ahead. 0: as `io.read_ahead` says.
@@ -27,7 +27,7 @@ configuration! {
         file_cache: Choice { options: &["system", "direct"] } = "system", Restart;
         /// The folder of its transaction log; on a device of its own, writing the log does not wait for anything else.
         /// Empty: `log` within the volume's folder.
-        log_dir: Text { form: "a path, or empty", check: checks::anything } = "", Restart;
+        log_dir: Text { form: "a path, or empty", check: checks::anything } = "", File;
         /// Which new databases are placed here: names, or beginnings of names such as `mail/*`; `*` are all. The longest
         /// that fits counts. Databases that are there stay where they are; `load move` moves one.
         databases: TextList { form: "the name of a database, or a beginning such as mail/*", check: checks::anything } = "",

@@ -2,6 +2,8 @@
 //!
 //! A word may be shortened as far as it stays clear (`sh stat`), and case does not matter.
 
+use std::time::Duration;
+
 use scrinium_database::CompactOrder;
 
 use super::{
@@ -9,6 +11,8 @@ use super::{
     log_database,
 };
 use crate::backup::{BackupOrder, RestoreOrder};
+use crate::config::parse_duration;
+use crate::freeze::{LONGEST_LIMIT, USUAL_LIMIT};
 
 /// A longer command is refused.
 const COMMAND_LIMIT_BYTES: usize = 4096;
@@ -146,8 +150,8 @@ pub const COMMANDS: &[CommandLine] = &[
     },
     CommandLine {
         words: &["load", "backup"],
-        arguments: "DIR [-r RATE]",
-        help: "Backs the server up into a folder; -r at most so much a second (50MB)",
+        arguments: "[DIR] [-r RATE]",
+        help: "Backs the server up into a place of backup.targets; -r at most so much a second (50MB)",
         build: |rest| BackupOrder::parse(rest).map(Command::BackUp),
     },
     CommandLine {
@@ -155,6 +159,18 @@ pub const COMMANDS: &[CommandLine] = &[
         arguments: "REPOSITORY DATABASE NEW [-b BACKUP] [-t MOMENT] [-a ARCHIVE]",
         help: "Restores a database from a backup under a new name, beside the live one",
         build: |rest| RestoreOrder::parse(rest).map(Command::RestoreDatabase),
+    },
+    CommandLine {
+        words: &["freeze"],
+        arguments: "[TIME]",
+        help: "Holds changes while a snapshot of the disks is taken, for 30 s or TIME (2min) at most",
+        build: freeze,
+    },
+    CommandLine {
+        words: &["thaw"],
+        arguments: "",
+        help: "Takes changes again after freeze; says if they had gone on by themselves before",
+        build: |rest| rest.is_empty().then_some(Command::Thaw),
     },
     CommandLine {
         words: &["tell"],
@@ -196,6 +212,8 @@ pub enum Command {
     ShowAside(Option<String>),
     BackUp(BackupOrder),
     RestoreDatabase(RestoreOrder),
+    Freeze { limit: Duration },
+    Thaw,
     Quit { task: u64 },
     Pause { task: u64, paused: bool },
     Help,
@@ -331,6 +349,11 @@ fn update_views(rest: &str) -> Option<Command> {
         }
         _ => None,
     }
+}
+
+fn freeze(rest: &str) -> Option<Command> {
+    let limit = if rest.is_empty() { USUAL_LIMIT } else { parse_duration(rest).ok()? };
+    (Duration::from_secs(1)..=LONGEST_LIMIT).contains(&limit).then_some(Command::Freeze { limit })
 }
 
 fn tell(rest: &str) -> Option<Command> {

@@ -21,6 +21,7 @@ mod tasks;
 mod volumes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use scrinium_database::{CompactOrder, Databases, Properties};
 use scrinium_statistics::{Snapshot, Tasks, breaks_line};
@@ -90,6 +91,16 @@ pub trait ServerParts: Send + Sync {
     /// # Errors
     /// Why not, in words.
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String>;
+    /// Holds changes of all databases for a snapshot of the disks, for `limit` at most.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn freeze(&self, limit: Duration) -> Result<Reply, String>;
+    /// Takes changes again.
+    ///
+    /// # Errors
+    /// In words, that they were not held until now.
+    fn thaw(&self) -> Result<Reply, String>;
     /// What is set for a database as a whole.
     ///
     /// # Errors
@@ -255,6 +266,8 @@ impl Console {
                 let task = parts.restore_database(order).map_err(ConsoleError::NotFound)?;
                 Ok(begun("Restore", task))
             }
+            Command::Freeze { limit } => parts.freeze(limit).map_err(ConsoleError::NotFound),
+            Command::Thaw => parts.thaw().map_err(ConsoleError::NotFound),
             Command::Help => Ok(help()),
         }
     }

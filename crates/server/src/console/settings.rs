@@ -46,7 +46,7 @@ pub(super) fn set_configuration(
         "key": changed.key,
         "old": changed.old.to_json(),
         "new": changed.new.to_json(),
-        "used": match changed.change { Change::Running => "now", Change::Restart => "next start" },
+        "used": match changed.change { Change::Running => "now", Change::Restart | Change::File => "next start" },
         "kept_in": kept_in,
     });
     Ok(Reply { text: told(&changed), data })
@@ -55,7 +55,7 @@ pub(super) fn set_configuration(
 fn told(changed: &Changed) -> String {
     let used = match changed.change {
         Change::Running => "It is used from now on",
-        Change::Restart => "It is used from the next start on",
+        Change::Restart | Change::File => "It is used from the next start on",
     };
     let kept = match &changed.kept {
         Kept::File(path) => format!("and kept in {}.", path.display()),

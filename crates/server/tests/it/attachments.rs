@@ -14,6 +14,7 @@ const REMOVED_WITHIN: Duration = Duration::from_secs(120);
 fn settings(root: &Path) -> Settings {
     small_with([
         ("SCRINIUM_ATTACHMENT__STORE", format!("file://{}", root.join("objects").display())),
+        ("SCRINIUM_BACKUP__TARGETS", root.join("repository").display().to_string()),
         ("SCRINIUM_ATTACHMENT__THRESHOLD", "300 KB".to_owned()),
         ("SCRINIUM_ATTACHMENT__KEEP_REMOVED", "0 s".to_owned()),
         ("SCRINIUM_VOLUME__FAST__DIR", "volumes/fast".to_owned()),

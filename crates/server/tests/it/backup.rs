@@ -17,6 +17,7 @@ fn settings(folder: &Path) -> Settings {
     small_with([
         ("SCRINIUM_LOG__STYLE", "archive".to_owned()),
         ("SCRINIUM_LOG__ARCHIVE_DIR", folder.join("archive").display().to_string()),
+        ("SCRINIUM_BACKUP__TARGETS", folder.join("repository").display().to_string()),
     ])
 }
 

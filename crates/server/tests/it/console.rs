@@ -96,7 +96,16 @@ impl ServerParts for Parts {
     }
 
     fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
-        order.bytes_per_second.ok_or_else(|| format!("no room in {}", order.repository.display()))
+        let place = order.repository.unwrap_or_else(|| "the usual place".into());
+        order.bytes_per_second.ok_or_else(|| format!("no room in {}", place.display()))
+    }
+
+    fn freeze(&self, limit: Duration) -> Result<Reply, String> {
+        Ok(Reply { text: format!("{limit:?}\n"), data: json!({}) })
+    }
+
+    fn thaw(&self) -> Result<Reply, String> {
+        Err("changes are not held".to_owned())
     }
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {
@@ -119,11 +128,24 @@ impl ServerParts for Parts {
 }
 
 #[test]
+fn changes_are_held_for_a_bounded_time() {
+    let (console, _, _) = console();
+    let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
+    assert_eq!(said("freeze").unwrap(), "30s\n");
+    assert_eq!(said("freeze 2min").unwrap(), "120s\n");
+    for wrong in ["freeze 0", "freeze 11min", "freeze for ever", "thaw now"] {
+        assert!(said(wrong).unwrap_err().starts_with("type it like this: "), "{wrong}");
+    }
+    assert_eq!(said("thaw").unwrap_err(), "changes are not held");
+}
+
+#[test]
 fn backups_and_restores_are_begun() {
     let (console, _, _) = console();
     let said = |line: &str| console.execute(line).map(|reply| reply.data).map_err(|error| error.to_string());
     assert_eq!(said("load backup /backups -r 50MB").unwrap(), json!({"task": 50 << 20}));
     assert_eq!(said("lo b \"/two words\"").unwrap_err(), "no room in /two words");
+    assert_eq!(said("load backup").unwrap_err(), "no room in the usual place");
     assert_eq!(said("load restore /backups mail/ada mail/ada-1 -t 17").unwrap(), json!({"task": 17}));
     assert!(
         said("load restore /backups mail/ada").unwrap_err().starts_with("type it like this: load restore")

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scrinium_server::config::{
-    Change, Configuration, Kept, RunningConfiguration, SetError, Source, Sources, keys,
+    Change, Configuration, Kept, Key, Kind, RunningConfiguration, SetError, Source, Sources, keys,
+    volume_section,
 };
 
 const FILE: &str = "\
@@ -119,6 +120,47 @@ fn a_key_that_no_part_uses_while_running_is_not_set() {
     assert_eq!(configuration.settings().server.pool_tasks, 100);
 }
 
+/// Whoever has an administrator's password has the server's data, and no more of the machine.
+#[test]
+fn keys_that_say_what_the_process_may_do_are_set_in_the_file_alone() {
+    let (configuration, file, _folder) = running(&[]);
+    let is_of_the_machine = |key: &Key| {
+        let takes_a_place = matches!(key.kind, Kind::Path | Kind::Addresses { .. });
+        let names_one = [
+            "tls",
+            "cors_",
+            "operation_log",
+            "store",
+            "targets",
+            "recipient",
+            "identity",
+            "trusted",
+            "lock_",
+            "delay_",
+            "password_",
+            "max_age",
+            "keep_audit",
+        ];
+        let limits = ["operation_log_bytes"];
+        takes_a_place
+            || (names_one.iter().any(|part| key.short_name().starts_with(part))
+                && !limits.contains(&key.short_name()))
+    };
+    let of_volumes = volume_section().keys.iter().filter(|key| key.short_name().ends_with("dir"));
+    for key in keys().filter(|key| is_of_the_machine(key)).chain(of_volumes) {
+        assert_eq!(key.change, Change::File, "{}", key.name);
+    }
+    for key in keys().filter(|key| key.change == Change::File) {
+        let refused = configuration.set(key.name, key.default).unwrap_err();
+        assert!(matches!(refused, SetError::FileOnly { .. }), "{}: {refused}", key.name);
+        let (section, short_name) = key.name.split_once('.').unwrap();
+        let told = refused.to_string();
+        assert!(told.contains(&format!("write `{short_name} = ")), "{told}");
+        assert!(told.contains(&format!("under [{section}] in {}", file.display())), "{told}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), FILE);
+}
+
 #[test]
 fn a_key_of_a_volume_is_set_in_its_own_table() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,11 +171,13 @@ fn a_key_of_a_volume_is_set_in_its_own_table() {
     let changed = configuration.set("volume.fast.memory_percent", "25").unwrap();
     assert_eq!((changed.key.as_str(), changed.change), ("volume.fast.memory_percent", Change::Running));
     assert_eq!(configuration.settings().volumes["fast"].memory_percent, 25);
-    assert_eq!(configuration.set("volume.fast.dir", "/faster").unwrap().change, Change::Restart);
     let kept = std::fs::read_to_string(&file).unwrap();
-    assert_eq!(kept, "[volume.fast]\ndir = \"/faster\" # the NVMe\nmemory_percent = 25\n");
+    assert_eq!(kept, "[volume.fast]\ndir = \"/fast\" # the NVMe\nmemory_percent = 25\n");
     let refused = |name: &str, value: &str| configuration.set(name, value).unwrap_err().to_string();
-    assert!(refused("volume.none.dir", "/a").contains("under [volume.none]"));
+    assert!(refused("volume.none.memory_percent", "5").contains("under [volume.none]"));
+    assert!(
+        refused("volume.fast.dir", "/faster").contains("write `dir = \"/faster\"` under [volume.fast] in ")
+    );
     assert!(refused("volume.fast.memory_percent", "81").contains("out of bounds"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
 }

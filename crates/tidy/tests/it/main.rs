@@ -4,6 +4,7 @@
 
 mod benchmarks;
 mod closing;
+mod parts;
 mod regression;
 mod stamps;
 mod tidy;

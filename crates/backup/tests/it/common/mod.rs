@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use scrinium_backup::{
-    BackupError, Created, Order, Quiet, Repository, Restored, Source, Stores, Target, create, restore,
+    BackupError, Created, Identity, Order, Protection, Quiet, Recipient, Repository, Restored, Source,
+    Stores, Target, create, read_identities, restore,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Direction, Family, KeyRange, LogArchive, Store, StoreOptions};
@@ -46,8 +47,32 @@ pub(crate) fn source(dir: &Path) -> Source {
     }
 }
 
+/// Has all backups of this folder encrypted from now on.
+pub(crate) fn encrypt(dir: &Path) {
+    std::fs::write(dir.join("identity"), Identity::generate().unwrap().file_text()).unwrap();
+}
+
+fn public_key(identity: &Path) -> Recipient {
+    let text = std::fs::read_to_string(identity).unwrap();
+    text.lines().next().unwrap().trim_start_matches("# public key: ").parse().unwrap()
+}
+
+/// How backups of this folder are encrypted, if they are.
+pub(crate) fn protection(dir: &Path) -> Option<Protection> {
+    let identity = dir.join("identity");
+    identity.exists().then(|| Protection { recipient: public_key(&identity), secret: [7; 32] })
+}
+
+/// The repository, for whoever has the private key where there is one.
+pub(crate) fn open_repository(dir: &Path) -> Result<Repository, BackupError> {
+    let identity = dir.join("identity");
+    let keys = identity.exists().then(|| read_identities(&identity).unwrap());
+    Ok(Repository::open(&dir.join("repository"))?.with_identities(keys))
+}
+
 pub(crate) fn back_up(dir: &Path, store: &Store) -> Result<Created, BackupError> {
-    create(&Repository::create(&dir.join("repository"))?, &Stores::one(store), &source(dir), None, &Quiet)
+    let repository = Repository::create(&dir.join("repository"), protection(dir).as_ref())?;
+    create(&repository, &Stores::one(store), &source(dir), None, &Quiet)
 }
 
 pub(crate) fn order(dir: &Path, into: &Path, target: Target) -> Order {
@@ -66,7 +91,7 @@ pub(crate) fn order(dir: &Path, into: &Path, target: Target) -> Order {
 }
 
 pub(crate) fn restore_to(dir: &Path, into: &Path, target: Target) -> Result<Restored, BackupError> {
-    restore(&Repository::open(&dir.join("repository"))?, &order(dir, into, target), &Quiet)
+    restore(&open_repository(dir)?, &order(dir, into, target), &Quiet)
 }
 
 /// Opens what was restored, as a server would, and reads it.

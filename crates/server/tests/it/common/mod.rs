@@ -37,15 +37,16 @@ pub struct Server {
 impl Server {
     /// Starts the process and does not wait for it.
     pub fn spawn(folder: &Path, settings: &[(&str, &str)]) -> Self {
+        let mut serve = command(folder);
+        serve.envs(settings.iter().copied());
+        Self::spawn_by(folder, &mut serve)
+    }
+
+    /// As [`Server::spawn`], by a command of one's own.
+    pub fn spawn_by(folder: &Path, serve: &mut Command) -> Self {
         let messages = folder.join("messages");
         let file = std::fs::File::create(&messages).unwrap();
-        let child = command(folder)
-            .envs(settings.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(file)
-            .spawn()
-            .unwrap();
+        let child = serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
         Self { child, messages, address: None, cookie: String::new() }
     }
 

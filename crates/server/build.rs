@@ -1,0 +1,10 @@
+//! Where the binary looks for RocksDB's library: beside itself, and in `../lib/scrinium`, where packages put it. So a copy
+//! of the two runs anywhere. Where the library is one that is linked as a whole, this changes nothing.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
+        // Before what .cargo/config.toml adds for tests: a library that lies with the binary is the one it was built with.
+        println!("cargo::rustc-link-arg-bins=-Wl,-rpath,$ORIGIN:$ORIGIN/../lib/scrinium");
+    }
+}
