@@ -449,6 +449,7 @@ pub(crate) fn options() -> LogOptions {
         direct_io: DirectIo::Auto,
         max_record_bytes: 8 << 10,
         queue_bytes: 1 << 20,
+        clock: scrinium_clock::Clock::manual(1_700_000_000_000).clock(),
         ..LogOptions::new(DIR)
     }
 }
