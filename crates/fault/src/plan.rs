@@ -2,10 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rand::Rng;
 
 use crate::Broken;
+
+/// A test that was not told how many disks it makes begins no other run after this.
+const USUAL_TIME: Duration = Duration::from_secs(60);
 
 /// How long a test runs, and what it repeats: from `SCRINIUM_SEED`, `SCRINIUM_IMAGES`, `SCRINIUM_IMAGE` and
 /// `SCRINIUM_JOURNAL`.
@@ -19,6 +23,8 @@ pub struct Plan {
     pub only: Option<u64>,
     /// A recorded run, instead of a new one. Threads take other turns in a new one, whatever the seed.
     pub journal: Option<PathBuf>,
+    /// When it is to begin no other run; `None` if the environment says how many disks it makes.
+    pub until: Option<Instant>,
 }
 
 /// How many cases a property test tries: `usual`, times `SCRINIUM_TIMES`.
@@ -38,9 +44,16 @@ impl Plan {
         Self {
             seed: number("SCRINIUM_SEED").unwrap_or_else(|| rand::rng().random()),
             images: number("SCRINIUM_IMAGES").unwrap_or(images),
+            until: number("SCRINIUM_IMAGES").is_none().then(|| Instant::now() + USUAL_TIME),
             only: number("SCRINIUM_IMAGE"),
             journal: std::env::var_os("SCRINIUM_JOURNAL").map(PathBuf::from),
         }
+    }
+
+    /// The numbers of so many runs, as long as there is time; the first one always.
+    pub fn runs(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
+        let until = self.until;
+        (0..count).take_while(move |run| *run == 0 || until.is_none_or(|until| Instant::now() < until))
     }
 
     /// Keeps the journal of a run in which a disk did not pass in `folder`, and tells how it is repeated.

@@ -12,7 +12,7 @@ use scrinium_database::{
     Access, DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
     RowQuery,
 };
-use scrinium_fault::{copy_folder, harm};
+use scrinium_fault::{Kills, copy_folder, harm};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::json;
@@ -97,19 +97,17 @@ fn unreadable(databases: &Databases, name: &str, told: &str) -> Result<BTreeSet<
 
 #[test]
 fn harmed_files_cost_what_lies_in_them_and_it_is_named() {
-    let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(12);
-    let given = std::env::var("SCRINIUM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| rand::random::<u32>().into());
+    let Kills { seed, count: runs } = Kills::from_environment(10);
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let whole = place.path().join("whole");
     fill(&whole);
     let (mut refused, mut served) = (0, 0);
     for run in 0..runs {
-        let mut random = StdRng::seed_from_u64(seed + run);
+        let mut random = StdRng::seed_from_u64(seed.wrapping_add(run));
         let dir = place.path().join("harmed");
         let _ = fs::remove_dir_all(&dir);
         copy_folder(&whole, &dir).unwrap();
-        let told = format!("SCRINIUM_SEED={} {}", seed + run, harm_some(&dir, &mut random));
+        let told = format!("SCRINIUM_SEED={} {}", seed.wrapping_add(run), harm_some(&dir, &mut random));
         let Ok(store) = Store::open(options(&dir), &Registry::new()) else {
             refused += 1;
             continue;

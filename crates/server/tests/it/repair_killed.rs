@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::Server;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::copy_folder;
+use scrinium_fault::{Kills, copy_folder};
 use serde_json::json;
 
 /// Nothing of the log goes to the databases' own files by itself.
@@ -87,7 +87,7 @@ struct Repair {
 
 /// Kills the repair of copies of a damaged folder at moments all over the time that a whole one takes.
 fn kill_it(damaged: &Path, repair: &Repair, random: &mut StdRng) {
-    let kills = std::env::var("SCRINIUM_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let kills = Kills::from_environment(KILLS).count;
     let copy = || {
         let folder = tempfile::tempdir().unwrap();
         copy_folder(damaged, folder.path()).unwrap();
@@ -128,9 +128,9 @@ fn kill_it(damaged: &Path, repair: &Repair, random: &mut StdRng) {
 }
 
 fn seeded() -> StdRng {
-    let seed = std::env::var("SCRINIUM_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
-    println!("SCRINIUM_SEED={seed}");
-    StdRng::seed_from_u64(seed)
+    let kills = Kills::from_environment(KILLS);
+    println!("{kills}");
+    StdRng::seed_from_u64(kills.seed)
 }
 
 #[test]

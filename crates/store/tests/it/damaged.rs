@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_fault::{copy_folder, harm};
+use scrinium_fault::{Kills, copy_folder, harm};
 use scrinium_statistics::Registry;
 use scrinium_store::{Batch, Family, KeyRange, Step, Store, StoreError, StoreOptions};
 
@@ -93,22 +93,20 @@ fn check(store: &Store, contents: &Contents, told: &str) -> (usize, usize) {
 
 #[test]
 fn harmed_files_are_named_and_nothing_else_is_read_than_was_written() {
-    let runs: u64 = std::env::var("SCRINIUM_KILLS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(24);
-    let given = std::env::var("SCRINIUM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| rand::random::<u32>().into());
+    let Kills { seed, count: runs } = Kills::from_environment(10);
     let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let whole = place.path().join("whole");
     let contents = fill(&whole, &mut StdRng::seed_from_u64(1));
     let (mut refused, mut with_gaps, mut sound) = (0, 0, 0);
     for run in 0..runs {
-        let mut random = StdRng::seed_from_u64(seed + run);
+        let mut random = StdRng::seed_from_u64(seed.wrapping_add(run));
         let dir = place.path().join("harmed");
         let _ = fs::remove_dir_all(&dir);
         copy_folder(&whole, &dir).unwrap();
         let all = files(&dir);
         let path = &all[random.random_range(0..all.len())];
         let what = harm(path, &mut random).unwrap();
-        let told = format!("SCRINIUM_SEED={} {} {what}", seed + run, path.display());
+        let told = format!("SCRINIUM_SEED={} {} {what}", seed.wrapping_add(run), path.display());
         match Store::open(options(&dir), &Registry::new()) {
             Err(error) => {
                 refused += 1;

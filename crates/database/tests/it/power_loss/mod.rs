@@ -103,7 +103,7 @@ fn check_disks(plan: &Plan, path: &Path, scratch: tempfile::TempDir, images: u64
 fn what_clients_were_told_survives_a_power_loss() {
     let all = Plan::from_environment(40);
     println!("{all}");
-    for run in 0..all.images.div_ceil(IMAGES_OF_ONE) {
+    for run in all.runs(all.images.div_ceil(IMAGES_OF_ONE)) {
         let plan = Plan { seed: all.seed.wrapping_add(run << 32), ..all.clone() };
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let (dir, journal) = (folder.path().join("store"), folder.path().join("journal"));
@@ -133,7 +133,7 @@ const PARTS: [&str; 6] = ["", "log/", "tree/", ".sst", "ingest/", "rebuild/"];
 fn what_clients_were_told_survives_a_failing_device() {
     let all = Plan::from_environment(16);
     println!("{all}");
-    for run in 0..all.images.div_ceil(8) {
+    for run in all.runs(all.images.div_ceil(8)) {
         let plan = Plan { seed: all.seed.wrapping_add(run), ..all.clone() };
         let mut random = StdRng::seed_from_u64(plan.seed);
         let faults = Faults { failure: Some(Failure::some(&mut random, &PARTS)), ..slow(plan.seed) };

@@ -32,12 +32,12 @@ const WITH_VOLUME: [(&str, &str); 5] = {
 };
 
 const CLIENTS: u64 = 16;
-const KILLS: u64 = 50;
+const KILLS: u64 = 10;
 
 /// All is checked after so many kills, and at the end; what was written last after each.
 const CHECK_EVERY: u64 = 10;
 
-const FIRST_STARTS: u64 = 12;
+const FIRST_STARTS: u64 = 10;
 
 const ROUTED_WITHIN: Duration = Duration::from_secs(60);
 

@@ -126,9 +126,9 @@ fn check_twice(cut: &Cut) {
 
 #[test]
 fn what_was_acknowledged_survives_a_power_loss() {
-    let all = Plan::from_environment(120);
+    let all = Plan::from_environment(60);
     println!("{all}");
-    for run in 0..all.images.div_ceil(IMAGES_OF_ONE) {
+    for run in all.runs(all.images.div_ceil(IMAGES_OF_ONE)) {
         let seed = all.seed.wrapping_add(run << 32);
         let plan = Plan { seed, images: all.images.min(IMAGES_OF_ONE), ..all.clone() };
         let folder = quick_folder();
@@ -183,7 +183,7 @@ const PARTS: [&str; 6] = ["", "log/", "tree/", ".sst", "MANIFEST", "ingest/"];
 fn what_was_acknowledged_survives_a_failing_device() {
     let plan = Plan::from_environment(32);
     println!("{plan}");
-    for run in 0..plan.images.div_ceil(8) {
+    for run in plan.runs(plan.images.div_ceil(8)) {
         let seed = plan.seed.wrapping_add(run);
         let mut random = StdRng::seed_from_u64(seed);
         let faults = Faults { failure: Some(Failure::some(&mut random, &PARTS)), ..slow(seed) };
