@@ -75,7 +75,8 @@ fn close(work: &Path, report: &str, stamps: Option<&Path>) -> io::Result<bool> {
         }
     }
     let [list, skips] = ["list.json", "skips"].map(|name| fs::read_to_string(work.join(name)));
-    let documents = fs::read_to_string(work.join("documents")).ok();
+    let documents_too = fs::metadata(work.join("documents-too"))?.len() > 0;
+    let documents = documents_too.then(|| fs::read_to_string(work.join("documents")).unwrap_or_default());
     let run = Run::read(
         &Inputs {
             list: &list?,

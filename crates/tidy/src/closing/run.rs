@@ -32,7 +32,7 @@ pub struct Inputs<'i> {
     pub junit: &'i str,
     /// Lines of tests that skipped themselves: `PROGRAM<tab>TEST<tab>REASON`.
     pub skips: &'i str,
-    /// `cargo test --doc`; `None` if it did not run.
+    /// `cargo test --doc`, and a last line `exit 0` with its exit code; `None` if it was not to run.
     pub documents: Option<&'i str>,
 }
 
@@ -59,6 +59,7 @@ pub struct Run {
     /// Crates with a failure.
     failing: BTreeSet<String>,
     documents_passed: u64,
+    failing_documents: u64,
 }
 
 impl Run {
@@ -136,6 +137,7 @@ impl Run {
                         self.skipped.push(Skip { what, tests: 1, reason: reason.to_owned() });
                     }
                     _ => {
+                        self.failing_documents += 1;
                         self.failed.insert(what);
                         self.failing.insert(package.clone());
                     }
@@ -145,13 +147,17 @@ impl Run {
         if open {
             self.failed.insert(format!("{package}, tests in documents (they did not come to their end)"));
             self.failing.insert(package);
+        } else if output.lines().next_back() != Some("exit 0") && self.failing_documents == 0 {
+            // They cannot be built; whose they are is not known.
+            self.failed.insert("tests in documents (see above)".to_owned());
+            self.failing.extend(self.passed.keys().cloned());
         }
     }
 
-    /// Whether all tests of a crate that was to run passed or were skipped.
+    /// Whether a crate was to run, and all its tests passed or were skipped.
     #[must_use]
     pub fn has_passed(&self, package: &str) -> bool {
-        !self.failing.contains(package)
+        self.passed.contains_key(package) && !self.failing.contains(package)
     }
 
     /// Passed, failed and skipped.

@@ -55,7 +55,7 @@ fn what_passed_failed_and_was_skipped_is_counted_once() {
     let documents = "   Doc-tests scrinium_b\n\nrunning 2 tests\n\
         test crates/b/src/lib.rs - b (line 3) ... ok\n\
         test crates/b/src/lib.rs - c (line 9) ... ignored\n\
-        test result: ok. 1 passed; 0 failed; 1 ignored\n";
+        test result: ok. 1 passed; 0 failed; 1 ignored\nexit 0\n";
     let skips =
         "scrinium-a::it\tkill::three\tno mount: root may\nscrinium-a::it\tkill::three\tno mount: root may\n";
     let run = read(&junit(&ALL_PASS), skips, Some(documents));
@@ -91,12 +91,20 @@ fn a_crate_passes_only_if_each_of_its_tests_did() {
     assert!(!run.has_passed("scrinium-a") && !run.has_passed("scrinium-b"));
 
     // A test in a document fails, or ends its program.
-    let failing = "   Doc-tests scrinium_b\ntest crates/b/src/lib.rs - b (line 3) ... FAILED\ntest result: FAILED. 0 passed\n";
+    let failing = "   Doc-tests scrinium_b\ntest crates/b/src/lib.rs - b (line 3) ... FAILED\ntest result: FAILED. 0 passed\nexit 101\n";
     for documents in [failing, "   Doc-tests scrinium_b\nrunning 1 test\n"] {
         let run = read(&junit(&ALL_PASS), "", Some(documents));
         assert!(run.has_passed("scrinium-a") && !run.has_passed("scrinium-b"));
         assert_eq!(run.counts()[1], 1, "{run}");
     }
+    // They cannot be built, or cargo was ended.
+    for documents in ["error: could not compile\nexit 101\n", ""] {
+        let run = read(&junit(&ALL_PASS), "", Some(documents));
+        assert!(!run.has_passed("scrinium-a") && !run.has_passed("scrinium-b"));
+        assert_eq!(run.counts()[1], 1, "{run}");
+    }
+    // Nothing is known of a crate that no test program is listed of.
+    assert!(!read(&junit(&ALL_PASS), "", None).has_passed("scrinium-d"));
 }
 
 #[test]
