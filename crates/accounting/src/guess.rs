@@ -67,6 +67,8 @@ struct NetworkFailures {
     at_ms: u64,
     /// The last attempt, so that a device that repeats one wrong password counts once.
     last_attempt: Option<u64>,
+    /// Until then it was asked not to come back.
+    away_until_ms: u64,
 }
 
 impl Entry for NetworkFailures {
@@ -261,8 +263,10 @@ impl Guess {
         if guesses.known.get(self.known).is_some_and(is_known) {
             return Standing::Known;
         }
-        let failures = guesses.networks.get(self.network);
-        if failures.is_some_and(|failures| guesses.level(&failures, now_ms) > 0) {
+        let is_suspect = |failures: NetworkFailures| {
+            failures.away_until_ms > now_ms || guesses.level(&failures, now_ms) > 0
+        };
+        if guesses.networks.get(self.network).is_some_and(is_suspect) {
             Standing::Suspect
         } else {
             Standing::Fresh
@@ -294,6 +298,24 @@ impl Guess {
             }
             locks
         })
+    }
+
+    /// Nobody could look at the password, and the client was asked to come back after this time. If its network comes back
+    /// before, it is one that does not listen, and comes after others.
+    pub fn sent_away(&self, retry_after: Duration) {
+        let guesses = self.guesses();
+        let now_ms = guesses.now_ms();
+        guesses.networks.change(self.network, now_ms, |failures| {
+            failures.level = guesses.level(failures, now_ms);
+            failures.at_ms = now_ms;
+            failures.away_until_ms = now_ms.saturating_add(milliseconds(retry_after));
+        });
+    }
+
+    /// Whether others from the same network have failed lately, or did not wait when they were asked to.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.standing() == Standing::Suspect
     }
 
     /// The password was right.

@@ -24,7 +24,8 @@ use crate::discussion::{date, document, id, letters};
 use crate::process::{Process, command, used_ticks};
 use crate::{folder, scatter};
 
-const PASSWORD: &str = "a password of the benchmark";
+/// The administrator's password.
+pub const PASSWORD: &str = "a password of the benchmark";
 const AT_ONCE: u64 = 2000;
 /// What a document of the discussion has without a text.
 const DOCUMENT_BYTES: usize = 600;
@@ -141,6 +142,12 @@ impl Server {
     pub fn tree_bytes(&self) -> u64 {
         let files = std::fs::read_dir(self.folder().join("store/tree")).unwrap().flatten();
         files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// A connection of the administrator.

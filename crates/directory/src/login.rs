@@ -16,6 +16,11 @@ use crate::{Credentials, DirectoryError, LoginError, Person};
 /// bounded, however many connections it has.
 const DELAYED_AT_ONCE: usize = 8;
 
+/// Who is refused without a look at the password waits so long for the answer, holding nothing but the connection: else
+/// those who try again at once, and by the thousand, would keep the processors busy with being refused.
+const LOCKED_ANSWER_AFTER: Duration = Duration::from_secs(1);
+const BUSY_ANSWER_AFTER: Duration = Duration::from_millis(500);
+
 /// Who finds too many waiting is told to come back after this time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -139,7 +144,23 @@ impl Logins {
             LoginOutcome::Refused | LoginOutcome::LockedNow | LoginOutcome::Locked => {}
         }
         (self.watch)(&LoginAttempt { name, address, outcome });
+        self.hold_back(outcome, name, address).await;
         checked.map_err(|refusal| refusal.error)
+    }
+
+    /// Waits before an answer that costs nothing to give.
+    async fn hold_back(&self, outcome: LoginOutcome, name: &str, address: IpAddr) {
+        match outcome {
+            LoginOutcome::Locked => tokio::time::sleep(LOCKED_ANSWER_AFTER).await,
+            LoginOutcome::Busy => {
+                let (guess, _) = self.guess(name, address);
+                if guess.is_suspect() {
+                    tokio::time::sleep(BUSY_ANSWER_AFTER).await;
+                }
+                guess.sent_away(RETRY_AFTER);
+            }
+            LoginOutcome::Accepted | LoginOutcome::Refused | LoginOutcome::LockedNow => {}
+        }
     }
 
     fn guess(&self, name: &str, address: IpAddr) -> (Guess, Network) {

@@ -101,6 +101,17 @@ fn a_network_is_slowed_more_and_more_and_its_failures_wear_off() {
 }
 
 #[test]
+fn who_comes_back_before_the_time_comes_after_others() {
+    let (accounts, manual) = accounts(GuessOptions::default());
+    let ada = accounts.guess("ada", network("192.0.2.1"));
+    ada.sent_away(SECOND);
+    assert_eq!(ada.verdict(), Verdict::Now(Standing::Suspect));
+    assert_eq!(accounts.guess("ada", network("192.0.2.2")).verdict(), Verdict::Now(Standing::Fresh));
+    manual.advance(SECOND);
+    assert_eq!(ada.verdict(), Verdict::Now(Standing::Fresh));
+}
+
+#[test]
 fn a_device_that_repeats_one_wrong_password_slows_its_network_little() {
     let (accounts, _) = accounts(GuessOptions { lock_after: 32, ..GuessOptions::default() });
     let here = network("192.0.2.1");

@@ -76,6 +76,8 @@ struct State {
     threads: bool,
     locked: bool,
     syncs: u64,
+    /// The system's error for files that are opened, and for how many more of them.
+    handles_refused: Option<(i32, u32)>,
 }
 
 #[derive(Clone)]
@@ -100,6 +102,7 @@ impl Disk {
             wrote_short: false,
             threads: false,
             locked: false,
+            handles_refused: None,
             syncs: 0,
         })))
     }
@@ -122,6 +125,15 @@ impl Disk {
         let mut state = self.state();
         state.capacity_bytes = Some(0);
         state.refusals_left = Some(refusals);
+    }
+
+    /// The next so many files are not opened, with this error of the system.
+    pub(crate) fn refuse_handles(&self, errno: i32, times: u32) {
+        self.state().handles_refused = Some((errno, times));
+    }
+
+    pub(crate) fn handles_are_refused(&self) -> bool {
+        self.state().handles_refused.is_some()
     }
 
     pub(crate) fn fault_is_pending(&self) -> bool {
@@ -289,6 +301,14 @@ impl System for Disk {
 
     fn open(&self, path: &Path, access: Access, _direct: bool) -> io::Result<Box<dyn FileHandle>> {
         let mut state = self.state();
+        if let Some((errno, left)) = &mut state.handles_refused {
+            let errno = *errno;
+            *left -= 1;
+            if *left == 0 {
+                state.handles_refused = None;
+            }
+            return Err(io::Error::from_raw_os_error(errno));
+        }
         if access == Access::Create {
             if state.step(&[Fault::Stop])? {
                 return Err(device_error());
