@@ -73,7 +73,8 @@ pub fn parts(metadata: &Value, lock: &str, root: &str) -> Result<Vec<(Part, Vec<
             }
         }
         let (name, version) = (text(package, "name"), text(package, "version"));
-        let folder = Path::new(&text(package, "manifest_path")).parent().unwrap_or(Path::new("")).to_owned();
+        let folder =
+            Path::new(&text(package, "manifest_path")).parent().map(Path::to_owned).unwrap_or_default();
         let part = Part {
             sha256: checksums.get(&(name.clone(), version.clone())).cloned().unwrap_or_default(),
             licence: text(package, "license").replace('/', " OR "),
@@ -117,8 +118,8 @@ pub fn bill_of_materials(parts: &[(Part, Vec<String>)], root: &str, others: &[(&
             "purl": part.url(),
             "licenses": [{"expression": part.licence}],
         });
-        if part.is_foreign() {
-            component["hashes"] = json!([{"alg": "SHA-256", "content": part.sha256}]);
+        if let Some(members) = component.as_object_mut().filter(|_| part.is_foreign()) {
+            members.insert("hashes".to_owned(), json!([{"alg": "SHA-256", "content": part.sha256}]));
         }
         component
     };

@@ -115,8 +115,7 @@ fn keys_are_read_as_they_are_written_and_other_texts_are_none() {
 #[test]
 fn age_reads_what_was_encrypted() {
     if Command::new("age").arg("--version").output().is_err() {
-        eprintln!("skipped: age is not installed");
-        return;
+        return scrinium_fault::skip("there is no program `age`: install Debian's package age");
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("key");

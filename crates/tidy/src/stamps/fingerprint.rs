@@ -32,13 +32,14 @@ const MADE: [&str; 4] = ["target", ".git", "node_modules", "__pycache__"];
 const DEPTH_LIMIT: usize = 64;
 
 /// Programs and folders of this machine that tests look for; without them they are skipped.
-const LOOKED_FOR: [&str; 6] = [
+const LOOKED_FOR: [&str; 7] = [
     "/usr/lib/postfix/sbin/master",
     "/usr/lib/dovecot/imap",
     "/usr/bin/radicale",
     "/usr/lib/postgresql",
     "/usr/bin/mount",
     "/usr/bin/chrt",
+    "/usr/bin/age",
 ];
 
 /// A digest of everything that the tests of a crate depend on.
