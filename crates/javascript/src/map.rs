@@ -12,7 +12,7 @@ use crate::runner::{Asked, Runner};
 use crate::wire::{Program, Request};
 
 /// Documents that go to a process at once, and their bytes.
-const BATCH_MAX: usize = 64;
+const BATCH_MAX: usize = 256;
 const BATCH_BYTES: usize = 256 << 10;
 
 /// What a map function emitted once.

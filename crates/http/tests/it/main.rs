@@ -28,4 +28,5 @@ mod ports;
 mod routes;
 mod sessions;
 mod standing;
+mod validation;
 mod views;

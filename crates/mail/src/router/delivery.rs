@@ -249,7 +249,8 @@ fn note(person: &Person, error: &DatabaseError, outcome: &mut Outcome) {
     match error {
         DatabaseError::TooLarge { .. }
         | DatabaseError::BadRequest { .. }
-        | DatabaseError::Forbidden { .. } => {
+        | DatabaseError::Forbidden { .. }
+        | DatabaseError::Unauthorized { .. } => {
             let reason =
                 format!("{}: the mail database does not take the memo: {error}", person.shown_name());
             outcome.failures.push(Failure { recipient: person.short_name.clone(), reason });
