@@ -23,7 +23,7 @@ use crate::guard::Guard;
 use crate::header::Header;
 use crate::opened::Opened;
 use crate::passed_over::PassedOver;
-use crate::view::{Announced, ViewCounts};
+use crate::view::{Announced, Updates, ViewCounts};
 use crate::volumes::{Entry, FIRST_VOLUME, Placement, Volume};
 use crate::{keys, names};
 
@@ -90,6 +90,7 @@ pub(crate) struct Wide {
     pub(crate) io: IoLimits,
     pub(crate) view_counts: Arc<ViewCounts>,
     pub(crate) passed_over: PassedOver,
+    pub(crate) updates: Updates,
 }
 
 impl Common {
@@ -192,6 +193,7 @@ impl Databases {
                     io: IoLimits::default(),
                     view_counts: Arc::default(),
                     passed_over: PassedOver::default(),
+                    updates: Updates::default(),
                 }),
             }),
             volumes: RwLock::default(),

@@ -77,6 +77,14 @@ pub enum DatabaseError {
         /// What was refused and what to do.
         reason: String,
     },
+    /// Too many wait for the same.
+    #[error("{reason}")]
+    Busy {
+        /// For what.
+        reason: String,
+        /// When to try again.
+        retry_after_s: u64,
+    },
     /// The server cannot do it now.
     #[error("{reason}")]
     Unavailable {
@@ -112,7 +120,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => "forbidden",
             Self::Unauthorized { .. } => "unauthorized",
             Self::Full { .. } => "insufficient_storage",
-            Self::Unavailable { .. } | Self::Stale => "service_unavailable",
+            Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => "service_unavailable",
             Self::Damaged { .. } | Self::Internal { .. } => "internal_server_error",
         }
     }
@@ -136,7 +144,7 @@ impl DatabaseError {
             Self::Forbidden { .. } => 403,
             Self::Unauthorized { .. } => 401,
             Self::Full { .. } => 507,
-            Self::Unavailable { .. } | Self::Stale => 503,
+            Self::Busy { .. } | Self::Unavailable { .. } | Self::Stale => 503,
             Self::Damaged { .. } | Self::Internal { .. } => 500,
         }
     }
@@ -159,12 +167,17 @@ impl DatabaseError {
 
     /// A stored record that cannot be decoded.
     pub(crate) fn damaged(what: &str, key: &str) -> Self {
-        Self::Damaged {
-            reason: format!(
-                "The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out."
-            ),
-        }
+        Self::Damaged { reason: damage(what, key) }
     }
+
+    /// A content that cannot be read. It lies apart from the documents that refer to it, which may be many.
+    pub(crate) fn damaged_content(what: &str, key: &str) -> Self {
+        Self::Internal { reason: damage(what, key) }
+    }
+}
+
+fn damage(what: &str, key: &str) -> String {
+    format!("The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out.")
 }
 
 impl From<StoreError> for DatabaseError {

@@ -86,5 +86,7 @@ pub use relocate::Relocated;
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
+pub use update::purge::PurgedLeaves;
 pub use update::{MAX_EDITS, Update, Updated};
+pub use view::{Reading, ViewUpdate};
 pub use volumes::{FIRST_VOLUME, Placement, StillCatalog, VolumeInfo};

@@ -22,7 +22,7 @@ use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::view::collection::Collection;
-use crate::view::{MangoIndexes, View};
+use crate::view::{MangoIndexes, Patience, Reading as ViewReading, View};
 use examine::Examiner;
 use walk::{DocumentWalk, IndexWalk, Walk};
 
@@ -75,11 +75,29 @@ impl Database {
     /// # Errors
     /// As [`scrinium_mango::plan`], a bookmark that belongs to another index, and what the store reports.
     pub fn find(self: &Arc<Self>, query: &Query, access: &Access) -> Result<Find> {
+        self.find_or_wait((query, access), Patience::Here)?.ready()
+    }
+
+    /// As [`find`](Self::find) for one who waits without a thread. `reached` is what
+    /// [`ViewUpdate::done`](crate::ViewUpdate::done) gave, for one who has waited.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), and [`DatabaseError::Busy`] if too many wait.
+    pub fn begin_find(
+        self: &Arc<Self>,
+        query: &Query,
+        access: &Access,
+        reached: Option<u64>,
+    ) -> Result<ViewReading<Find>> {
+        self.find_or_wait((query, access), Patience::Elsewhere(reached))
+    }
+
+    fn find_or_wait(self: &Arc<Self>, asked: Asked<'_>, patience: Patience) -> Result<ViewReading<Find>> {
         self.check_there()?;
         let begun = Instant::now();
         for _ in 0..PLANS {
             let (generation, indexes) = self.mango_indexes_of_generation()?;
-            let found = self.find_in((query, access), &indexes, begun);
+            let found = self.find_in(asked, &indexes, begun, patience);
             // The index may be another, or gone, where a design document has changed since it was chosen.
             if self.views.generation() == generation {
                 return found;
@@ -95,10 +113,11 @@ impl Database {
         (query, access): Asked<'_>,
         indexes: &MangoIndexes,
         begun: Instant,
-    ) -> Result<Find> {
+        patience: Patience,
+    ) -> Result<ViewReading<Find>> {
         let plan = plan(query, indexes)?;
         let Some(definition) = plan.index() else {
-            return self.find_in_documents((query, access), plan, begun);
+            return self.find_in_documents((query, access), plan, begun).map(ViewReading::Ready);
         };
         let (design, name) = (definition.design().to_owned(), definition.name().to_owned());
         let design = design.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(&design);
@@ -106,10 +125,12 @@ impl Database {
         let view = group.view(&name).ok_or_else(DatabaseError::missing)?;
         let was_discarded = view.index.usage.is_discarded();
         let _reading = view.index.usage.begin();
-        if query.update || was_discarded {
-            self.update_views_for(&group, view)?;
+        if (query.update || was_discarded)
+            && let Some(update) = self.update_views_for(&group, view, patience)?
+        {
+            return Ok(ViewReading::Behind(update));
         }
-        self.find_in_index((query, access), plan, view, begun)
+        self.find_in_index((query, access), plan, view, begun).map(ViewReading::Ready)
     }
 
     fn find_in_documents(

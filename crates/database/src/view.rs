@@ -33,6 +33,7 @@ pub(crate) mod streams;
 mod unique;
 mod update;
 mod usage;
+mod waiting;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub(crate) use follow::Announced;
 pub(crate) use read::ViewRows;
 pub(crate) use registry::drop_all;
 pub(crate) use update::default_rebuild_dir;
+pub(crate) use waiting::{Patience, Updates};
+pub use waiting::{Reading, ViewUpdate};
 
 /// Design documents read at once; each may be of some size.
 const DESIGNS_AT_ONCE: usize = 10;
@@ -86,6 +89,8 @@ pub(crate) struct Views {
     wanted_folders: Mutex<HashSet<String>>,
     /// The update task will look at the database.
     announced: AtomicBool,
+    /// Readers that wait for views to be brought up to date.
+    waiting: Arc<AtomicUsize>,
     /// Design documents with views that follow by themselves, and of which generation that is known.
     followed: Mutex<Option<(u64, Arc<[String]>)>>,
     /// What edits have to pass, and one more than the last generation of which it is known that it is nothing.
@@ -172,53 +177,88 @@ impl Database {
     /// the store reports.
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
     pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
+        self.view_or_wait(design, view, &query, Patience::Here)?.ready()
+    }
+
+    /// As [`view`](Self::view) for a reader who waits without a thread. `reached` is what [`ViewUpdate::done`] gave, for one
+    /// who has waited.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view), and [`DatabaseError::Busy`] if too many wait.
+    pub fn begin_view(
+        self: &Arc<Self>,
+        design: &str,
+        view: &str,
+        query: &RowQuery,
+        reached: Option<u64>,
+    ) -> Result<Reading<Rows>> {
+        self.view_or_wait(design, view, query, Patience::Elsewhere(reached))
+    }
+
+    fn view_or_wait(
+        self: &Arc<Self>,
+        design: &str,
+        view: &str,
+        query: &RowQuery,
+        patience: Patience,
+    ) -> Result<Reading<Rows>> {
         self.check_there()?;
         let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
         let now = self.view_group(design)?;
-        now.begin_order(self, now.view(view).ok_or_else(missing)?, &query)?;
-        let asked = now.answering(view, &query).ok_or_else(missing)?;
+        now.begin_order(self, now.view(view).ok_or_else(missing)?, query)?;
+        let asked = now.answering(view, query).ok_or_else(missing)?;
         let was_discarded = asked.index.usage.is_discarded();
         let _reading = asked.index.usage.begin();
         let group = match query.freshness {
             Freshness::UpToDate => Arc::clone(&now),
-            _ => self.answering(design, view, &query, &now),
+            _ => self.answering(design, view, query, &now),
         };
-        let answering = group.answering(view, &query).ok_or_else(missing)?;
+        let answering = group.answering(view, query).ok_or_else(missing)?;
         let _answering = answering.index.usage.begin();
-        match query.freshness {
-            Freshness::Usual => self.update_as_usual(&now, &group, answering)?,
-            Freshness::UpToDate => self.update_views_for(&now, asked)?,
+        let update = match query.freshness {
+            Freshness::Usual => self.update_as_usual(&now, &group, answering, patience)?,
+            Freshness::UpToDate => self.update_views_for(&now, asked, patience)?,
             // It is not there because nobody read it for long, which now somebody does.
-            _ if was_discarded => self.update_as_usual(&now, &group, answering)?,
-            Freshness::AsItStands => {}
+            _ if was_discarded => self.update_as_usual(&now, &group, answering, patience)?,
+            Freshness::AsItStands => None,
             Freshness::UpToDateSoon => {
                 asked.index.wanted.store(true, Ordering::Release);
                 self.want_views(design);
+                None
             }
+        };
+        if let Some(update) = update {
+            return Ok(Reading::Behind(update));
         }
         if let Err(error) = self.remember(design, &now) {
             tracing::warn!(%error, view, "which views are built could not be noted");
         }
-        read::rows(self, answering, &query)
+        Ok(Reading::Ready(read::rows(self, answering, query)?))
     }
 
     /// Brings `view` up to date in `group`, the views that answer for those of `now`, if its policy says that a read
     /// does. One that was never built is built, whatever the policy.
-    fn update_as_usual(self: &Arc<Self>, now: &Group, group: &Group, view: &View) -> Result<()> {
+    fn update_as_usual(
+        self: &Arc<Self>,
+        now: &Group,
+        group: &Group,
+        view: &View,
+        patience: Patience,
+    ) -> Result<Option<ViewUpdate>> {
         let stands = match now.policies.get(&view.definition.name) {
             UpdatePolicy::OnRead | UpdatePolicy::Automatic => false,
             UpdatePolicy::Every(age) => view.index.is_younger_than(age),
             UpdatePolicy::Manual => true,
         };
         if stands && view.is_built() {
-            return Ok(());
+            return Ok(None);
         }
         // Views that are not built are left to the background where there are others to answer for them.
         let others_answer = now.before.lock().is_some();
         if others_answer {
-            self.update_built_views_for(group, view)
+            self.update_built_views_for(group, view, patience)
         } else {
-            self.update_views_for(group, view)
+            self.update_views_for(group, view, patience)
         }
     }
 

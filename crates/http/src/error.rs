@@ -129,6 +129,11 @@ impl HttpError {
         if too_large { Self { error: "attachment_too_large".into(), ..error } } else { error }
     }
 
+    fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.header = Some(Box::new((RETRY_AFTER, HeaderValue::from(seconds))));
+        self
+    }
+
     pub(crate) fn unavailable(reason: impl Into<Words>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
     }
@@ -174,7 +179,11 @@ impl From<DatabaseError> for HttpError {
             DatabaseError::TooLarge { .. } => "document_too_large",
             error => error.error(),
         };
-        Self::new(status, name, error.reason())
+        let refusal = Self::new(status, name, error.reason());
+        match error {
+            DatabaseError::Busy { retry_after_s, .. } => refusal.with_retry_after(retry_after_s),
+            _ => refusal,
+        }
     }
 }
 
@@ -223,9 +232,7 @@ impl From<WorkerError> for HttpError {
         let reason = error.to_string();
         match error {
             WorkerError::Busy { retry_after, .. } => {
-                let mut refusal = Self::unavailable(reason);
-                refusal.header = Some(Box::new((RETRY_AFTER, HeaderValue::from(retry_after.as_secs()))));
-                refusal
+                Self::unavailable(reason).with_retry_after(retry_after.as_secs())
             }
             WorkerError::Closed => Self::unavailable(reason),
             WorkerError::Panicked { .. } => Self::internal(reason),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::Find;
+use scrinium_database::{Find, Reading};
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::Query;
 use serde_json::json;
@@ -26,16 +26,19 @@ const EXAMINED_FOR_PIECE: usize = 2000;
 pub(crate) async fn find(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let query = query(context, body).await?;
     let begun = context
-        .with_database(move |database| {
+        .with_views(move |database, reached| {
             let with_statistics = query.execution_stats;
-            let find = database.find(&query, &database.access)?;
-            stream::begin(FindText {
+            let find = match database.begin_find(&query, &database.access, reached)? {
+                Reading::Ready(find) => find,
+                Reading::Behind(update) => return Ok(Reading::Behind(update)),
+            };
+            Ok(Reading::Ready(stream::begin(FindText {
                 find,
                 with_statistics,
                 begun: false,
                 any: false,
                 at_once: FIRST_RESULTS,
-            })
+            })?))
         })
         .await?;
     Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))

@@ -66,6 +66,7 @@ mod unread;
 mod upload;
 mod uuid;
 mod view;
+mod waiting;
 mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};

@@ -21,6 +21,7 @@ use crate::observer::Observer;
 use crate::operation_log::{OperationLog, OperationLogOptions};
 use crate::operations::Operations;
 use crate::uuid::UuidSequence;
+use crate::waiting::ViewWaits;
 
 /// Limits and times that hold for all ports.
 #[derive(Clone, Debug)]
@@ -83,6 +84,7 @@ pub struct Shared {
     /// Memory for requests and answers.
     pub(crate) budget: Arc<Budget>,
     pub(crate) compactions: Compactions,
+    pub(crate) view_waits: ViewWaits,
     pub(crate) operation_log: OperationLog,
     pub(crate) connections: Arc<AtomicU64>,
     requests: AtomicU64,
@@ -168,6 +170,7 @@ impl HttpState {
             uuids: UuidSequence::new(),
             budget: Budget::new(parts.options.body_budget_bytes),
             compactions: Compactions { waiting: Mutex::default(), turn: Semaphore::new(1) },
+            view_waits: ViewWaits::default(),
             operation_log: OperationLog::begin(
                 parts.options.operation_log.as_ref(),
                 registry,

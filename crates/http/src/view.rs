@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Place, Row, RowQuery, Rows};
+use scrinium_database::{Database, Place, Reading, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
 use serde_json::{Map, Value};
 
@@ -23,6 +23,9 @@ const FIRST_ROWS: usize = 32;
 /// Rows read at once, however small they are.
 const MOST_ROWS: usize = 512;
 
+/// A view that was up to date when the answer began has reached at least this change.
+const REACHED_AT_FIRST: u64 = 1;
+
 /// Queries in one request.
 const MOST_QUERIES: usize = 100;
 
@@ -37,13 +40,16 @@ pub(crate) enum Listing {
 }
 
 impl Listing {
-    fn open(&self, database: &Arc<Database>, query: RowQuery) -> Result<Rows> {
+    /// `reached` is known to one who has waited.
+    fn open(&self, database: &Arc<Database>, query: RowQuery, reached: Option<u64>) -> Result<Reading<Rows>> {
         Ok(match self {
-            Self::All => database.all_documents(query)?,
-            Self::Design => database.design_documents(query)?,
-            Self::Local => database.local_documents(query)?,
-            Self::View { design, view } => database.view(design, view, query)?,
-            Self::Folder { name, person } => database.folder_rows(name, query, person.as_deref())?,
+            Self::All => Reading::Ready(database.all_documents(query)?),
+            Self::Design => Reading::Ready(database.design_documents(query)?),
+            Self::Local => Reading::Ready(database.local_documents(query)?),
+            Self::View { design, view } => database.begin_view(design, view, &query, reached)?,
+            Self::Folder { name, person } => {
+                database.begin_folder_rows(name, &query, person.as_deref(), reached)?
+            }
         })
     }
 }
@@ -85,9 +91,12 @@ pub(crate) async fn rows(
     };
     let query = query::row_query(&context.query, members.as_ref())?;
     let begun = context
-        .with_database(move |database| {
-            let query = RowQuery { access: database.access.clone(), ..query };
-            stream::begin(RowText::new(listing.open(&database, query)?))
+        .with_views(move |database, reached| {
+            let query = RowQuery { access: database.access.clone(), ..query.clone() };
+            match listing.open(&database, query, reached)? {
+                Reading::Ready(rows) => Ok(Reading::Ready(stream::begin(RowText::new(rows))?)),
+                Reading::Behind(update) => Ok(Reading::Behind(update)),
+            }
         })
         .await?;
     Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
@@ -102,18 +111,24 @@ pub(crate) async fn queries(
     context.require_json()?;
     let queries = parse_queries(context, &body.object().await?)?;
     let begun = context
-        .with_database(move |database| {
+        .with_views(move |database, reached| {
             let Opened { database, access } = database;
-            let mut queries = queries;
+            let mut queries = queries.clone();
             queries.iter_mut().for_each(|query| query.access = access.clone());
-            stream::begin(Several {
+            // All are waited for before the answer begins.
+            for query in &queries {
+                if let Reading::Behind(update) = listing.open(&database, query.clone(), reached)? {
+                    return Ok(Reading::Behind(update));
+                }
+            }
+            Ok(Reading::Ready(stream::begin(Several {
                 database,
-                listing,
+                listing: listing.clone(),
                 queries,
                 current: None,
                 begun: false,
                 separate: false,
-            })
+            })?))
         })
         .await?;
     Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
@@ -230,7 +245,12 @@ impl Source for Several {
                     return Ok(Piece { bytes: Bytes::from(text), last: true });
                 };
                 text.literal(if std::mem::replace(&mut self.separate, true) { ",\n" } else { "\n" });
-                self.current = Some(RowText::new(self.listing.open(&self.database, query)?));
+                let Reading::Ready(rows) =
+                    self.listing.open(&self.database, query, Some(REACHED_AT_FIRST))?
+                else {
+                    return Err(HttpError::unavailable("The view was discarded meanwhile; ask again."));
+                };
+                self.current = Some(RowText::new(rows));
             }
             if let Some(current) = &mut self.current
                 && current.write(&mut text)?

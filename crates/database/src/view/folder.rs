@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::policy::Policies;
 use super::update::Waiting;
+use super::waiting::{Patience, Reading};
 use super::{Group, View, design, read, registry};
 use crate::database::Database;
 use crate::error::Result;
@@ -20,23 +21,52 @@ impl Database {
     /// [`crate::DatabaseError::NotFound`], parameters that contradict each other, and what the store reports.
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
     pub fn folder_rows(self: &Arc<Self>, name: &str, query: RowQuery, person: Option<&str>) -> Result<Rows> {
+        self.folder_or_wait(name, &query, person, Patience::Here)?.ready()
+    }
+
+    /// As [`folder_rows`](Self::folder_rows) for a reader who waits without a thread. `reached` is what
+    /// [`ViewUpdate::done`](crate::ViewUpdate::done) gave, for one who has waited.
+    ///
+    /// # Errors
+    /// As [`folder_rows`](Self::folder_rows), and [`crate::DatabaseError::Busy`] if too many wait.
+    pub fn begin_folder_rows(
+        self: &Arc<Self>,
+        name: &str,
+        query: &RowQuery,
+        person: Option<&str>,
+        reached: Option<u64>,
+    ) -> Result<Reading<Rows>> {
+        self.folder_or_wait(name, query, person, Patience::Elsewhere(reached))
+    }
+
+    fn folder_or_wait(
+        self: &Arc<Self>,
+        name: &str,
+        query: &RowQuery,
+        person: Option<&str>,
+        patience: Patience,
+    ) -> Result<Reading<Rows>> {
         self.check_there()?;
         let record = record_at(&self.store().snapshot(), self.number(), name)?;
         let group = self.folder_group(&record)?;
         let view = group.views.first().ok_or_else(|| crate::folder::missing_folder(name))?;
         let was_discarded = view.index.usage.is_discarded();
         let _reading = view.index.usage.begin();
-        match query.freshness {
-            Freshness::Usual | Freshness::UpToDate => self.update_views_for(&group, view)?,
-            _ if was_discarded => self.update_views_for(&group, view)?,
-            Freshness::AsItStands => {}
+        let update = match query.freshness {
+            Freshness::Usual | Freshness::UpToDate => self.update_views_for(&group, view, patience)?,
+            _ if was_discarded => self.update_views_for(&group, view, patience)?,
+            Freshness::AsItStands => None,
             Freshness::UpToDateSoon => {
                 self.views.wanted_folders.lock().insert(record.name.clone());
                 self.announce();
+                None
             }
+        };
+        if let Some(update) = update {
+            return Ok(Reading::Behind(update));
         }
-        group.begin_order(self, view, &query)?;
-        let mut rows = read::rows(self, view, &query)?;
+        group.begin_order(self, view, query)?;
+        let mut rows = read::rows(self, view, query)?;
         if !rows.reduced {
             rows.places = Some(Places {
                 database: Arc::clone(self),
@@ -45,7 +75,7 @@ impl Database {
                 person: person.map(Arc::from),
             });
         }
-        Ok(rows)
+        Ok(Reading::Ready(rows))
     }
 
     /// Brings a folder's collection up to date.

@@ -16,8 +16,10 @@ use std::time::Instant;
 use scrinium_formula::Environment;
 use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
+use super::definition::{Definition, Source};
 use super::evaluate::{Evaluated, Evaluator};
 use super::registry::{assign_home, clear_leftovers, note_leftovers, remove_former_lists, remove_lists};
+use super::waiting::{Patience, ViewUpdate};
 use super::{Group, View};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -32,6 +34,8 @@ use together::Changed;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
+/// A thread that serves requests follows so many changes at most.
+const SHORT_CHANGES: u64 = 200;
 /// A batch takes no more when the documents' records have so many bytes together.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
@@ -50,19 +54,96 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// When an update began: to measure how long it takes, and by the clock that ages of views go by.
+#[derive(Clone, Copy)]
+struct UpdateStart {
+    measured: Instant,
+    moment: Instant,
+}
+
 impl Database {
     /// Brings the views of a design document up to the last visible change for a reader of this one of them, whatever its
     /// policy. Those that are not built come last and by themselves, so that nobody waits for them who reads another.
-    pub(crate) fn update_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
-        self.update_chosen(group, Waiting::Reader, |view| {
+    pub(crate) fn update_views_for(
+        self: &Arc<Self>,
+        group: &Group,
+        read: &View,
+        patience: Patience,
+    ) -> Result<Option<ViewUpdate>> {
+        self.update_for_reader(group, patience, |view| {
             view.index.id == read.index.id || group.follows_reads(view)
         })
     }
 
     /// As [`update_views_for`](Self::update_views_for), without others that are not built.
-    pub(super) fn update_built_views_for(self: &Arc<Self>, group: &Group, read: &View) -> Result<()> {
+    pub(super) fn update_built_views_for(
+        self: &Arc<Self>,
+        group: &Group,
+        read: &View,
+        patience: Patience,
+    ) -> Result<Option<ViewUpdate>> {
         let is_other = |view: &View| view.is_built() && group.follows_reads(view);
-        self.update_chosen(group, Waiting::Reader, |view| view.index.id == read.index.id || is_other(view))
+        self.update_for_reader(group, patience, |view| view.index.id == read.index.id || is_other(view))
+    }
+
+    /// Brings views up to date for a reader: on the reader's thread if that waits here; else what is short is done at once
+    /// where nobody else is at it, and of the rest the update to wait for is given.
+    fn update_for_reader(
+        self: &Arc<Self>,
+        group: &Group,
+        patience: Patience,
+        is_chosen: impl Fn(&View) -> bool,
+    ) -> Result<Option<ViewUpdate>> {
+        let Patience::Elsewhere(asked) = patience else {
+            return self.update_chosen(group, Waiting::Reader, is_chosen).map(|()| None);
+        };
+        let (begun, wanted) = (self.begin_update(), asked.unwrap_or_else(|| self.visible_change_number()));
+        let chosen: Vec<&View> = group.kept().filter(|view| is_chosen(view)).collect();
+        // Whoever has waited is not sent away again because time goes on.
+        let is_behind = |view: &View| match asked {
+            Some(wanted) => view.index.reached() < wanted,
+            None => self.is_behind(view, wanted),
+        };
+        let behind: Vec<&View> = chosen.iter().copied().filter(|view| is_behind(view)).collect();
+        if behind.is_empty() {
+            if asked.is_none() {
+                chosen.iter().for_each(|view| view.index.note_current(begun.moment));
+            }
+            return Ok(None);
+        }
+        let is_short = behind.iter().all(|view| self.is_short_work(view, wanted));
+        if is_short && self.try_update_together(behind.clone(), wanted)? {
+            return Ok(None);
+        }
+        self.update_elsewhere(behind.into_iter().cloned().collect(), wanted).map(Some)
+    }
+
+    /// Whether a view has so little to follow that a thread that serves requests may do it.
+    fn is_short_work(&self, view: &View, wanted: u64) -> bool {
+        let Definition { source, responses, .. } = view.definition.as_ref();
+        // A function may take its whole time for each document, and a response move all that is beneath it.
+        let is_bounded = !matches!(source, Source::Script(_)) && responses.is_none();
+        let is_near = wanted.saturating_sub(view.index.reached()) <= SHORT_CHANGES;
+        is_bounded && is_near && view.is_built() && !self.is_out_of_date(view)
+    }
+
+    /// Brings views up to date unless somebody else is at one of them; false then.
+    fn try_update_together(self: &Arc<Self>, mut views: Vec<&View>, wanted: u64) -> Result<bool> {
+        let begun = self.begin_update();
+        put_in_order(&mut views);
+        let mut updating = Vec::with_capacity(views.len());
+        for view in &views {
+            let Some(held) = view.index.updater.try_lock() else { return Ok(false) };
+            updating.push(held);
+        }
+        self.update_held(views, Waiting::Reader, wanted, begun).map(|()| true)
+    }
+
+    /// Brings views up to date that readers wait for elsewhere.
+    pub(super) fn update_views_of(self: &Arc<Self>, views: &[View]) -> Result<()> {
+        let (built, new): (Vec<&View>, Vec<&View>) = views.iter().partition(|view| view.is_built());
+        self.update_together(built, Waiting::Reader)?;
+        self.update_together(new, Waiting::Reader)
     }
 
     /// Brings those views up to date that `is_chosen` says, in the order of [`update_views_for`](Self::update_views_for).
@@ -84,21 +165,33 @@ impl Database {
     }
 
     fn update_together(self: &Arc<Self>, mut views: Vec<&View>, waiting: Waiting) -> Result<()> {
-        let (begun, moment) = (Instant::now(), self.store().clock().instant());
-        let wanted = self.visible_change_number();
-        let all = views.clone();
-        let note_current = || all.iter().for_each(|view| view.index.note_current(moment));
+        let (begun, wanted) = (self.begin_update(), self.visible_change_number());
         if !views.iter().any(|view| self.is_behind(view, wanted)) {
-            note_current();
+            views.iter().for_each(|view| view.index.note_current(begun.moment));
             return Ok(());
         }
+        put_in_order(&mut views);
+        let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
+        let result = self.update_held(views, waiting, wanted, begun);
+        drop(updating);
+        result
+    }
+
+    fn begin_update(&self) -> UpdateStart {
+        UpdateStart { measured: Instant::now(), moment: self.store().clock().instant() }
+    }
+
+    /// Brings views up to date whose updaters are held.
+    fn update_held(
+        self: &Arc<Self>,
+        mut views: Vec<&View>,
+        waiting: Waiting,
+        wanted: u64,
+        begun: UpdateStart,
+    ) -> Result<()> {
+        let all = views.clone();
         // A build is counted elsewhere.
         let were_built = views.iter().all(|view| view.index.reached() > 0);
-        // In the order of the indexes' numbers, so that two design documents that share some do not wait
-        // for each other.
-        views.sort_by_key(|view| view.index.id);
-        views.dedup_by_key(|view| view.index.id);
-        let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         views.retain(|view| self.is_behind(view, wanted));
         views.iter().for_each(|view| view.index.updating.store(true, Ordering::Relaxed));
         views.iter().for_each(|view| view.index.failures.begin_update());
@@ -111,11 +204,10 @@ impl Database {
         };
         views.iter().for_each(|view| view.index.updating.store(false, Ordering::Relaxed));
         self.end_failures(&views);
-        drop(updating);
         if result.is_ok() {
-            note_current();
+            all.iter().for_each(|view| view.index.note_current(begun.moment));
             if were_built {
-                self.common.wide.view_counts.updated(waiting, behind, begun.elapsed());
+                self.common.wide.view_counts.updated(waiting, behind, begun.measured.elapsed());
             }
         }
         result
@@ -301,6 +393,12 @@ fn evaluated(evaluator: &mut Evaluator<'_>, read: Vec<(u64, String, Option<Slice
     drop(leaves);
     let changed = read.into_iter().zip(entries);
     Ok(changed.map(|((number, id, _), entries)| Changed { id, number, entries }).collect())
+}
+
+/// In the order of the indexes' numbers, so that two design documents that share some do not wait for each other.
+fn put_in_order(views: &mut Vec<&View>) {
+    views.sort_by_key(|view| view.index.id);
+    views.dedup_by_key(|view| view.index.id);
 }
 
 /// Views with responses, and the others.
