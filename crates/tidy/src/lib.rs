@@ -8,6 +8,7 @@ mod clock;
 pub mod closing;
 mod crates;
 mod files;
+mod json;
 pub mod parts;
 pub mod regression;
 pub mod stamps;
@@ -69,6 +70,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     files::check_names(&files, &mut findings);
     text::check_links(root, &files, &mut findings);
     crates::check(&files, &mut findings);
+    json::check(&files, &mut findings);
     stamps::check(root, &files, &mut findings);
     clock::check(&files, &mut findings);
     findings.sort();

@@ -117,3 +117,25 @@ fn a_crate_that_asks_the_system_for_the_time_is_seen() {
         )
     );
 }
+
+fn json_that_is_pieced_together_is_seen() {
+    let source = r#"fn f() {
+    let text = format!("{{\"rev\":\"{revision}\"}}");
+    out.push_str(",\"doc\":");
+    out.literal(",\"doc\":").string(document);
+    let words = format!("name {name:?}, \"quoted\"");
+    out.entry_value(raw);
+}
+"#;
+    let found = found(&[("crates/http/src/a.rs", source), ("crates/lab/src/a.rs", source)]);
+    let lines: Vec<&str> =
+        found.lines().filter(|line| line.contains("JSON") || line.contains("checked")).collect();
+    assert_eq!(
+        lines,
+        [
+            "crates/http/src/a.rs:2: JSON is put together by JsonWriter, which escapes",
+            "crates/http/src/a.rs:3: JSON is put together by JsonWriter, which escapes",
+            "crates/http/src/a.rs:6: .entry_value( takes what is not checked: only for crates/database/src/view/",
+        ]
+    );
+}
