@@ -1,7 +1,7 @@
 //! Attachments: large contents on their way in, and reading at any offset.
 
 use bytes::Bytes;
-use scrinium_document::Revision;
+use scrinium_document::{Revision, fit_attachment_name, shown_media_type};
 use scrinium_store::Family;
 
 use crate::access::Access;
@@ -115,8 +115,9 @@ impl Database {
         let attachment = named(&leaf, name)?;
         let content = self.common.contents.share(&attachment)?;
         Ok(crate::edit::NewAttachment {
-            name: attachment.name,
-            content_type: attachment.content_type,
+            // What was stored before names and types were checked is shared as what may be stored now.
+            name: fit_attachment_name(&attachment.name).into_owned(),
+            content_type: shown_media_type(&attachment.content_type).to_owned(),
             content,
         })
     }

@@ -173,7 +173,8 @@ impl Contents {
 
     /// A stored content, for reading.
     pub(crate) fn reader(&self, digest: &Digest) -> Result<ContentReader> {
-        let record = self.record(digest)?.ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+        let record =
+            self.record(digest)?.ok_or_else(|| DatabaseError::damaged_content("content", &hex(digest)))?;
         ContentReader::new(self, digest, record)
     }
 
@@ -241,7 +242,7 @@ impl Contents {
         let pin = self.pin(digest);
         let Some(stored) = self.store.get(Family::Blob, &keys::content(digest))? else { return Ok(None) };
         let record =
-            Record::decode(&stored).ok_or_else(|| DatabaseError::damaged("content", &hex(digest)))?;
+            Record::decode(&stored).ok_or_else(|| DatabaseError::damaged_content("content", &hex(digest)))?;
         Ok(Some(Content::new(pin, record.md5, record.length, None)))
     }
 
@@ -249,7 +250,7 @@ impl Contents {
     pub(crate) fn share(&self, attachment: &crate::leaf::StoredAttachment) -> Result<Content> {
         let pin = self.pin(&attachment.digest);
         if !self.store.contains(Family::Blob, &keys::content(&attachment.digest))? {
-            return Err(DatabaseError::damaged("content", &hex(&attachment.digest)));
+            return Err(DatabaseError::damaged_content("content", &hex(&attachment.digest)));
         }
         Ok(Content::new(pin, attachment.md5, attachment.length, None))
     }
@@ -273,7 +274,7 @@ fn finish(upload: Upload, digest: &Digest) -> Result<Content> {
     let content = upload.finish()?;
     if content.name() != digest {
         // Under its own name nobody would find it, and under this one it must not lie.
-        return Err(DatabaseError::damaged("content", &hex(digest)));
+        return Err(DatabaseError::damaged_content("content", &hex(digest)));
     }
     Ok(content)
 }

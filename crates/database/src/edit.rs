@@ -1,5 +1,8 @@
 //! An edit as a client sends it, and what can be made of it before the database is locked.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -70,9 +70,9 @@ impl Submission<'_> {
     pub fn present(&self) -> Result<Option<Map<String, Value>>> {
         let id = self.document.get("_id").and_then(Value::as_str).unwrap_or_default();
         match self.database.read(id, &ReadOptions::default()) {
-            Ok(document) => serde_json::from_str(&document.json)
-                .map(Some)
-                .map_err(|_| DatabaseError::damaged("document", id)),
+            Ok(document) => {
+                document.json.to_object().map(Some).ok_or_else(|| DatabaseError::damaged("document", id))
+            }
             Err(DatabaseError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }

@@ -11,6 +11,7 @@ mod document;
 mod folder;
 mod mark;
 mod place;
+pub(crate) mod purge;
 pub(crate) mod records;
 
 use std::collections::{BTreeMap, HashMap};

@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use scrinium_document::json::JsonWriter;
+use scrinium_document::json::{JsonText, JsonWriter, string};
 use scrinium_document::{Fields, Revision, RevisionTree, is_design, is_local};
 use scrinium_javascript::{EditToValidate, Validator, Verdict};
 use scrinium_store::{Family, Slice, Snapshot};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::database::Database;
 use crate::edit::{EditMode, Prepared, PreparedAttachment};
@@ -62,11 +61,18 @@ struct Function {
     validator: Validator,
 }
 
-/// What tells whether a design document has a function; the rest is not looked at, however it is nested.
-#[derive(Deserialize)]
-struct DesignHead {
-    language: Option<String>,
-    validate_doc_update: Option<Value>,
+/// The function of a design document, if it has one; the rest is not looked at. One that is none, or in a language that is
+/// none, is not obeyed and stops nobody.
+fn function_of(design: &JsonText) -> Option<String> {
+    let members = design.members()?;
+    let member =
+        |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    let is_script = match member("language") {
+        None | Some("null") => true,
+        Some(language) => string(language).is_some_and(|language| language == "javascript"),
+    };
+    let function = member("validate_doc_update").filter(|_| is_script)?;
+    string(function).map(std::borrow::Cow::into_owned)
 }
 
 /// A leaf that an edit replaces, with its document's revisions.
@@ -134,12 +140,7 @@ impl Database {
             }
             for row in some {
                 let (Some(design), Some(json)) = (row.id, row.document) else { continue };
-                let head: DesignHead = serde_json::from_str(json.as_str())
-                    .map_err(|_| DatabaseError::damaged("design document", &design))?;
-                if !matches!(head.language.as_deref(), None | Some("javascript")) {
-                    continue;
-                }
-                let Some(Value::String(source)) = head.validate_doc_update else { continue };
+                let Some(source) = function_of(&json) else { continue };
                 let validator =
                     Validator::new(&self.common.wide.scripts, self.uuid(), &source, json.as_str());
                 functions.push(Function { design, validator });

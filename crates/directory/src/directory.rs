@@ -10,6 +10,7 @@ use scrinium_database::{
     ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
 };
+use scrinium_document::json::stored_value;
 use serde_json::{Map, Value};
 
 use crate::journal::{DirectoryChange, Journal};
@@ -287,5 +288,8 @@ fn move_hashes_of(database: &Arc<Database>, id: &str) -> Result<u64> {
 }
 
 fn parse(document: &str) -> Option<Map<String, Value>> {
-    serde_json::from_str(document).ok()
+    match stored_value(document)? {
+        Value::Object(members) => Some(members),
+        _ => None,
+    }
 }

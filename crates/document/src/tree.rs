@@ -334,11 +334,32 @@ impl RevisionTree {
                 at = at.and_then(|at| self.nodes.get(at)).and_then(|node| node.parent);
             }
         }
+        let kept: Vec<bool> = kept.into_iter().map(|left| left > 0).collect();
+        self.keep(&kept);
+    }
+
+    /// Forgets leaves, and their history as far as it is no other leaf's.
+    pub fn forget_leaves(&mut self, gone: &[Revision]) {
+        let mut kept = vec![false; self.nodes.len()];
+        for (index, _) in
+            self.nodes.iter().enumerate().filter(|(_, node)| node.leaf && !gone.contains(&node.revision))
+        {
+            let mut at = Some(index);
+            while let Some(slot) = at.and_then(|at| kept.get_mut(at)).filter(|slot| !**slot) {
+                *slot = true;
+                at = at.and_then(|at| self.nodes.get(at)).and_then(|node| node.parent);
+            }
+        }
+        self.keep(&kept);
+    }
+
+    /// Forgets the nodes that are not kept.
+    fn keep(&mut self, kept: &[bool]) {
         let mut places = Vec::with_capacity(kept.len());
         let mut next = 0;
-        for &left in &kept {
-            places.push((left > 0).then_some(next));
-            next += usize::from(left > 0);
+        for &is_kept in kept {
+            places.push(is_kept.then_some(next));
+            next += usize::from(is_kept);
         }
         let mut place = places.iter();
         self.nodes.retain(|_| place.next().is_some_and(Option::is_some));

@@ -1,5 +1,6 @@
 //! Many documents in one request: `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -177,12 +178,9 @@ fn push_result(text: &mut JsonWriter, json: &[u8], result: Result<Updated>, mode
 
 /// The `_id` in a document's JSON.
 fn id_of(json: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(rename = "_id")]
-        id: Option<String>,
-    }
-    serde_json::from_slice::<Named>(json).ok()?.id
+    let members = json::members(std::str::from_utf8(json).ok()?, NESTING_MAX).ok()??;
+    let (_, id) = members.into_iter().find(|(name, _)| name == "_id")?;
+    json::string(id).map(Cow::into_owned)
 }
 
 /// One document that `_bulk_get` is asked for.

@@ -1,11 +1,12 @@
 //! Compacting on request: accepted at once and done beside, one database after the other.
 
 use http::{Response, StatusCode};
-use scrinium_database::{CompactOrder, CompactStyle};
-use serde_json::{Value, json};
+use scrinium_database::{CompactOrder, CompactStyle, PurgedLeaves};
+use serde_json::{Map, Value, json};
 
+use crate::body::RequestBody;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{HttpError, Result};
 use crate::response::{self, Body};
 use crate::state::HttpState;
 
@@ -54,6 +55,21 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
         Ok(Err(error)) => tracing::warn!(database = name, %error, "a compaction failed"),
         Err(error) => tracing::error!(database = name, %error, "a compaction panicked"),
     }
+}
+
+/// `POST /{db}/_purge`: leaves of documents are taken away, whatever they are.
+pub(crate) async fn purge(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
+    context.require_json()?;
+    let wanted = body.object().await?.into_iter().map(|(id, revisions)| {
+        let revisions = serde_json::from_value(revisions)
+            .map_err(|_| HttpError::bad_request("Request body must map ids to lists of revisions."))?;
+        Ok(PurgedLeaves { id, revisions })
+    });
+    let wanted = wanted.collect::<Result<Vec<PurgedLeaves>>>()?;
+    let purged = context.with_database(move |database| Ok(database.purge_leaves(wanted)?)).await?;
+    let purged: Map<String, Value> =
+        purged.into_iter().map(|PurgedLeaves { id, revisions }| (id, json!(revisions))).collect();
+    Ok(response::json_value(StatusCode::CREATED, &json!({"purge_seq": null, "purged": purged})))
 }
 
 /// `GET /{db}/_purged_infos_limit`.

@@ -4,6 +4,7 @@ use http::{HeaderName, Response};
 use percent_encoding::percent_decode_str;
 use scrinium_database::{Edit, EditMode, NewAttachment, ReadOptions};
 use scrinium_document::json::JsonWriter;
+use scrinium_document::{fit_attachment_name, shown_media_type};
 use serde_json::{Map, Value};
 
 use crate::access::Opened;
@@ -70,7 +71,12 @@ fn attachment(database: &Opened, id: &str, name: &str, revision: Option<&str>) -
         upload.write(&bytes)?;
         offset += bytes.len() as u64;
     }
-    Ok(NewAttachment { name: reader.name, content_type: reader.content_type, content: upload.finish()? })
+    let (name, content_type) = (fit_attachment_name(&reader.name), shown_media_type(&reader.content_type));
+    Ok(NewAttachment {
+        name: name.into_owned(),
+        content_type: content_type.to_owned(),
+        content: upload.finish()?,
+    })
 }
 
 /// The id and revision that the document is copied to.

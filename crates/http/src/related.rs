@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
-use scrinium_document::json::{JsonPart, JsonText, JsonWriter};
+use scrinium_document::json::{self, JsonPart, JsonText, JsonWriter};
 use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
 
@@ -137,14 +137,16 @@ impl Expectations {
             encoding: Option<Value>,
             content_type: Option<Value>,
         }
-        #[derive(serde::Deserialize)]
-        struct Outline {
-            #[serde(rename = "_attachments")]
-            attachments: Option<Map<String, Value>>,
-        }
-        let outline: Outline = parse_json(json)?;
+        // By the parser that the database takes the document apart with, so that both see the same attachments.
+        let text = std::str::from_utf8(json).map_err(|_| HttpError::invalid_json())?;
+        let members = json::members(text, json::NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
+        let stubs = members.into_iter().find(|(name, _)| name == "_attachments");
+        let stubs = stubs.map(|(_, stubs)| json::parse_value(stubs, json::NESTING_MAX)).transpose()?;
+        let Some(Value::Object(stubs)) = stubs.or_else(|| Some(Map::new().into())) else {
+            return Err(HttpError::bad_request("`_attachments` must be a JSON object"));
+        };
         let mut expected = Self { in_order: VecDeque::new(), places: HashMap::new(), gone: 0 };
-        for (name, stub) in outline.attachments.into_iter().flatten() {
+        for (name, stub) in stubs {
             let Ok(stub) = serde_json::from_value::<Stub>(stub) else { continue };
             if stub.follows != Some(Value::Bool(true)) {
                 continue;

@@ -374,9 +374,8 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         path: "/{db}/_purge",
-        methods: &[act("POST", Operation::Other, READER, NOTHING, NONE, |c, _| {
-            let reason = "Purging by hand is not offered: a superseded body is not kept, and compaction purges tombstones that are old enough (compact.purge_after).";
-            Box::pin(settings::not_offered(c, reason))
+        methods: &[act("POST", Operation::Other, ADMINISTRATOR, LIST, NONE, |c, b| {
+            Box::pin(compact::purge(c, b))
         })],
     },
     Route {

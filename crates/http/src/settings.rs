@@ -84,9 +84,3 @@ pub(crate) async fn ensure_full_commit(context: &Context) -> Result<Response<Bod
     let started = info.instance_start_time_us.to_string();
     Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
 }
-
-/// 501 for one who may read the database: something of CouchDB's that this server does not do.
-pub(crate) async fn not_offered(context: &Context, reason: &'static str) -> Result<Response<Body>> {
-    context.with_database(|_| Ok(())).await?;
-    Err(HttpError::not_implemented(reason))
-}

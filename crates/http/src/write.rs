@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use scrinium_database::{Edit, EditMode, FolderChange, Level, ReadOptions, Update, Updated};
-use serde::Deserialize;
+use scrinium_document::json;
 
 use crate::access::{self, Opened};
-use crate::body::{RequestBody, parse_json};
+use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::related;
@@ -172,23 +172,12 @@ pub(crate) fn mode(context: &Context) -> EditMode {
 
 /// The `_id` of a document's JSON. An id that is no text is left for the database to refuse.
 fn id_of(json: &[u8]) -> Result<Option<String>> {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(rename = "_id")]
-        id: Option<serde_json::Value>,
-    }
-    if json.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-        return Err(if parse_json::<serde_json::Value>(json).is_ok() {
-            HttpError::bad_request("Document must be a JSON object")
-        } else {
-            HttpError::invalid_json()
-        });
-    }
-    match parse_json::<Named>(json)?.id {
-        None => Ok(None),
-        Some(serde_json::Value::String(id)) => Ok(Some(id)),
-        Some(_) => {
-            Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_docid", "Document id must be a string"))
-        }
+    let text = std::str::from_utf8(json).map_err(|_| HttpError::invalid_json())?;
+    let members = json::members(text, json::NESTING_MAX)?
+        .ok_or_else(|| HttpError::bad_request("Document must be a JSON object"))?;
+    let Some((_, id)) = members.into_iter().find(|(name, _)| name == "_id") else { return Ok(None) };
+    match json::string(id) {
+        Some(id) => Ok(Some(id.into_owned())),
+        None => Err(HttpError::new(StatusCode::BAD_REQUEST, "illegal_docid", "Document id must be a string")),
     }
 }

@@ -247,8 +247,8 @@ impl Places {
         object: &ObjectPlace,
     ) -> Result<(String, Stored)> {
         let place = self.place(object.place);
-        let place =
-            place.ok_or_else(|| DatabaseError::damaged("place of objects", &object.place.to_string()))?;
+        let place = place
+            .ok_or_else(|| DatabaseError::damaged_content("place of objects", &object.place.to_string()))?;
         let name = ObjectName { home: place.home(), digest: *digest, upload: object.upload };
         Ok((place.address, Stored { name, length, stored_bytes: object.stored_bytes }))
     }

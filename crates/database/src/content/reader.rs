@@ -65,7 +65,7 @@ impl ContentReader {
     }
 
     fn read_from(&self, source: &Source, offset: u64, max_bytes: usize) -> Result<Bytes> {
-        let damaged = || DatabaseError::damaged("content", &hex(&self.digest));
+        let damaged = || DatabaseError::damaged_content("content", &hex(&self.digest));
         let (piece, start) = match (&source.record.placement, &source.object) {
             (_, Some(object)) => return Ok(object.read(offset, max_bytes)?),
             (Placement::Inline(data), _) => (data.open(self.length).ok_or_else(damaged)?, offset),

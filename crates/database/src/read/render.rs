@@ -96,7 +96,7 @@ impl<'a> Renderer<'a> {
     fn write_content(&self, json: &mut JsonWriter, id: &str, attachment: &StoredAttachment) -> Result<()> {
         let content = self.database.common.contents.reader(&attachment.digest)?;
         if content.length() != attachment.length {
-            return Err(DatabaseError::damaged("attachment", id));
+            return Err(DatabaseError::damaged_content("attachment", id));
         }
         json.literal(",\"data\":");
         let mut data = json.base64();
@@ -157,7 +157,7 @@ pub(crate) fn write_fields(
     database: &Database,
     id: &str,
 ) -> Result<()> {
-    let damaged = || DatabaseError::damaged("field", id);
+    let damaged = || DatabaseError::damaged_content("field", id);
     fields.write_members(json, false, |outside, json| {
         let value = database.common.contents.read_all(&outside.digest)?;
         if value.len() as u64 != outside.length {

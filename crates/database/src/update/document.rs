@@ -20,7 +20,7 @@ use crate::writer::Pending;
 pub(super) struct Before {
     pub(super) head: Head,
     /// Leaves that were written since what the store shows, by revision.
-    leaves: BTreeMap<Revision, Bytes>,
+    pub(super) leaves: BTreeMap<Revision, Bytes>,
     is_new: bool,
 }
 
@@ -139,7 +139,7 @@ impl Transaction<'_> {
     }
 
     /// Folders and marks follow the edit that was just added to the batch.
-    fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
+    pub(super) fn follow(&mut self, id: &str, old: &RevisionTree, beside: &Beside) {
         let Some(head) = self.changed.get(id).map(|pending| &pending.head) else { return };
         let (old, new, change_number) = (old.winner(), head.tree.winner(), head.change_number);
         let was_alive = old.is_some_and(|old| !old.deleted);
@@ -159,7 +159,7 @@ impl Transaction<'_> {
     }
 
     /// The document as the edits before this one leave it.
-    fn before(&mut self, id: &str) -> Result<Before> {
+    pub(super) fn before(&mut self, id: &str) -> Result<Before> {
         if let Some(pending) = self.changed.get(id).or_else(|| self.writer.pending(id)) {
             let Pending { head, leaves } = pending.clone();
             return Ok(Before { head, leaves, is_new: false });
@@ -314,7 +314,7 @@ impl Transaction<'_> {
     }
 
     /// Puts everything that the edit changes into the batch.
-    fn write(
+    pub(super) fn write(
         &mut self,
         id: &str,
         before: &Before,

@@ -20,6 +20,7 @@ mod common;
 mod compact;
 mod compact_crash;
 mod damaged;
+mod differential;
 mod documents;
 mod folders;
 mod freshness;

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{NESTING_MAX, check, members};
 use crate::DocumentError;
@@ -258,6 +258,21 @@ impl JsonText {
     #[must_use]
     pub fn of_entry(text: &str) -> Self {
         Self(text.to_owned())
+    }
+
+    /// The value, however deep it is nested.
+    #[must_use]
+    pub fn to_value(&self) -> Option<Value> {
+        super::stored_value(&self.0)
+    }
+
+    /// The value, if it is an object.
+    #[must_use]
+    pub fn to_object(&self) -> Option<Map<String, Value>> {
+        match self.to_value()? {
+            Value::Object(members) => Some(members),
+            _ => None,
+        }
     }
 
     /// The members of an object, of a repeated name the last one; `None` if the value is no object.

@@ -10,6 +10,7 @@
 
 mod collation;
 mod fields;
+mod outgoing;
 mod parse;
 mod revision_tree;
 mod sensitivity;

@@ -177,3 +177,69 @@ async fn local_documents_stay_here() {
     server.ask("DELETE", "/db/_local/checkpoint?rev=0-2", ()).await.expect(200);
     server.ask("GET", "/db/_local/checkpoint", ()).await.expect_error(404, "not_found", "missing");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_takes_leaves_away_as_if_they_had_never_been() {
+    let server = Server::start().await;
+    server.fill("db", &[json!({"_id": "x", "secret": 1}), json!({"_id": "y"})]).await;
+    let views = json!({"language": "formula", "views": {"all": {"selection": "SELECT @All", "columns": []}}});
+    server.ask("PUT", "/db/_design/d", views).await.expect(201);
+    let rows = || async {
+        server.ask("GET", "/db/_design/d/_view/all", ()).await.expect(200).json()["total_rows"].clone()
+    };
+    assert_eq!(rows().await, 2);
+    let revision = server.ask("GET", "/db/x", ()).await.expect(200).json()["_rev"].clone();
+    let wanted = json!({"x": [revision, "1-never"], "never": ["1-a"]});
+    server.ask_as("ada", "POST", "/db/_purge", wanted.clone()).await.expect(401);
+    let purged = server.ask("POST", "/db/_purge", wanted).await.expect(201).json();
+    assert_eq!(purged, json!({"purge_seq": null, "purged": {"x": [revision], "never": []}}));
+    server.ask("GET", "/db/x", ()).await.expect(404);
+    let old = format!("/db/x?rev={}", revision.as_str().unwrap());
+    server.ask("GET", &old, ()).await.expect_error(404, "not_found", "missing");
+    assert_eq!(rows().await, 1);
+    server.ask("POST", "/db/_purge", json!({"x": "1-a"})).await.expect(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_of_writing_takes_and_refuses_the_same() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let json_type = [("content-type", "application/json")];
+    let document = |depth: usize| {
+        let levels = depth - 1;
+        format!("{{\"_id\":\"d\",\"v\":{}1{}}}", "[".repeat(levels), "]".repeat(levels))
+    };
+    for (depth, is_taken) in [(127, true), (128, true), (129, true), (512, true), (513, false)] {
+        let database = format!("/d{depth}");
+        let related = [
+            b"--b\r\nContent-Type: application/json\r\n\r\n".to_vec(),
+            document(depth).into_bytes(),
+            b"\r\n--b--".to_vec(),
+        ]
+        .concat();
+        let bulk = format!("{{\"new_edits\":true,\"docs\":[{}]}}", document(depth));
+        for (method, path, headers, body) in [
+            ("PUT", "/d", json_type, document(depth).into_bytes()),
+            ("POST", "", json_type, document(depth).into_bytes()),
+            ("POST", "/_bulk_docs", json_type, bulk.into_bytes()),
+            ("PUT", "/d", [("content-type", "multipart/related;boundary=b")], related),
+        ] {
+            server.ask("PUT", &database, ()).await.expect(201);
+            let answer = server.ask(method, &format!("{database}{path}"), (headers, body)).await;
+            let answered = answer.status == 201 && !answer.text().contains("\"error\"");
+            assert_eq!(answered, is_taken, "{method} {path} {depth}: {}", answer.text());
+            assert_eq!(server.ask("GET", &format!("{database}/d"), ()).await.status == 200, is_taken);
+            server.ask("DELETE", &database, ()).await.expect(200);
+        }
+    }
+    let bulk = json!({"docs": [{"_id": "a"}, {"_id": "_local/x", "n": 1}, {"_id": "b"}]});
+    let rows = server.ask("POST", "/db/_bulk_docs", bulk).await.expect(201).json();
+    let ids: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect();
+    assert_eq!((ids, &rows[1]["rev"]), (vec![json!("a"), json!("_local/x"), json!("b")], &json!("0-1")));
+    assert_eq!(server.ask("GET", "/db/_local/x", ()).await.expect(200).json()["n"], 1);
+    let listed = server.ask("GET", "/db/_all_docs", ()).await.expect(200).json();
+    assert_eq!(listed["rows"].as_array().unwrap().len(), 2);
+    server.ask("DELETE", "/db/_local/x?rev=0-1", ()).await.expect(200);
+    let long = "x".repeat(7169);
+    server.ask("PUT", &format!("/db/{long}/file"), (&[][..], "x")).await.expect(400);
+}

@@ -121,7 +121,7 @@ impl Followed {
                     attempts: 0,
                     due: self.clock.instant(),
                 };
-                self.take(mailbox, change.id, &document, retry, round);
+                self.take(mailbox, change.id, document.to_object(), retry, round);
             }
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Followed {
                 Ok(document) => {
                     self.retries.remove(&id);
                     *most_bytes = most_bytes.saturating_sub(document.json.len());
-                    self.take(mailbox, id, &document.json, retry, round);
+                    self.take(mailbox, id, document.json.to_object(), retry, round);
                 }
                 Err(DatabaseError::NotFound { .. }) => drop(self.retries.remove(&id)),
                 Err(error) => return Err(error),
@@ -159,8 +159,15 @@ impl Followed {
         Ok(())
     }
 
-    fn take(&mut self, mailbox: usize, id: String, document: &str, retry: Retry, round: &mut Vec<Waiting>) {
-        let Ok(memo) = serde_json::from_str::<Map<String, Value>>(document) else { return };
+    fn take(
+        &mut self,
+        mailbox: usize,
+        id: String,
+        memo: Option<Map<String, Value>>,
+        retry: Retry,
+        round: &mut Vec<Waiting>,
+    ) {
+        let Some(memo) = memo else { return };
         match memo.get(field::STATE).and_then(Value::as_str) {
             Some(DEAD) => drop(self.dead.insert(id)),
             // The administrator's next edit of it comes by the feed.

@@ -104,7 +104,9 @@ struct TextLine {
 impl TextLine {
     fn add(&mut self, name: &str, value: &str) {
         if name == "message" {
-            self.message = value.to_owned();
+            // What could be taken for the fields behind it is told apart from them.
+            let is_plain = !value.contains(['=', '"']);
+            self.message = if is_plain { value.to_owned() } else { quoted(value) };
             return;
         }
         if self.fields.len() + name.len() + value.len() > FIELDS_BYTES_MAX {
@@ -116,9 +118,14 @@ impl TextLine {
         let _ = if is_plain {
             write!(self.fields, " {slanted}{name}{plain}={value}")
         } else {
-            write!(self.fields, " {slanted}{name}{plain}=\"{}\"", value.replace('"', "\\\""))
+            write!(self.fields, " {slanted}{name}{plain}={}", quoted(value))
         };
     }
+}
+
+/// In quotation marks; backslashes are doubled already.
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('"', "\\\""))
 }
 
 impl Visit for TextLine {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use scrinium_statistics::{Registry, Snapshot, couchdb_stats, prometheus_text};
+use scrinium_statistics::{Registry, Snapshot, breaks_line, couchdb_stats, one_line, prometheus_text};
 use serde_json::json;
 
 fn example() -> Snapshot {
@@ -123,5 +123,34 @@ proptest! {
         (snapshot.counters, snapshot.gauges) = (counters, gauges);
         prop_assert_eq!(check_page(&prometheus_text(&snapshot))?, count);
         prop_assert!(couchdb_stats(&snapshot).is_object());
+    }
+}
+
+#[test]
+fn a_name_of_others_is_part_of_its_line() {
+    for name in ["a\r\nscrinium_forged 1", "\u{1b}[31m\"}", "\u{2028}\u{202e}\u{85}", &"y".repeat(1 << 20)] {
+        let registry = Registry::new();
+        registry.operation(name).record(Duration::from_micros(100));
+        registry.counter(name).add(1);
+        let text = prometheus_text(&registry.snapshot());
+        assert!(
+            text.lines().all(|line| line.starts_with("# ") || line.starts_with("scrinium_")),
+            "{text:.500}"
+        );
+        assert!(!text.lines().any(|line| line.starts_with("scrinium_forged 1")), "{text:.500}");
+        assert!(!text.chars().any(|character| character != '\n' && breaks_line(character)), "{text:.500}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_line_is_one_line_and_bounded(text: String, bytes_max in 0..100_usize) {
+        let line = one_line(&text, bytes_max);
+        prop_assert!(!line.chars().any(breaks_line));
+        // Each character takes at most ten as an escape, and an ellipsis tells that something is left out.
+        prop_assert!(line.len() <= bytes_max * 10 + 3);
+        if text.len() <= bytes_max && !text.contains('\\') && !text.chars().any(breaks_line) {
+            prop_assert_eq!(line, text);
+        }
     }
 }

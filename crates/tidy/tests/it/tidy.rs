@@ -118,6 +118,7 @@ fn a_crate_that_asks_the_system_for_the_time_is_seen() {
     );
 }
 
+#[test]
 fn json_that_is_pieced_together_is_seen() {
     let source = r#"fn f() {
     let text = format!("{{\"rev\":\"{revision}\"}}");

@@ -1,0 +1,98 @@
+//! Purging by hand: leaves of a document are taken away as if they had never been.
+//!
+//! Whatever follows the changes must find out that they are gone, so that a document of which nothing is left becomes a
+//! tombstone with a revision of its own, which compaction purges as others.
+
+use std::sync::Arc;
+
+use scrinium_document::{FieldsBuf, Revision, RevisionTree, new_revision};
+
+use super::document::Before;
+use super::{MAX_EDITS, Transaction, check_number};
+use crate::database::Database;
+use crate::edit::Beside;
+use crate::error::Result;
+use crate::leaf::LeafParts;
+use crate::writer::Foreseen;
+
+/// What a document takes in a batch, about.
+const DOCUMENT_BYTES: usize = 1024;
+
+/// A document, and revisions of it that are to be purged, or were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgedLeaves {
+    /// The document.
+    pub id: String,
+    /// Its revisions.
+    pub revisions: Vec<String>,
+}
+
+impl Database {
+    /// Purges leaves of documents, and their history as far as it is no other leaf's. Revisions that are no leaves are
+    /// left out. What is purged is not told to replicas, which may bring it again. Durable when it returns.
+    ///
+    /// # Errors
+    /// The database is gone, more than [`MAX_EDITS`] documents, a revision that is none, and what the store reports;
+    /// nothing was purged then.
+    pub fn purge_leaves(self: &Arc<Self>, wanted: Vec<PurgedLeaves>) -> Result<Vec<PurgedLeaves>> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.purge_leaves(wanted),
+        };
+        self.check_there()?;
+        check_number(wanted.len().min(MAX_EDITS + 1))?;
+        let mut parsed = Vec::with_capacity(wanted.len());
+        for PurgedLeaves { id, revisions } in wanted {
+            let revisions = revisions.iter().map(|text| Revision::parse(text));
+            parsed.push((id, revisions.collect::<std::result::Result<Vec<Revision>, _>>()?));
+        }
+        let foreseen = Foreseen::read(self, parsed.iter().map(|(id, _)| id.as_str()))?;
+        let room_bytes = parsed.len().saturating_mul(DOCUMENT_BYTES);
+        let update = self.transact(foreseen, room_bytes, |transaction| {
+            transaction.batch.gives_space_back();
+            transaction.each(parsed, |transaction, (id, revisions)| transaction.purge(id, &revisions))
+        })?;
+        update.wait()?.into_iter().collect()
+    }
+}
+
+impl Transaction<'_> {
+    fn purge(&mut self, id: String, named: &[Revision]) -> Result<PurgedLeaves> {
+        let before = self.before(&id)?;
+        let leaves = before.head.tree.leaves().map(|leaf| leaf.revision.clone());
+        let gone: Vec<Revision> = leaves.filter(|leaf| named.contains(leaf)).collect();
+        let revisions = gone.iter().map(Revision::to_string).collect();
+        if gone.is_empty() {
+            return Ok(PurgedLeaves { id, revisions });
+        }
+        let mut tree = before.head.tree.clone();
+        tree.forget_leaves(&gone);
+        let mut leaves = before.leaves.clone();
+        leaves.retain(|revision, _| !gone.contains(revision));
+        if tree.is_empty() {
+            let (revision, record) = self.bare_tombstone(&before, &mut tree)?;
+            leaves.insert(revision, record);
+        }
+        let created_ms = before.head.created_ms;
+        self.write(&id, &before, tree, created_ms, leaves)?;
+        self.follow(&id, &before.head.tree, &Beside::default());
+        Ok(PurgedLeaves { id, revisions })
+    }
+
+    /// A tombstone that follows nothing.
+    fn bare_tombstone(&self, before: &Before, tree: &mut RevisionTree) -> Result<(Revision, bytes::Bytes)> {
+        let fields = FieldsBuf::default();
+        let revision = new_revision(None, true, fields.fields(), &[]);
+        tree.add_edit(None, revision.clone(), true)?;
+        let parts = LeafParts {
+            revision: &revision,
+            deleted: true,
+            created_ms: before.head.created_ms,
+            modified_ms: self.now_ms,
+            attachments: &[],
+            fields: fields.as_bytes(),
+        };
+        let record = parts.encode().into();
+        Ok((revision, record))
+    }
+}
