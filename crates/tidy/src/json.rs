@@ -3,8 +3,7 @@
 use crate::{File, Finding};
 
 /// Crates of which clients read what they write.
-const CRATES: [&str; 8] =
-    ["database", "directory", "document", "http", "javascript", "mail", "server", "statistics"];
+const CRATES: [&str; 7] = ["database", "directory", "document", "http", "mail", "server", "statistics"];
 
 /// What puts text together.
 const JOINING: [&str; 5] = ["format!(", "push_str(", "write!(", "writeln!(", "extend_from_slice("];

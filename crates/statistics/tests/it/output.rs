@@ -150,7 +150,7 @@ proptest! {
         // Each character takes at most ten as an escape, and an ellipsis tells that something is left out.
         prop_assert!(line.len() <= bytes_max * 10 + 3);
         if text.len() <= bytes_max && !text.contains('\\') && !text.chars().any(breaks_line) {
-            prop_assert_eq!(line, text);
+            prop_assert_eq!(&*line, text.as_str());
         }
     }
 }
