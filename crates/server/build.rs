@@ -4,7 +4,7 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
-        // Before what .cargo/config.toml adds for tests: a library that lies with the binary is the one it was built with.
+        // After what .cargo/config.toml adds for programs that stay here; what is packed is built without that.
         println!("cargo::rustc-link-arg-bins=-Wl,-rpath,$ORIGIN:$ORIGIN/../lib/scrinium");
     }
 }

@@ -15,6 +15,13 @@ use crate::volumes::all_options;
 /// The release that served on the data folder last, in the data folder.
 const RELEASE: &str = "server.release";
 
+/// What the first start does to a data folder whose last release left no note of itself, besides formats.
+const SINCE_NOTES: [&str; 3] = [
+    "mail files and mailboxes that everybody could open are closed to all but their owners",
+    "the hashes of passwords leave the directory's documents",
+    "folders and files that others on the machine could read are closed",
+];
+
 /// A part of the data folder that has a format.
 struct Part {
     name: String,
@@ -71,7 +78,8 @@ pub(crate) fn run(
     let parts = parts(configuration)?;
     let release = last_release(data_dir);
     let newer = parts.iter().any(Part::is_newer);
-    let changes = parts.iter().any(Part::is_older);
+    let also: &[&str] = if release.is_none() { &SINCE_NOTES } else { &[] };
+    let changes = parts.iter().any(Part::is_older) || !also.is_empty();
     let free_bytes = free_bytes(data_dir);
     let mut text = format!(
         "{}, last served by {}; this is release {}\n",
@@ -82,6 +90,7 @@ pub(crate) fn run(
         env!("CARGO_PKG_VERSION"),
     );
     parts.iter().for_each(|part| text.push_str(&part.line()));
+    also.iter().for_each(|change| text.push_str(&format!("{:<28} {change}\n", "the first start")));
     text.push_str(if newer {
         "This release cannot open it: go back to the newer one, or restore a backup that an older one has made.\n"
     } else if changes {
@@ -98,6 +107,7 @@ pub(crate) fn run(
         "changes": changes && !newer,
         "release": env!("CARGO_PKG_VERSION"),
         "last_release": release,
+        "also": also,
         "formats": formats.collect::<Value>(),
         "needed_bytes": 0,
         "free_bytes": free_bytes,
