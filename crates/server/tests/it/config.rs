@@ -127,7 +127,7 @@ name = "mail"
 listen = ["5984"]
 tls = "yes"
 cors_origins = ["example.com"]
-qqqq = 5
+nothing_that_anybody_has_ever_heard_of_in_this_place = 5
 
 [log.dir]
 path = "/log"
@@ -150,7 +150,7 @@ scrinium.toml:9: there is no section [sever]; did you mean [server]?
 scrinium.toml:13: http.listen: "5984" is no address: write it like "127.0.0.1:5984" or "[::1]:5984"
 scrinium.toml:14: http.tls: a value of type string cannot stand here: it takes true or false
 scrinium.toml:15: http.cors_origins: "example.com" is no origin: write it like "https://example.com"
-scrinium.toml:16: there is no key http.qqqq; `scrinium config default` shows all
+scrinium.toml:16: there is no key http.nothing_that_anybody_has_ever_heard_of_in_this_place; `scrinium config default` shows all
 scrinium.toml:18: log.dir is no section: it takes a path
 scrinium.toml:22: mail.boxes: -1 is negative
 scrinium.toml:23: mail.domains: "über.example" is no host name
