@@ -27,7 +27,8 @@ pub enum HashingError {
 pub struct HashingOptions {
     /// How many at once, each on a thread and with 19 MiB.
     pub threads: usize,
-    /// How many more may wait. Of these, strangers fill three quarters, and networks that have failed lately half.
+    /// Of how many networks hashings may wait, of those that are known. Strangers get three quarters of that, and networks that
+    /// have failed lately half. As networks take turns, it is what bounds the wait of one who is alone in theirs.
     pub waiting: usize,
     /// The longest such wait.
     pub longest_wait: Duration,
@@ -40,9 +41,12 @@ impl Default for HashingOptions {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let threads = (cores / 2).max(1);
         // About a second's work.
-        Self { threads, waiting: threads * 40, longest_wait: Duration::from_secs(5), on_start: || () }
+        Self { threads, waiting: threads * 40, longest_wait: Duration::from_secs(10), on_start: || () }
     }
 }
+
+/// Hashings that may wait in all, for each network that may: a company behind one address comes to work at one time.
+const JOBS_OF_PLACE: usize = 10;
 
 /// What is to be done on a hashing thread; `false`: it has waited for too long, and is only to say so.
 type Work = Box<dyn FnOnce(bool) + Send>;
@@ -86,6 +90,11 @@ impl Lane {
             self.turns.push_back(network);
         }
         jobs.push_back(job);
+    }
+
+    /// Whether one more of `network` may wait, where so many networks may.
+    fn has_place(&self, network: Network, networks: usize) -> bool {
+        self.turns.len() < networks || self.jobs.contains_key(&network)
     }
 
     fn pop(&mut self) -> Option<Job> {
@@ -155,8 +164,8 @@ impl HashingThreads {
             Standing::Suspect => most / 2,
         };
         let mut queue = self.shared.queue.lock();
-        // The threads take one at once, so that a queue of none still works.
-        if queue.waiting >= share.max(1) {
+        let is_full = queue.waiting >= most.saturating_mul(JOBS_OF_PLACE);
+        if is_full || !queue.lane(standing).has_place(network, share.max(1)) {
             return Err(HashingError::Busy);
         }
         queue.waiting += 1;

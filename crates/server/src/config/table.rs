@@ -307,7 +307,7 @@ configuration! {
         /// Pool tasks that work for a network before log-in; more wait.
         network_threads: Integer { min: 1, max: 10_000 } = "16", Restart;
         /// Log-ins of a network that wait or are checked. More are answered with 429.
-        network_logins: Integer { min: 1, max: 100_000 } = "32", Restart;
+        network_logins: Integer { min: 1, max: 100_000 } = "400", Restart;
         /// Connections of a person. Over it, the one that has been idle for longest is closed.
         person_connections: Integer { min: 1, max: 1_000_000 } = "512", Restart;
         /// Requests of a person, open feeds among them. More are answered with 429.
@@ -336,7 +336,8 @@ configuration! {
         delay_most: Duration { min: Duration::ZERO, max: HOUR } = "15 s", File;
         /// Threads on which passwords are checked, each with 19 MB. 0: one for two processors.
         hashing_threads: Integer { min: 0, max: 1024 } = "0", Restart;
-        /// Log-ins that may wait for these threads. More are answered with 429. 0: as many as take about a second.
+        /// Networks whose log-ins may wait for these threads; they take turns. More are answered with 429. 0: as many as take
+        /// about a second.
         waiting: Integer { min: 0, max: 100_000 } = "0", Restart;
         /// The least length of a password that is set, in bytes.
         password_bytes: Integer { min: 1, max: 128 } = "8", File;
