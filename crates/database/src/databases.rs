@@ -282,6 +282,21 @@ impl Databases {
         self.shared.common.options()
     }
 
+    /// Does what an upgrade takes, once in the life of a store: `work` is not done again once it has gone well.
+    ///
+    /// # Errors
+    /// Those of `work`, and what the store reports.
+    pub fn once(&self, step: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let key = keys::step_done(step);
+        if self.store().contains(Family::Meta, &key)? {
+            return Ok(());
+        }
+        work()?;
+        let mut batch = Batch::new();
+        batch.put(Family::Meta, &key, &[]);
+        Ok(self.store().commit(batch)?)
+    }
+
     /// Sets other limits for what is written from now on.
     pub fn set_options(&self, options: DatabaseOptions) {
         *self.shared.common.wide.options.write() = options;

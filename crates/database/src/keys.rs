@@ -21,6 +21,7 @@
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
 //! | Meta | `21` | how far a move of contents had come, `content::bookmark`, as JSON |
+//! | Meta | `24` step | a step of an upgrade that was done; in the first store |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
 //! | Point | number `l` id | a `_local` document |
@@ -160,6 +161,11 @@ pub(crate) fn volume(name: &str) -> Vec<u8> {
 pub(crate) const OWN_VOLUME: &[u8] = &[0x1d];
 
 pub(crate) const PAIRED: &[u8] = &[0x1e];
+
+/// A step of an upgrade that was done.
+pub(crate) fn step_done(step: &str) -> Vec<u8> {
+    meta(0x24, step.as_bytes())
+}
 
 /// All keys that begin with the number of a database, in any family but Meta.
 pub(crate) fn database_range(number: u32) -> ([u8; 4], [u8; 4]) {

@@ -78,7 +78,7 @@ pub use folder::{FolderChange, FolderInfo, Placed};
 pub use guard::{Guard, Guarded, Secret, Submission};
 pub use inspect::{Inspection, RawRecord};
 pub use memory::{DatabaseActivity, DatabaseSpace};
-pub use names::{is_mailbox, validate as validate_name};
+pub use names::{is_mail_file, is_mailbox, validate as validate_name};
 pub use properties::Properties;
 pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};

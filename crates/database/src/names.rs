@@ -36,6 +36,12 @@ pub fn is_mailbox(name: &str) -> bool {
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Whether a database of this name is somebody's mail database.
+#[must_use]
+pub fn is_mail_file(name: &str) -> bool {
+    name.starts_with("mail/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

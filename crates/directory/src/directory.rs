@@ -1,5 +1,6 @@
 //! The directory of a server: its database, and everybody in it by name.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -205,12 +206,12 @@ impl Directory {
         Ok(Some(administrator))
     }
 
-    /// The short name of the one whose mail database this is; of several who share it, the first by the order of their
-    /// documents' ids.
+    /// The short names of those whose mail databases there are, by the databases; of several who share one, the first by
+    /// the order of their documents' ids.
     #[must_use]
-    pub fn owner_of(&self, mail_file: &str) -> Option<String> {
+    pub fn mail_file_owners(&self) -> HashMap<String, String> {
         self.refresh();
-        self.index.owner_of(mail_file)
+        self.index.mail_file_owners()
     }
 
     /// How many people and groups there are.

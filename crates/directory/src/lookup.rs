@@ -134,15 +134,21 @@ impl NameIndex {
         }
     }
 
-    /// The short name of the one whose mail database this is. Looks at everybody.
-    #[must_use]
-    pub fn owner_of(&self, mail_file: &str) -> Option<String> {
+    /// The short names of those whose mail databases there are, by the databases.
+    pub(crate) fn mail_file_owners(&self) -> HashMap<String, String> {
         let entries = self.entries.read();
-        let people = entries.by_id.values().filter_map(|entry| match entry {
-            Entry::Person(person) if person.mail_file == mail_file => Some(person),
-            Entry::Person(_) | Entry::Group(_) => None,
-        });
-        people.min_by(|one, other| one.id.cmp(&other.id)).map(|person| person.short_name.clone())
+        let mut people: Vec<&Arc<Person>> = entries
+            .by_id
+            .values()
+            .filter_map(|entry| match entry {
+                Entry::Person(person) => Some(person),
+                Entry::Group(_) => None,
+            })
+            .collect();
+        // The first of those who share one comes last, and stays.
+        people.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        let owners = people.into_iter().map(|person| (person.mail_file.clone(), person.short_name.clone()));
+        owners.collect()
     }
 
     /// How many people and groups there are.

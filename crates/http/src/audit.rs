@@ -1,10 +1,16 @@
 //! What must be on record afterwards: who changed what may be done here, and who opened what is another's.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use scrinium_clock::Clock;
+use scrinium_database::{Identity, Level, is_mail_file};
 use serde_json::Value;
 
+use crate::access::Opened;
 use crate::authority::PersonChange;
 use crate::context::Context;
 use crate::state::HttpState;
@@ -94,6 +100,50 @@ impl Context {
             audit.record(&AuditEntry { action, target, person, address, details });
         }
     }
+}
+
+/// An administrator who goes on in a mail database is on record again after this time.
+const MAIL_FILE_AGAIN: Duration = Duration::from_mins(15);
+
+/// So many openings of mail databases are remembered; what is pushed out is on record once more.
+const MAIL_FILES_MAX: usize = 10_000;
+
+/// Who has opened whose mail database, and when that was put on record.
+#[derive(Default)]
+pub(crate) struct MailFiles(Mutex<HashMap<(String, String), Instant>>);
+
+impl MailFiles {
+    fn is_new(&self, person: &str, database: &str, clock: &Clock) -> bool {
+        let mut opened = self.0.lock();
+        let key = (person.to_owned(), database.to_owned());
+        if opened.get(&key).is_some_and(|since| clock.elapsed(*since) < MAIL_FILE_AGAIN) {
+            return false;
+        }
+        if opened.len() >= MAIL_FILES_MAX {
+            opened.clear();
+        }
+        opened.insert(key, clock.instant());
+        true
+    }
+}
+
+/// Puts on record that an administrator has opened a mail database that lets them in for nothing but that.
+pub(crate) fn mail_file(state: &HttpState, opened: &Opened, by: &Identity, address: IpAddr) {
+    let (Some(audit), Some(person), target) = (state.audit(), by.name(), opened.name()) else { return };
+    if !is_mail_file(target) {
+        return;
+    }
+    let own_roles: Vec<String> = by.roles().iter().filter(|role| !role.starts_with('_')).cloned().collect();
+    // What the list gives the person without the office; where it cannot be read, that is nothing.
+    let own = opened.database.access(&Identity::new(person, own_roles)).map(|access| access.level());
+    if own.is_ok_and(|level| level >= Level::Reader)
+        || !state.mail_files.is_new(person, target, state.databases.clock())
+    {
+        return;
+    }
+    let action = AuditAction::MailFileOpened;
+    let (person, address) = (Some(person), Some(address));
+    audit.record(&AuditEntry { action, target, person, address, details: None });
 }
 
 /// Puts on record what a request has changed of people. Whatever it was answered, it may have written before it failed.

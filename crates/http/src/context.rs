@@ -73,9 +73,13 @@ impl Context {
         let identity = self.identity.clone();
         let (name, need) = (self.database_name().to_owned(), self.entry.need.level());
         let authorised = Arc::clone(&self.authorised);
+        let (state, address) = (self.state.clone(), self.client.address);
         move || {
             let opened = access::open(&databases, &name, &identity, need)?;
             authorised.store(true, Ordering::Relaxed);
+            if identity.is_administrator() {
+                crate::audit::mail_file(&state, &opened, &identity, address);
+            }
             Ok(opened)
         }
     }

@@ -2,10 +2,13 @@
 //!
 //! Until databases were made with an access list, one without a list and without `_security` was open to everybody who
 //! could log in. Mail databases and mail.boxes are closed at the first start of this version; what the server needs for
-//! itself, too. Others stay as they are, as in CouchDB, since their applications may rely on it, and are named in the log
-//! at each start.
+//! itself, too. Others stay as they are, as in CouchDB, since their applications may rely on it, and are named in the log.
 
-use scrinium_database::{Database, DatabaseError, Databases, InitialAccess, NameRange, Result, is_mailbox};
+use std::collections::HashMap;
+
+use scrinium_database::{
+    Database, DatabaseError, Databases, InitialAccess, NameRange, Result, is_mail_file, is_mailbox,
+};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_mail::mail_file_access;
 
@@ -15,18 +18,23 @@ const NAMES_AT_ONCE: usize = 1000;
 /// More open databases than these are counted, not named.
 const MOST_NAMED: usize = 20;
 
-/// Closes mail databases, mail.boxes and the directory where nobody has said who may read them, with a line in the log
+/// Under which the store remembers that it was done.
+const STEP: &str = "open databases closed";
+
+/// Closes, at the first start of this version, mail databases, mail.boxes and the directory where nobody has said who may read them, with a line in the log
 /// for each, and names others that are open.
 pub(crate) fn close_open_databases(databases: &Databases, directory: &Directory) -> Result<()> {
+    databases.once(STEP, || close_all(databases, &directory.mail_file_owners()))
+}
+
+fn close_all(databases: &Databases, owners: &HashMap<String, String>) -> Result<()> {
     let mut range = NameRange { limit: NAMES_AT_ONCE, ..NameRange::default() };
     let mut left_open = 0;
     loop {
         let names = databases.names(&range)?;
         for name in &names {
             match databases.get(name) {
-                Ok(database) if is_open(&database)? => {
-                    left_open += usize::from(!close(&database, directory)?)
-                }
+                Ok(database) if is_open(&database)? => left_open += usize::from(!close(&database, owners)?),
                 // One that is damaged is nobody's until it is mended.
                 Ok(_) | Err(DatabaseError::NotFound { .. } | DatabaseError::Unavailable { .. }) => {}
                 Err(error) => {
@@ -52,7 +60,7 @@ fn is_open(database: &Database) -> Result<bool> {
 }
 
 /// Whether the database is one that is closed.
-fn close(database: &Database, directory: &Directory) -> Result<bool> {
+fn close(database: &Database, owners: &HashMap<String, String>) -> Result<bool> {
     let name = database.name();
     let (access, whose) = if is_mailbox(name) {
         (
@@ -61,13 +69,13 @@ fn close(database: &Database, directory: &Directory) -> Result<bool> {
         )
     } else if name == DIRECTORY_DATABASE {
         (InitialAccess::administrators(), "the directory: for administrators".to_owned())
-    } else if name.starts_with("mail/") {
-        let owner = directory.owner_of(name);
-        let whose = owner.as_deref().map_or_else(
+    } else if is_mail_file(name) {
+        let owner = owners.get(name).map(String::as_str);
+        let whose = owner.map_or_else(
             || "a mail database of nobody in the directory: for administrators".to_owned(),
             |owner| format!("a mail database: for its owner, {owner}"),
         );
-        (mail_file_access(owner.as_deref()), whose)
+        (mail_file_access(owner), whose)
     } else {
         tracing::warn!(
             database = %name,

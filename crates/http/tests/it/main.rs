@@ -22,6 +22,7 @@ mod documents;
 mod folders;
 mod hostile;
 mod mango;
+mod matrix;
 mod multipart;
 mod observer;
 mod poisoned;

@@ -1,0 +1,454 @@
+//! Every route, for everybody, with every parameter: what somebody may not read is in no answer.
+//!
+//! A new route fails here until [`LISTED`] has it, and a parameter until [`values_of`] knows what to give it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::common::Server;
+
+/// What nobody but ada and the administrator may come to see: in bodies, names of attachments and their contents.
+const SECRET: &str = "rosebud";
+
+/// The secret as it goes over the wire in base64, and what the ids, the revisions and the digests of what is hidden hold.
+const TRACES: [&str; 5] = [SECRET, "cm9zZWJ1ZA", "hid-", "fadefade", "Cbtjv3Y1+c/VDwIuejsN"];
+
+const HIDDEN: &str = "2-fadefadefadefadefadefadefadefade";
+const LOW: &str = "2-00000000000000000000000000000000";
+const HIGH: &str = "2-ffffffffffffffffffffffffffffffff";
+
+/// Documents that are there for nobody else: hidden ones, one with a conflict that was settled, a tombstone.
+const HIDDEN_IDS: [&str; 3] = ["hid-s", "hid-c", "hid-t"];
+
+/// One that everybody reads, one of which the winner is hidden, and one of which another leaf is.
+const SHOWN_IDS: [&str; 3] = ["open", "half-w", "half-l"];
+
+const LEVELS: [&str; 8] = ["", "no_access", "depositor", "reader", "author", "editor", "designer", "manager"];
+
+/// All routes that are asked here. Those of the server as a whole name no document.
+const LISTED: &[&str] = &[
+    "/",
+    "/_up",
+    "/_session",
+    "/_all_dbs",
+    "/_dbs_info",
+    "/_uuids",
+    "/_stats",
+    "/_node/{node}/_stats",
+    "/metrics",
+    "/_node/{node}/_prometheus",
+    "/_active_tasks",
+    "/_membership",
+    "/_console",
+    "/_replicate",
+    "/{db}",
+    "/{db}/_all_docs",
+    "/{db}/_all_docs/queries",
+    "/{db}/_design_docs",
+    "/{db}/_design_docs/queries",
+    "/{db}/_local_docs",
+    "/{db}/_local_docs/queries",
+    "/{db}/_bulk_docs",
+    "/{db}/_bulk_get",
+    "/{db}/_revs_diff",
+    "/{db}/_missing_revs",
+    "/{db}/_changes",
+    "/{db}/_revs_limit",
+    "/{db}/_security",
+    "/{db}/_acl",
+    "/{db}/_properties",
+    "/{db}/_compact",
+    "/{db}/_compact/{ddoc}",
+    "/{db}/_view_cleanup",
+    "/{db}/_ensure_full_commit",
+    "/{db}/_purge",
+    "/{db}/_purged_infos",
+    "/{db}/_purged_infos_limit",
+    "/{db}/_find",
+    "/{db}/_explain",
+    "/{db}/_index",
+    "/{db}/_index/_bulk_delete",
+    "/{db}/_index/_design/{index_ddoc}/{type}/{name}",
+    "/{db}/_index/{index_ddoc}/{type}/{name}",
+    "/{db}/_folder",
+    "/{db}/_folder/{folder}",
+    "/{db}/_folder/{folder}/_members",
+    "/{db}/_folder/{folder}/_changes",
+    "/{db}/_unread",
+    "/{db}/_unread/_changes",
+    "/{db}/_local/{localid...}",
+    "/{db}/_design/{ddoc}",
+    "/{db}/_design/{ddoc}/_view/{view}",
+    "/{db}/_design/{ddoc}/_view/{view}/queries",
+    "/{db}/_design/{ddoc}/_info",
+    "/{db}/_design/{ddoc}/{function...}",
+    "/{db}/_design/{ddoc}/{attname...}",
+    "/{db}/{special...}",
+    "/{db}/{docid}",
+    "/{db}/{docid}/{attname...}",
+];
+
+/// What goes into the place of each part of an address.
+fn parts_of(part: &str) -> Vec<String> {
+    let parts: &[&str] = match part {
+        "{node}" => &["_local"],
+        "{db}" => &["db"],
+        "{ddoc}" => &["f", "j"],
+        "{index_ddoc}" => &["m"],
+        "{type}" => &["json"],
+        "{name}" | "{view}" => &["words"],
+        "{folder}" => &["Inbox"],
+        "{localid...}" => &["x"],
+        "{function...}" => &["_show/x/hid-s"],
+        "{attname...}" => &["rosebud.txt"],
+        "{special...}" => &["_nothing"],
+        "{docid}" => &["hid-s", "hid-c", "hid-t", "open", "half-w", "half-l"],
+        text => {
+            assert!(!text.starts_with('{'), "the matrix does not know what {text} of an address may be");
+            return vec![text.to_owned()];
+        }
+    };
+    parts.iter().map(|part| (*part).to_owned()).collect()
+}
+
+fn addresses_of(path: &str, database: &str) -> Vec<String> {
+    let mut addresses = vec![String::new()];
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        let parts = if part == "{db}" { vec![database.to_owned()] } else { parts_of(part) };
+        let further =
+            |address: &String| parts.iter().map(|part| format!("{address}/{part}")).collect::<Vec<_>>();
+        addresses = addresses.iter().flat_map(further).collect();
+    }
+    addresses
+}
+
+/// What is tried of a query parameter.
+fn values_of(parameter: &str) -> &'static [&'static str] {
+    match parameter {
+        "rev" => &["2-fadefadefadefadefadefadefadefade", "2-00000000000000000000000000000000"],
+        "atts_since" => &["[\"2-00000000000000000000000000000000\"]", "[]"],
+        "open_revs" => &["all", "[\"2-fadefadefadefadefadefadefadefade\"]"],
+        "style" => &["all_docs"],
+        "feed" => &["longpoll", "continuous", "eventsource"],
+        "filter" => &["_doc_ids", "_design", "_view", "_selector"],
+        "doc_ids" => &["[\"hid-s\",\"hid-c\",\"half-w\"]"],
+        "since" | "since_uid" | "last-event-id" => &["0", "now"],
+        "timeout" | "heartbeat" => &["1"],
+        "keys" => &["[\"hid-s\",\"hid-c\",\"hid-t\",\"half-w\"]"],
+        "key" | "startkey" | "start_key" | "endkey" | "end_key" => &["\"hid-s\"", "\"rosebud\""],
+        "startkey_docid" | "start_key_doc_id" | "endkey_docid" | "end_key_doc_id" | "at" => {
+            &["hid-s", "half-w"]
+        }
+        "find" | "start" => &["rosebud", "1"],
+        "limit" | "skip" | "level" | "group_level" | "count" => &["1"],
+        "new_edits" | "inclusive_end" | "reduce" => &["false"],
+        "update" => &["false", "lazy"],
+        "stale" => &["ok"],
+        "expand" | "collapse" => &["[\"rosebud\"]", "[\"open\"]"],
+        "resort" => &["word"],
+        "resort_order" => &["desc"],
+        "from" => &["x"],
+        "next" => &["true", "/db"],
+        "folder" => &["Inbox"],
+        "read_by" => &["bob", "ada"],
+        "volume" | "owner" => &["x"],
+        "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
+        | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" => &["true"],
+        other => panic!("the matrix does not know what the parameter {other} may be"),
+    }
+}
+
+/// Which of a route's parameters go together without excluding each other.
+const TOGETHER: [&str; 14] = [
+    "revs",
+    "revs_info",
+    "conflicts",
+    "deleted_conflicts",
+    "local_seq",
+    "latest",
+    "attachments",
+    "meta",
+    "include_docs",
+    "style",
+    "descending",
+    "update_seq",
+    "open_revs",
+    "categories",
+];
+
+fn queries_of(parameters: &[&str], all: bool) -> Vec<String> {
+    let encoded = |name: &str, value: &str| {
+        let value: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        format!("{name}={value}")
+    };
+    let mut queries = vec![String::new()];
+    let together: Vec<String> = TOGETHER
+        .iter()
+        .filter(|name| parameters.contains(name))
+        .map(|name| encoded(name, values_of(name)[0]))
+        .collect();
+    queries.push(format!("?{}", together.join("&")));
+    for name in parameters.iter().filter(|_| all) {
+        for value in values_of(name) {
+            let also = match *name {
+                // A feed that waits ends soon.
+                "feed" => "&timeout=1&include_docs=true&style=all_docs",
+                "filter" => "&include_docs=true&style=all_docs&view=j%2Fwords",
+                "rev" => "&attachments=true&latest=true",
+                _ => "",
+            };
+            queries.push(format!("?{}{also}", encoded(name, value)));
+        }
+    }
+    queries
+}
+
+/// Bodies of a request to a route.
+fn bodies_of(method: &str, path: &str) -> Vec<Value> {
+    let ids = || HIDDEN_IDS.iter().chain(&SHOWN_IDS);
+    let stub = json!({"rosebud.txt": {"stub": true}});
+    let document = |id: &str, revision: Option<&str>| {
+        let mut json = json!({"_id": id, "mine": true, "_attachments": stub});
+        if let Some(revision) = revision {
+            json["_rev"] = revision.into();
+        }
+        json
+    };
+    let page = json!({"include_docs": true, "conflicts": true, "attachments": true});
+    match (method, path) {
+        ("GET" | "DELETE" | "COPY", _) => vec![Value::Null],
+        (_, "/_dbs_info") => vec![json!({"keys": ["db", "none"]})],
+        (_, "/_session") => vec![json!({"name": "bob", "password": "secret"})],
+        (_, "/_console") => vec![json!({"command": "show who"})],
+        (_, "/_replicate" | "/{db}/_compact" | "/{db}/_compact/{ddoc}" | "/{db}/_view_cleanup") => {
+            vec![json!({})]
+        }
+        (_, "/{db}/_ensure_full_commit") => vec![json!({})],
+        (_, "/{db}/_purge") => vec![json!({"hid-s": [HIDDEN], "half-w": [LOW]})],
+        ("PUT", "/{db}") => vec![Value::Null],
+        ("POST", "/{db}") => ids().map(|id| document(id, None)).collect(),
+        (_, path) if path.ends_with("/queries") => {
+            vec![json!({"queries": [{}, page, {"keys": HIDDEN_IDS}, {"key": SECRET}]})]
+        }
+        (
+            _,
+            "/{db}/_all_docs"
+            | "/{db}/_design_docs"
+            | "/{db}/_local_docs"
+            | "/{db}/_design/{ddoc}/_view/{view}",
+        ) => {
+            vec![
+                page.clone(),
+                json!({"keys": HIDDEN_IDS, "include_docs": true}),
+                json!({"keys": [SECRET, [SECRET]]}),
+            ]
+        }
+        (_, "/{db}/_bulk_docs") => {
+            let all: Vec<Value> = ids()
+                .flat_map(|id| {
+                    [None, Some(HIDDEN), Some(LOW), Some(HIGH)].map(|revision| document(id, revision))
+                })
+                .collect();
+            let child = |id: &&str| {
+                json!({"_id": id, "_rev": "3-ab", "_attachments": stub,
+                    "_revisions": {"start": 3, "ids": ["ab", "fadefadefadefadefadefadefadefade"]}})
+            };
+            let brought: Vec<Value> = ids().map(child).collect();
+            vec![json!({"docs": all}), json!({"docs": brought, "new_edits": false})]
+        }
+        (_, "/{db}/_bulk_get") => {
+            let named = ids().flat_map(|id| [json!({"id": id}), json!({"id": id, "rev": HIDDEN})]);
+            vec![json!({"docs": named.collect::<Vec<_>>()})]
+        }
+        (_, "/{db}/_revs_diff" | "/{db}/_missing_revs") => {
+            let asked: serde_json::Map<String, Value> =
+                ids().map(|id| ((*id).to_owned(), json!([HIDDEN, "9-aa"]))).collect();
+            vec![Value::Object(asked)]
+        }
+        (_, "/{db}/_changes") => {
+            vec![json!({"doc_ids": HIDDEN_IDS}), json!({"selector": {"word": {"$gt": null}}}), json!({})]
+        }
+        (_, "/{db}/_find" | "/{db}/_explain") => vec![
+            json!({"selector": {"word": {"$gt": null}}, "conflicts": true, "execution_stats": true}),
+            json!({"selector": {"_id": {"$gt": null}}, "fields": ["_id", "word", "_conflicts"]}),
+            json!({"selector": {"mine": {"$exists": false}}}),
+        ],
+        (_, "/{db}/_index") => vec![json!({"index": {"fields": ["other"]}, "ddoc": "n", "name": "n"})],
+        (_, "/{db}/_index/_bulk_delete") => vec![json!({"docids": ["_design/n"]})],
+        (_, "/{db}/_revs_limit") => vec![json!(1000)],
+        (_, "/{db}/_security" | "/{db}/_properties") => vec![json!({})],
+        // Nobody may hand over what they have not.
+        (_, "/{db}/_acl") => vec![json!({"default": {"level": "manager"}})],
+        ("POST", "/{db}/_folder/{folder}") => vec![json!({"add": HIDDEN_IDS}), json!({"remove": HIDDEN_IDS})],
+        ("PUT", "/{db}/_folder/{folder}") => vec![json!({})],
+        (_, "/{db}/_unread") => {
+            vec![json!({"read": HIDDEN_IDS, "unread": SHOWN_IDS}), json!({"folder": "Inbox", "read": true})]
+        }
+        (_, "/{db}/_local/{localid...}") => vec![json!({"mine": true})],
+        (_, "/{db}/_design/{ddoc}") => vec![json!({"language": "formula", "views": {}})],
+        (_, "/{db}/_design/{ddoc}/{function...}" | "/{db}/{special...}") => vec![Value::Null],
+        (_, "/{db}/{docid}/{attname...}" | "/{db}/_design/{ddoc}/{attname...}") => vec![json!("mine")],
+        (_, "/{db}/{docid}") => {
+            let mine = |revision: Option<&str>| {
+                let mut json = document("x", revision);
+                json.as_object_mut().unwrap().remove("_id");
+                json
+            };
+            vec![mine(None), mine(Some(HIDDEN)), mine(Some(LOW)), mine(Some(HIGH))]
+        }
+        (method, path) => panic!("the matrix does not know what to send by {method} {path}"),
+    }
+}
+
+/// A database in which bob has a level, with all kinds of documents.
+async fn filled(server: &Server, database: &str, level: &str) {
+    server.ask("PUT", &format!("/{database}"), ()).await.expect(201);
+    let entry = if level.is_empty() { "reader" } else { level };
+    let list = json!({"default": {"level": "reader"},
+        "entries": [{"name": "bob", "kind": "person", "level": entry}]});
+    server.ask("PUT", &format!("/{database}/_acl"), list).await.expect(201);
+    server.ask("PUT", &format!("/{database}/_folder/Inbox"), json!({})).await.expect(201);
+    let attachment = json!({"rosebud.txt": {"content_type": "text/plain", "data": "cm9zZWJ1ZA=="}});
+    let secret = |id: &str| json!({"_id": id, "_rev": HIDDEN, "Readers": ["ada"], "word": SECRET, "_attachments": attachment});
+    let open = |id: &str, revision: &str| json!({"_id": id, "_rev": revision, "word": "open"});
+    let mut gone = secret("hid-t");
+    gone["_deleted"] = true.into();
+    let settled = json!({"_id": "hid-c", "_rev": "2-fadefadefadefadefadefadefadefadf", "_deleted": true});
+    let documents = json!([
+        secret("hid-s"),
+        secret("hid-c"),
+        settled,
+        gone,
+        open("open", LOW),
+        secret("half-w"),
+        open("half-w", LOW),
+        secret("half-l"),
+        open("half-l", HIGH),
+    ]);
+    let body = json!({"docs": documents, "new_edits": false});
+    server.ask("POST", &format!("/{database}/_bulk_docs?folder=Inbox"), body).await.expect(201);
+    let formula = json!({"language": "formula", "views": {"words": {"columns": [
+        {"title": "word", "formula": "word", "category": true},
+        {"title": "id", "formula": "@DocumentUniqueID", "sort": "asc", "resort": "both"}]}}});
+    server.ask("PUT", &format!("/{database}/_design/f"), formula).await.expect(201);
+    let script = "function (doc) { emit(doc.word, doc.word); }";
+    let script = json!({"views": {"words": {"map": script, "reduce": "_count"}}});
+    server.ask("PUT", &format!("/{database}/_design/j"), script).await.expect(201);
+    let index = json!({"index": {"fields": ["word"]}, "ddoc": "m", "name": "words"});
+    server.ask("POST", &format!("/{database}/_index"), index).await.expect(200);
+    // What somebody else has kept here for themselves.
+    let kept = server.ask_as("ada", "PUT", &format!("/{database}/_local/x"), json!({"word": SECRET})).await;
+    kept.expect(201);
+}
+
+/// Asks one route in all ways that it is listed for; gives how many answers held the secret.
+async fn ask_all(
+    server: &Server,
+    (database, name): (&str, &str),
+    route: &scrinium_http::Route,
+    (writes, all): (bool, bool),
+    found: &mut Vec<String>,
+) {
+    assert!(LISTED.contains(&route.path), "the matrix does not list the route {}", route.path);
+    for method in route.methods.iter().filter(|method| method.writes == writes) {
+        let verbs = if method.method == "*" { vec!["GET", "POST"] } else { vec![method.method] };
+        for verb in verbs {
+            for address in addresses_of(route.path, database) {
+                for query in queries_of(method.parameters, all) {
+                    for body in bodies_of(verb, route.path) {
+                        let asked = format!("{verb} {address}{query} {body}");
+                        let answer = match (verb, &body) {
+                            ("COPY", _) => {
+                                server
+                                    .ask_as(
+                                        name,
+                                        verb,
+                                        &format!("{address}{query}"),
+                                        [("destination", "copied")],
+                                    )
+                                    .await
+                            }
+                            (_, Value::Null) => {
+                                server.ask_as(name, verb, &format!("{address}{query}"), ()).await
+                            }
+                            (_, body) => {
+                                server.ask_as(name, verb, &format!("{address}{query}"), body.clone()).await
+                            }
+                        };
+                        check(&asked, &answer, found);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An answer may repeat what it was asked, and nothing else of what is hidden.
+fn check(asked: &str, answer: &crate::common::Answer, found: &mut Vec<String>) {
+    let told = format!("{:?} {}", answer.headers, answer.text());
+    let decoded = percent_encoding::percent_decode_str(asked).decode_utf8_lossy().into_owned();
+    for trace in TRACES {
+        if told.contains(trace) && !decoded.contains(trace) {
+            found.push(format!("{decoded}\n    tells {trace}: {} {told}", answer.status));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_tells_anybody_what_they_may_not_read() {
+    let server = Server::start().await;
+    let mut found = Vec::new();
+    for level in LEVELS {
+        let name = if level.is_empty() { "" } else { "bob" };
+        let database = format!("db-{}", if level.is_empty() { "anonymous" } else { level }.replace('_', "-"));
+        filled(&server, &database, level).await;
+        // All parameters where most is allowed and where least of what reads is; else those that go together.
+        let all = matches!(level, "reader" | "manager");
+        let mut round = Vec::new();
+        for writes in [false, true, false] {
+            for route in scrinium_http::routes() {
+                // The database and its list stay as they are until the end.
+                if !(writes && matches!(route.path, "/{db}/_acl" | "/{db}" | "/_session")) {
+                    ask_all(&server, (&database, name), route, (writes, all && !writes), &mut round).await;
+                }
+            }
+        }
+        found.extend(round.into_iter().map(|told| format!("{level}: {told}")));
+    }
+    assert!(
+        found.is_empty(),
+        "{} answers tell what is hidden:\n{}",
+        found.len(),
+        found[..found.len().min(12)].join("\n")
+    );
+}
+
+/// The question is a good one: who may read everything finds it by nearly every route that reads documents.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_read_it_finds_it_by_the_same_routes() {
+    let server = Server::start().await;
+    filled(&server, "db", "reader").await;
+    let mut finding = BTreeSet::new();
+    for route in scrinium_http::routes() {
+        let mut found = Vec::new();
+        ask_all(&server, ("db", "ada"), route, (false, false), &mut found).await;
+        if found.iter().any(|told| told.contains("tells rosebud") || told.contains("tells hid-")) {
+            finding.insert(route.path);
+        }
+    }
+    for path in [
+        "/{db}/_all_docs",
+        "/{db}/_bulk_get",
+        "/{db}/_changes",
+        "/{db}/_find",
+        "/{db}/_folder/{folder}",
+        "/{db}/_folder/{folder}/_members",
+        "/{db}/_design/{ddoc}/_view/{view}",
+        "/{db}/{docid}",
+        "/{db}/_local/{localid...}",
+        "/{db}/_local_docs",
+    ] {
+        assert!(finding.contains(path), "{path} finds nothing: {finding:?}");
+    }
+}
