@@ -295,6 +295,31 @@ fn purging(server: &Server) -> impl Fn(&str) -> scrinium_database::Purged + '_ {
     }
 }
 
+/// Whoever may read can leave a checkpoint: a forged one holds purging back as long as a replica may be away, and no longer.
+#[test]
+fn a_checkpoint_that_nobody_renews_does_not_hold_purging_for_ever() {
+    let server = Server::timed();
+    let compact = purging(&server);
+    let database = prepare(&server.databases, "a");
+    let list = json!({"default": {"level": "reader"}});
+    database.set_access_list(Some(scrinium_database::AccessList::parse(&list).unwrap())).unwrap();
+    run(&database, &Step::Put { document: 0, size: 10, attached: 1 });
+    let rita = database.access(&scrinium_database::Identity::new("rita", Vec::new())).unwrap();
+    let forged = json!({"session_id": "s", "history": []}).to_string();
+    for access in [&rita, &Access::everything()] {
+        let written = database.write_local("_local/forged", forged.as_bytes(), false, None, access);
+        drop(written.unwrap().wait().unwrap());
+    }
+    delete(&database, "n00");
+    rows(&database);
+    let purged = compact("a");
+    assert_eq!((purged.documents, purged.held_by.unwrap().contains("_local/forged")), (0, true));
+    server.pass(Duration::from_hours(24 * 89));
+    assert_eq!(compact("a").documents, 0);
+    server.pass(Duration::from_hours(24 * 2));
+    assert_eq!(compact("a").documents, 1);
+}
+
 #[test]
 fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are_named() {
     let server = Server::timed();

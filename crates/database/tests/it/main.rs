@@ -27,6 +27,7 @@ mod freshness;
 mod full_disk;
 mod golden;
 mod hostile_scripts;
+mod leaves;
 mod memory;
 mod move_crash;
 mod objects;

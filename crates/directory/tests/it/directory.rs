@@ -76,3 +76,35 @@ fn a_server_gets_one_administrator_and_keeps_it() {
     drop((directory, databases));
     store.close().unwrap();
 }
+
+#[test]
+fn hashes_that_an_earlier_version_kept_in_documents_are_moved_out_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, databases) = open(folder.path());
+    drop(Directory::open(&databases).unwrap());
+    let database = databases.get(DIRECTORY_DATABASE).unwrap();
+    let person = json!({"_id": "person:ada", "Form": "Person", "FullName": "Ada", "ShortName": "ada",
+        "password": "engine"});
+    put(&database, person);
+    let text = |id: &str| database.read(id, &ReadOptions::default()).unwrap().json.to_string();
+    assert!(text("person:ada").contains("argon2"));
+    let directory = Arc::new(Directory::open(&databases).unwrap());
+    assert!(!text("person:ada").contains("argon2"), "{}", text("person:ada"));
+    let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
+    assert_eq!(credentials.check("ada", "engine").unwrap().short_name, "ada");
+    // An edit that says nothing of the password leaves it, and a removed person leaves nothing.
+    let revision = database.read("person:ada", &ReadOptions::default()).unwrap().revision;
+    let edited = put(
+        &database,
+        json!({"_id": "person:ada", "_rev": revision, "Form": "Person", "FullName": "Ada", "ShortName": "ada"}),
+    );
+    assert!(credentials.check("ada", "engine").is_ok() && database.secret("person:ada").unwrap().is_some());
+    let gone = json!({"_id": "person:ada", "_rev": edited, "_deleted": true});
+    let edit =
+        Edit { json: gone.to_string().into(), secret: scrinium_database::Secret::Remove, ..Edit::default() };
+    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    assert!(database.secret("person:ada").unwrap().is_none());
+    assert!(credentials.check("ada", "engine").is_err());
+    drop((credentials, directory, database, databases));
+    store.close().unwrap();
+}
