@@ -41,4 +41,3 @@ mod serve;
 mod set_config;
 mod signals;
 mod upkeep;
-mod who_reads;
