@@ -240,8 +240,7 @@ mod tests {
             assert_eq!(changed, renewed, "{days} days later");
         }
 
-        let renewed = std::fs::read_to_string(&certificate).unwrap();
-        let unmarked = renewed.split_once('\n').unwrap().1;
+        let unmarked = first.split_once('\n').unwrap().1;
         std::fs::write(&certificate, unmarked).unwrap();
         let refused = load_or_make(&certificate, &key, "mail.example.com", &clock).unwrap_err().to_string();
         assert!(refused.contains("cannot be used"), "not ours, and not of this key: {refused}");

@@ -62,7 +62,11 @@ proptest! {
             let keep = Keep { documents: HOUR * u32::try_from(documents).unwrap(), hourly: HOUR * u32::try_from(hourly).unwrap(), audit: HOUR };
             remove_old(&world.databases, &database, keep, World::at(minute), &|| true).unwrap();
             kept.retain(|(class, made, _)| {
-                let hours = if Class::ALL[*class] == Class::Hourly { hourly } else { documents };
+                let hours = match Class::ALL[*class] {
+                    Class::Hourly => hourly,
+                    Class::Audit => 1,
+                    _ => documents,
+                };
                 *made >= minute - i64::try_from(hours * 60).unwrap()
             });
         }
