@@ -45,6 +45,8 @@ pub struct ChangesQuery {
     pub conflicts: bool,
     /// In those documents the attachments' contents.
     pub attachments: bool,
+    /// Changes are read at once until their documents hold this many bytes, however many are asked for.
+    pub piece_bytes: Option<usize>,
     /// `style=all_docs`: all leaves, not the winner only.
     pub all_leaves: bool,
     /// Only these documents.
@@ -155,8 +157,9 @@ impl Changes {
             return Ok(changes);
         }
         let mut cursor = snapshot.cursor(Family::Churn, KeyRange { from: &from, to: Some(&to) }, direction);
-        let mut examined = 0;
-        while self.left > 0 && changes.len() < max && examined < MOST_EXAMINED {
+        let (mut examined, mut bytes) = (0, 0);
+        let piece_bytes = self.query.piece_bytes.unwrap_or(usize::MAX);
+        while self.left > 0 && changes.len() < max && examined < MOST_EXAMINED && bytes < piece_bytes {
             let Some((key, stored)) = cursor.next()? else {
                 if !self.query.descending {
                     self.reached = self.last;
@@ -178,6 +181,8 @@ impl Changes {
                 examined += usize::from(looks);
                 let change = self.sound_change(change_number, record)?;
                 self.left -= u64::from(change.is_some());
+                let document = change.as_ref().and_then(|change| change.document.as_ref());
+                bytes += document.map_or(0, |document| document.len());
                 changes.extend(change);
             }
         }

@@ -50,6 +50,8 @@ pub struct Find {
     examiner: Examiner,
     begun: Instant,
     at_end: bool,
+    /// Results are read at once until they hold this.
+    piece_bytes: usize,
 }
 
 impl Database {
@@ -153,7 +155,13 @@ impl Database {
         }
         let selector = plan.residual.clone();
         let examiner = Examiner::new(self, (query, access), plan, selector, snapshot);
-        Ok(Find { walk: Walk::Documents(walk), examiner, begun, at_end: query.limit == 0 })
+        Ok(Find {
+            walk: Walk::Documents(walk),
+            examiner,
+            begun,
+            at_end: query.limit == 0,
+            piece_bytes: usize::MAX,
+        })
     }
 
     fn find_in_index(
@@ -183,7 +191,13 @@ impl Database {
         if is_exact {
             examiner.skip_by_counting(&mut walk);
         }
-        Ok(Find { walk: Walk::Index(Box::new(walk)), examiner, begun, at_end: query.limit == 0 })
+        Ok(Find {
+            walk: Walk::Index(Box::new(walk)),
+            examiner,
+            begun,
+            at_end: query.limit == 0,
+            piece_bytes: usize::MAX,
+        })
     }
 }
 
@@ -196,6 +210,11 @@ fn foreign(bookmark: &Bookmark) -> DatabaseError {
 }
 
 impl Find {
+    /// From now on results are read at once until they hold this many bytes, however many are asked for.
+    pub const fn limit_pieces(&mut self, bytes: usize) {
+        self.piece_bytes = bytes;
+    }
+
     /// The next results as JSON, at most `max_documents`, after a look at `max_examined` entries or documents at
     /// most. There may be none although more are to come: [`is_at_end`](Self::is_at_end) tells.
     ///
@@ -206,11 +225,17 @@ impl Find {
         if self.at_end {
             return Ok(results);
         }
-        let (examiner, mut examined) = (&mut self.examiner, 0);
+        let (examiner, mut examined, mut bytes) = (&mut self.examiner, 0, 0);
         let walked = self.walk.go_on(&mut |candidate| {
             examined += 1;
-            results.extend(examiner.examine(candidate)?);
-            let enough = results.len() >= max_documents || examined >= max_examined || examiner.has_all();
+            if let Some(result) = examiner.examine(candidate)? {
+                bytes += result.len();
+                results.push(result);
+            }
+            let enough = results.len() >= max_documents
+                || bytes >= self.piece_bytes
+                || examined >= max_examined
+                || examiner.has_all();
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         self.at_end = walked.is_continue() || self.examiner.has_all();

@@ -19,6 +19,8 @@ use documents::{Kind, ListedRows, RangeRows};
 /// Which rows are wanted, in CouchDB's terms.
 #[derive(Clone, Debug)]
 pub struct RowQuery {
+    /// Rows are read at once until they hold this many bytes, however many are asked for: one may be a whole document.
+    pub piece_bytes: Option<usize>,
     /// The first key, in the direction of reading.
     pub start_key: Option<Value>,
     /// Among equal keys the first id.
@@ -87,6 +89,7 @@ pub struct CategoryQuery {
 impl Default for RowQuery {
     fn default() -> Self {
         Self {
+            piece_bytes: None,
             start_key: None,
             start_id: None,
             end_key: None,
@@ -161,6 +164,19 @@ pub struct Row {
     pub level: Option<u32>,
     /// The row is that of a category, and whether it is expanded.
     pub expanded: Option<bool>,
+}
+
+impl Row {
+    /// Bytes that it holds; contents of attachments are not among them.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [Some(&self.key), self.value.as_ref(), self.document.as_ref()];
+        texts.into_iter().flatten().map(|text| text.len()).sum()
+    }
+}
+
+/// What rows hold that were read at once.
+pub(crate) fn bytes_of(rows: &[Row]) -> usize {
+    rows.iter().map(Row::bytes).sum()
 }
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.

@@ -4,15 +4,17 @@
 //! numbers within the range of a double) by a loop, never by recursion, and hand out the raw text of each part.
 //! [`parse_value`] builds values by the same grammar. [`JsonWriter`] is the way out.
 
+mod content;
 mod scanner;
 mod value;
 mod writer;
 
 use std::borrow::Cow;
 
+pub use self::content::{ContentError, FilledText, InlineContent};
 use self::scanner::{Scanner, unescape};
 pub use self::value::{parse_value, stored_value, stored_value_of_bytes};
-pub use self::writer::{Base64Writer, JsonPart, JsonText, JsonWriter};
+pub use self::writer::{JsonPart, JsonText, JsonWriter};
 use crate::DocumentError;
 
 /// The deepest nesting accepted by default; the outermost array or object counts one.

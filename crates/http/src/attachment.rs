@@ -26,7 +26,6 @@ const PIECE_BYTES: usize = 128 << 10;
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 const POLICY: HeaderName = HeaderName::from_static("content-security-policy");
-const SNIFFING: HeaderName = HeaderName::from_static("x-content-type-options");
 
 /// What was found of an attachment that is asked for.
 enum Found {
@@ -100,7 +99,6 @@ fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     // Somebody else's HTML must not act as the one who looks at it.
     headers.insert(POLICY, HeaderValue::from_static("sandbox"));
-    headers.insert(SNIFFING, HeaderValue::from_static("nosniff"));
     response::insert_etag(headers, &part.digest);
     if part.partial {
         let range = format!("bytes {from}-{}/{}", to.saturating_sub(1), part.length);
@@ -121,8 +119,9 @@ pub(crate) struct AttachmentPart {
     pub(crate) end: u64,
 }
 
-impl Source for AttachmentPart {
-    fn next_piece(&mut self) -> Result<Piece> {
+impl AttachmentPart {
+    /// The next bytes. Blocks.
+    pub(crate) fn read(&mut self) -> Result<Bytes> {
         let left = self.end.saturating_sub(self.offset);
         let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
         let bytes = if wanted == 0 { Bytes::new() } else { self.reader.read(self.offset, wanted)? };
@@ -130,7 +129,18 @@ impl Source for AttachmentPart {
             return Err(HttpError::internal("An attachment is shorter than its document says."));
         }
         self.offset += bytes.len() as u64;
-        Ok(Piece { bytes, last: self.offset >= self.end })
+        Ok(bytes)
+    }
+
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.offset >= self.end
+    }
+}
+
+impl Source for AttachmentPart {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let bytes = self.read()?;
+        Ok(Piece::of_bytes(bytes, self.is_at_end()))
     }
 }
 

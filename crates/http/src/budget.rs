@@ -29,6 +29,9 @@ const STEP_BYTES: usize = 64 << 10;
 /// A body that comes faster than this is never ended for another one.
 const FAST_BYTES_PER_SECOND: u64 = 128 << 10;
 
+/// How far back that is looked at; a body of which nothing came meanwhile has stopped.
+const PACE_TIME: Duration = Duration::from_secs(1);
+
 /// Nor one that is younger than this.
 const YOUNG: Duration = Duration::from_secs(2);
 
@@ -57,8 +60,17 @@ struct BudgetState {
 pub(crate) struct Arrival {
     began: Instant,
     received_bytes: AtomicU64,
+    pace: Mutex<Pace>,
     is_over: AtomicBool,
     ended: Notify,
+}
+
+/// How fast it came lately.
+struct Pace {
+    /// At least a second ago, once it is as old.
+    since: Instant,
+    bytes_then: u64,
+    last: Instant,
 }
 
 /// What a share is for.
@@ -80,16 +92,23 @@ pub(crate) struct Share {
 
 impl Arrival {
     pub(crate) fn new() -> Arc<Self> {
+        let now = Instant::now();
         Arc::new(Self {
-            began: Instant::now(),
+            began: now,
             received_bytes: AtomicU64::new(0),
+            pace: Mutex::new(Pace { since: now, bytes_then: 0, last: now }),
             is_over: AtomicBool::new(false),
             ended: Notify::new(),
         })
     }
 
     pub(crate) fn received(&self, bytes: u64) {
-        self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut pace = self.pace.lock();
+        pace.last = Instant::now();
+        if pace.last.duration_since(pace.since) >= PACE_TIME {
+            (pace.since, pace.bytes_then) = (pace.last, before);
+        }
     }
 
     pub(crate) fn received_bytes(&self) -> u64 {
@@ -111,8 +130,12 @@ impl Arrival {
     }
 
     fn bytes_per_second(&self) -> u64 {
-        let milliseconds = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-        self.received_bytes().saturating_mul(1000) / milliseconds
+        let pace = self.pace.lock();
+        if pace.last.elapsed() >= PACE_TIME {
+            return 0;
+        }
+        let milliseconds = u64::try_from(pace.since.elapsed().as_millis()).unwrap_or(u64::MAX).max(1000);
+        self.received_bytes().saturating_sub(pace.bytes_then).saturating_mul(1000) / milliseconds
     }
 
     fn may_be_ended(&self) -> bool {

@@ -240,7 +240,7 @@ impl Source for Gathered {
         while text.len() < PIECE_BYTES {
             let Some(wanted) = self.wanted.pop_front() else {
                 text.literal("]}\n");
-                return Ok(Piece { bytes: Bytes::from(text), last: true });
+                return Ok(Piece::of_json(text, true));
             };
             text.literal(if std::mem::replace(&mut self.separate, true) {
                 ",\n{\"id\":"
@@ -252,7 +252,7 @@ impl Source for Gathered {
             self.push_revisions(&mut text, &wanted);
             text.literal("]}");
         }
-        Ok(Piece { bytes: Bytes::from(text), last: false })
+        Ok(Piece::of_json(text, false))
     }
 }
 

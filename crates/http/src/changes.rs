@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderName, Response, StatusCode};
 use scrinium_database::{Change, Changes, ChangesQuery, Since};
 use scrinium_document::json::JsonWriter;
@@ -16,7 +15,7 @@ use crate::error::{HttpError, Result};
 use crate::feed::{self, Style};
 use crate::query::Given;
 use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::stream::{self, PIECE_BYTES, Piece, READ_AT_ONCE_BYTES, Source};
 
 /// Changes read at once while nobody knows how large they are.
 const FIRST_CHANGES: usize = 32;
@@ -110,6 +109,7 @@ fn changes_query(context: &Context, body: Option<Map<String, Value>>) -> Result<
         include_documents: query.is_true("include_docs"),
         conflicts: query.is_true("conflicts"),
         attachments: query.is_true("attachments"),
+        piece_bytes: Some(READ_AT_ONCE_BYTES),
         all_leaves: query.get("style") == Some("all_docs"),
         ..ChangesQuery::default()
     };
@@ -256,7 +256,7 @@ impl Source for ChangesText {
             // Nothing of this piece passes the filter; so the client sees that there is life.
             text.literal("\n");
         }
-        Ok(Piece { bytes: Bytes::from(text), last })
+        Ok(Piece::of_json(text, last))
     }
 }
 

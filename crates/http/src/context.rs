@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use http::header::{CONTENT_TYPE, HOST, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
+use http::header::{CONTENT_TYPE, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
 use http::{HeaderMap, HeaderName, Method};
 use parking_lot::Mutex;
 use scrinium_accounting::Account;
@@ -154,13 +154,10 @@ impl Context {
         any_tag(self.headers.get_all(IF_NONE_MATCH).iter(), tag)
     }
 
-    /// Sets `Location` to the address of what `segments` name, absolute where the client said its host.
-    pub(crate) fn locate(&self, response: &mut http::Response<Body>, segments: &[&str]) {
+    /// Sets `Location` to the address of what `segments` name: the path alone, since the client says in `Host` what it
+    /// likes (RFC 9110 §10.2.2 allows a relative reference).
+    pub(crate) fn locate(response: &mut http::Response<Body>, segments: &[&str]) {
         let mut address = String::with_capacity(96);
-        if let Some(host) = self.header(&HOST) {
-            address.push_str(if self.client.secure { "https://" } else { "http://" });
-            address.push_str(host);
-        }
         for segment in segments {
             address.push('/');
             encoding::push_segment(&mut address, segment);

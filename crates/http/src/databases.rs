@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, DatabaseInfo, Databases, InitialAccess, Level, NameRange};
 use scrinium_document::json::JsonWriter;
@@ -71,7 +70,7 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     context.state.run(create).await?;
     context.audit(AuditAction::DatabaseCreated, name, None);
     let mut response = response::ok(StatusCode::CREATED);
-    context.locate(&mut response, &[name]);
+    Context::locate(&mut response, &[name]);
     Ok(response)
 }
 
@@ -152,7 +151,7 @@ impl Source for Names {
             self.range.start = Some(name.clone());
             self.range.skip = 1;
         }
-        Ok(Piece { bytes: Bytes::from(text), last })
+        Ok(Piece::of_json(text, last))
     }
 }
 
@@ -240,7 +239,7 @@ impl Source for Infos {
         if last {
             text.literal("]\n");
         }
-        Ok(Piece { bytes: Bytes::from(text), last })
+        Ok(Piece::of_json(text, last))
     }
 }
 

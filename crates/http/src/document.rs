@@ -2,11 +2,13 @@
 
 use http::{Response, StatusCode};
 use scrinium_database::{Document, ReadOptions};
+use scrinium_document::json::JsonWriter;
 
 use crate::access::Opened;
 use crate::context::Context;
 use crate::error::Result;
 use crate::response::{self, Body};
+use crate::stream::{self, Begun};
 use crate::{open_revisions, query, related};
 
 /// `GET /{db}/{id}` in all its forms.
@@ -21,13 +23,47 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     }
     let tagged = is_plain(&options);
     let wanted = context.address.document_id()?;
-    let document = context
+    let found = context
         .with_database(move |database| {
             options.access = database.access.clone();
-            Ok(database.read(&wanted, &options)?)
+            Found::of(database.read(&wanted, &options)?)
         })
         .await?;
-    Ok(whole(context, document, tagged))
+    let (revision, begun, length) = match found {
+        Found::Whole(document) => return Ok(whole(context, document, tagged)),
+        Found::WithContents { revision, begun, length } => (revision, begun, length),
+    };
+    if tagged && context.knows(&revision) {
+        return Ok(response::not_modified(&revision));
+    }
+    let mut response = response::json_body(StatusCode::OK, begun.into_body(context, Some(length))?);
+    if tagged {
+        response::insert_etag(response.headers_mut(), &revision);
+    }
+    Ok(response)
+}
+
+/// A document as it was read.
+enum Found {
+    Whole(Document),
+    /// With attachments in it, which are read as it is sent.
+    WithContents {
+        revision: String,
+        begun: Box<Begun<stream::Whole>>,
+        length: u64,
+    },
+}
+
+impl Found {
+    fn of(document: Document) -> Result<Self> {
+        if !document.json.has_contents() {
+            return Ok(Self::Whole(document));
+        }
+        let mut text = JsonWriter::from(document.json);
+        text.literal("\n");
+        let (length, begun) = stream::begin_whole(text)?;
+        Ok(Self::WithContents { revision: document.revision, begun: Box::new(begun), length })
+    }
 }
 
 /// `GET /{db}/_local/{id}`.

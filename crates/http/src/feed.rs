@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_accounting::{Claim, Resource};
 use scrinium_database::{ChangesQuery, Database, Level, Since};
-use scrinium_document::json::JsonWriter;
+use scrinium_document::json::{FilledText, JsonWriter};
 use scrinium_worker::WorkerPool;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -27,7 +26,7 @@ use crate::error::{HttpError, Result};
 use crate::port::raised;
 use crate::response::{self, Body};
 use crate::standing::StandingWatch;
-use crate::stream::admit_again;
+use crate::stream::{self, admit_again};
 
 /// How the changes of a feed are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +69,13 @@ pub(crate) async fn open(
         waiting,
         wait_until: Instant::now() + waiting.timeout,
         reader: None,
+        piece: None,
         begun: false,
         any: false,
         ended: false,
     };
     feed.begin().await?;
-    let pieces = stream::try_unfold(feed, |mut feed| async move {
+    let pieces = futures_util::stream::try_unfold(feed, |mut feed| async move {
         let piece = feed.next().await?;
         Ok(piece.map(|piece| (piece, feed)))
     });
@@ -108,6 +108,8 @@ struct Feed {
     wait_until: Instant,
     /// Changes being read; `None` while the feed waits for more.
     reader: Option<ChangeReader>,
+    /// What is being sent.
+    piece: Option<FilledText>,
     begun: bool,
     any: bool,
     ended: bool,
@@ -145,6 +147,9 @@ impl Feed {
     /// The next piece, or `None` after the last.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
+            if let Some(bytes) = self.next_bytes().await? {
+                return Ok(Some(bytes));
+            }
             if self.ended {
                 return Ok(None);
             }
@@ -153,15 +158,19 @@ impl Feed {
                 text.literal("{\"results\":[\n");
             }
             if self.left == Some(0) {
-                return Ok(Some(self.end(text, 0)));
+                self.end(text, 0);
+                continue;
             }
             let Some(reader) = self.reader.take() else {
                 match self.wait().await {
                     Woken::Heartbeat => return Ok(Some(Bytes::from_static(self.heartbeat()))),
-                    Woken::Over => return Ok(Some(self.end(text, 0))),
+                    Woken::Over => {
+                        self.end(text, 0);
+                        continue;
+                    }
                     Woken::Changed => {
                         if !self.standing.holds() || !self.reopen().await? {
-                            return Ok(Some(self.end(text, 0)));
+                            self.end(text, 0);
                         }
                         continue;
                     }
@@ -176,12 +185,23 @@ impl Feed {
                 self.left = self.left.map(|left| left.saturating_sub(pulled.given));
             }
             if self.is_complete() {
-                return Ok(Some(self.end(pulled.text, pulled.pending)));
-            }
-            if !pulled.text.is_empty() {
-                return Ok(Some(Bytes::from(pulled.text)));
+                self.end(pulled.text, pulled.pending);
+            } else {
+                self.piece = Some(pulled.text.into_filled());
             }
         }
+    }
+
+    /// What is left of the piece that is being sent; attachments in it are read on the worker pool.
+    async fn next_bytes(&mut self) -> Result<Option<Bytes>> {
+        let Some(mut piece) = self.piece.take() else { return Ok(None) };
+        if !piece.has_contents() {
+            return stream::next_bytes(&mut piece);
+        }
+        let admission = admit_again(&self.workers).await?;
+        let (bytes, piece) = admission.run(move || (stream::next_bytes(&mut piece), piece)).await?;
+        self.piece = Some(piece);
+        bytes
     }
 
     /// Whether nothing more is to be waited for: a long poll with changes, or a feed that goes backwards.
@@ -268,7 +288,7 @@ impl Feed {
         }
     }
 
-    fn end(&mut self, mut text: JsonWriter, pending: u64) -> Bytes {
+    fn end(&mut self, mut text: JsonWriter, pending: u64) {
         self.ended = true;
         match self.style {
             Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
@@ -281,7 +301,7 @@ impl Feed {
             }
             Style::EventSource => {}
         }
-        Bytes::from(text)
+        self.piece = Some(text.into_filled());
     }
 }
 

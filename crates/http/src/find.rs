@@ -1,6 +1,5 @@
 //! Mango queries: `_find` and `_explain`.
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Find, Reading};
 use scrinium_document::json::JsonWriter;
@@ -11,7 +10,7 @@ use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::Result;
 use crate::response::{self, Body};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
+use crate::stream::{self, PIECE_BYTES, Piece, READ_AT_ONCE_BYTES, Source};
 
 /// Results read at once while nobody knows how large they are.
 const FIRST_RESULTS: usize = 32;
@@ -28,10 +27,11 @@ pub(crate) async fn find(context: &Context, body: &mut RequestBody) -> Result<Re
     let begun = context
         .with_views(move |database, reached| {
             let with_statistics = query.execution_stats;
-            let find = match database.begin_find(&query, &database.access, reached)? {
+            let mut find = match database.begin_find(&query, &database.access, reached)? {
                 Reading::Ready(find) => find,
                 Reading::Behind(update) => return Ok(Reading::Behind(update)),
             };
+            find.limit_pieces(READ_AT_ONCE_BYTES);
             Ok(Reading::Ready(stream::begin(FindText {
                 find,
                 with_statistics,
@@ -125,6 +125,6 @@ impl Source for FindText {
             // Nothing of this piece matches; so the client sees that there is life.
             text.literal("\n");
         }
-        Ok(Piece { bytes: Bytes::from(text), last })
+        Ok(Piece::of_json(text, last))
     }
 }

@@ -38,6 +38,7 @@ mod error;
 mod feed;
 mod find;
 mod folder;
+mod framing;
 mod gzip;
 mod indexes;
 mod multipart;

@@ -30,14 +30,14 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     let mut options = query::read_options(&context.query)?;
     let id = context.address.document_id()?;
     if !context.accepts_explicitly("multipart/mixed") {
-        let text = context
+        let (length, begun) = context
             .with_database(move |database| {
                 options.access = database.access.clone();
                 let found = database.open_revisions(&id, &which, &options)?;
-                Ok(array(&found))
+                stream::begin_whole(array(&found))
             })
             .await?;
-        return Ok(response::json(StatusCode::OK, text));
+        return Ok(response::json_body(StatusCode::OK, begun.into_body(context, Some(length))?));
     }
     let boundary = context.state.uuids.next();
     let (delimiter, state) = (boundary.clone(), context.state.clone());

@@ -15,6 +15,8 @@ use scrinium_accounting::{Busy, Claim, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::framing::LineGuard;
+
 /// Every HTTP/2 connection begins with these bytes (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2";
 
@@ -82,6 +84,7 @@ pub(crate) struct Patient<S> {
     reading: Reading,
     requests_seen: u64,
     http2: Option<bool>,
+    guard: LineGuard,
     read_alarm: Alarm,
     blocked_since: Option<Instant>,
     write_alarm: Alarm,
@@ -97,6 +100,7 @@ impl<S> Patient<S> {
             reading: Reading::Head(Instant::now()),
             requests_seen: 0,
             http2: None,
+            guard: LineGuard::new(),
             read_alarm: Alarm::default(),
             blocked_since: None,
             write_alarm: Alarm::default(),
@@ -182,6 +186,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stream).poll_read(context, buffer) {
             Poll::Ready(Ok(())) => {
+                let new = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+                self.guard.inspect(new);
                 let new = buffer.filled().get(before..).unwrap_or_default();
                 if !new.is_empty() {
                     self.received(new);

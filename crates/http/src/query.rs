@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::encoding::decode;
 use crate::error::{HttpError, Result};
+use crate::stream::READ_AT_ONCE_BYTES;
 
 /// More parameters than any client has; the rest of a longer query is refused.
 const MOST_PARAMETERS: usize = 256;
@@ -103,7 +104,7 @@ fn quoted(text: &str) -> String {
 
 /// What to read of `_all_docs` or a view: from the address first, then from the body's members, which win.
 pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Result<RowQuery> {
-    let mut rows = RowQuery::default();
+    let mut rows = RowQuery { piece_bytes: Some(READ_AT_ONCE_BYTES), ..RowQuery::default() };
     let (mut range_given, mut categories) = (false, None);
     let members = body.into_iter().flatten().map(|(name, value)| (name.as_str(), Given::Json(value)));
     for (name, value) in query.iter().chain(members) {

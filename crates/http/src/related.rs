@@ -391,14 +391,14 @@ impl Source for Segments {
                 None => break,
                 Some(Segment::Text(text)) => bytes.extend_from_slice(&text),
                 Some(Segment::Attachment(mut part)) => {
-                    let piece = part.next_piece()?;
-                    if !piece.last {
+                    let read = part.read()?;
+                    if !part.is_at_end() {
                         self.0.push_front(Segment::Attachment(part));
                     }
-                    bytes.extend_from_slice(&piece.bytes);
+                    bytes.extend_from_slice(&read);
                 }
             }
         }
-        Ok(Piece { bytes: bytes.freeze(), last: self.0.is_empty() })
+        Ok(Piece::of_bytes(bytes.freeze(), self.0.is_empty()))
     }
 }

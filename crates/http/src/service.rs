@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, EXPECT, HeaderMap, HeaderName, HeaderValue, ORIGIN, SERVER, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, EXPECT, HeaderMap, HeaderName,
+    HeaderValue, ORIGIN, SERVER, SET_COOKIE, STRICT_TRANSPORT_SECURITY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Version};
@@ -29,13 +31,15 @@ use crate::response::Body;
 use crate::router;
 use crate::standing::StandingWatch;
 use crate::state::HttpState;
-use crate::{audit, compress, cors, session};
+use crate::{audit, compress, cors, framing, session};
 
 /// Without a version: it would tell everybody which of its faults are still there.
 const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
 const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
 const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
+/// A browser that has seen the port's TLS once does not ask without it for a year (RFC 6797).
+const TRANSPORT_SECURITY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 const BASIC: HeaderValue = HeaderValue::from_static("Basic realm=\"Scrinium\"");
 
@@ -80,7 +84,23 @@ pub(crate) async fn answer(
     headers.insert(SERVER, NAME);
     headers.insert(REQUEST_ID, request_id);
     headers.insert(BODY_TIME, HeaderValue::from_static("0"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if port.tls.is_some() {
+        headers.insert(STRICT_TRANSPORT_SECURITY, TRANSPORT_SECURITY);
+    }
+    keep_private(headers, wanted.is_personal);
     Ok(response.map(|body| body.with_guard(in_flight)))
+}
+
+/// Says that an answer to somebody is nobody else's: `must-revalidate` alone would let a shared cache keep what was asked
+/// for with `Authorization` (RFC 9111 §3.5). What opens a session is kept nowhere.
+fn keep_private(headers: &mut HeaderMap, is_personal: bool) {
+    let kept = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or("must-revalidate");
+    if headers.contains_key(SET_COOKIE) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    } else if is_personal && let Ok(private) = HeaderValue::try_from(format!("private, {kept}")) {
+        headers.insert(CACHE_CONTROL, private);
+    }
 }
 
 /// What comes and goes with a request.
@@ -106,6 +126,8 @@ fn counted(
 /// What the end of an answer needs of the request.
 struct Wanted {
     head: bool,
+    /// It brought what says who asks.
+    is_personal: bool,
     origin: Option<HeaderValue>,
     accepted_encodings: Option<HeaderValue>,
     challenge: Option<HeaderValue>,
@@ -117,6 +139,7 @@ impl Wanted {
     fn of(headers: &HeaderMap, method: &Method) -> Self {
         Self {
             head: method == Method::HEAD,
+            is_personal: headers.contains_key(AUTHORIZATION) || headers.contains_key(COOKIE),
             origin: headers.get(ORIGIN).cloned(),
             accepted_encodings: headers.get(ACCEPT_ENCODING).cloned(),
             challenge: headers.get(CHALLENGE).cloned(),
@@ -179,6 +202,7 @@ async fn answer_parts(
     (method, parts): (Method, Parts),
     under_way: &mut UnderWay<'_>,
 ) -> Result<Response<Body>> {
+    framing::check_host(parts.version, &parts.uri, &parts.headers)?;
     let address = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
     let client = link.peer.client(&parts.headers, &port.trusted_proxies);

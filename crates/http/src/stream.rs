@@ -6,16 +6,20 @@
 
 use bytes::Bytes;
 use futures_util::stream;
+use scrinium_document::json::{FilledText, JsonWriter};
 use scrinium_worker::{Admission, WorkerError, WorkerPool};
 
 use crate::budget::Share;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{HttpError, Result};
 use crate::response::Body;
 
 /// What a piece should come to: large enough that its hand-off does not matter, small enough for many
 /// clients at once.
 pub(crate) const PIECE_BYTES: usize = 32 << 10;
+
+/// Rows or documents are read for one piece until they hold this: one of them may be many times a piece.
+pub(crate) const READ_AT_ONCE_BYTES: usize = 256 << 10;
 
 /// Something that can be made piece by piece. Making one may block.
 pub(crate) trait Source: Send + 'static {
@@ -23,23 +27,82 @@ pub(crate) trait Source: Send + 'static {
     fn next_piece(&mut self) -> Result<Piece>;
 }
 
-/// A piece of an answer.
+/// A piece of an answer, with contents of attachments that are still to be read into it.
 pub(crate) struct Piece {
-    pub(crate) bytes: Bytes,
+    text: FilledText,
     /// Nothing comes after it.
-    pub(crate) last: bool,
+    last: bool,
+}
+
+impl Piece {
+    /// JSON text.
+    pub(crate) fn of_json(text: JsonWriter, last: bool) -> Self {
+        Self { text: text.into_filled(), last }
+    }
+
+    /// Bytes of any kind.
+    pub(crate) fn of_bytes(bytes: Bytes, last: bool) -> Self {
+        Self { text: FilledText::of_bytes(bytes), last }
+    }
+}
+
+/// A text that is whole, but for contents that are read as it is sent.
+pub(crate) struct Whole(Option<FilledText>);
+
+impl Source for Whole {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let text = self.0.take().unwrap_or_else(|| FilledText::of_bytes(Bytes::new()));
+        Ok(Piece { text, last: true })
+    }
+}
+
+/// Begins an answer that is one text, and gives its length. Blocks.
+pub(crate) fn begin_whole(text: JsonWriter) -> Result<(u64, Begun<Whole>)> {
+    let text = text.into_filled();
+    Ok((text.length(), begin(Whole(Some(text)))?))
+}
+
+/// The rest of an answer: a piece that is being sent, and what makes further ones.
+struct Rest<S> {
+    text: FilledText,
+    source: Option<S>,
+}
+
+impl<S: Source> Rest<S> {
+    /// The next bytes, and what comes after them. Blocks.
+    fn advance(mut self) -> Result<(Bytes, Option<Self>)> {
+        loop {
+            if let Some(bytes) = next_bytes(&mut self.text)? {
+                let more = self.text.has_contents() || self.text.has_text() || self.source.is_some();
+                return Ok((bytes, more.then_some(self)));
+            }
+            let Some(source) = &mut self.source else { return Ok((Bytes::new(), None)) };
+            let piece = source.next_piece()?;
+            self.text = piece.text;
+            if piece.last {
+                self.source = None;
+            }
+        }
+    }
+}
+
+/// The next bytes of a piece, of which no more is in memory than is sent at once. Blocks.
+pub(crate) fn next_bytes(text: &mut FilledText) -> Result<Option<Bytes>> {
+    text.next_piece(PIECE_BYTES).map_err(|error| {
+        HttpError::internal(format!("An attachment could not be read while it was sent: {error}."))
+    })
 }
 
 /// An answer whose first piece is made.
 pub(crate) struct Begun<S> {
     first: Bytes,
-    rest: Option<S>,
+    rest: Option<Rest<S>>,
 }
 
 /// Makes the first piece. Blocks.
-pub(crate) fn begin<S: Source>(mut source: S) -> Result<Begun<S>> {
-    let piece = source.next_piece()?;
-    Ok(Begun { first: piece.bytes, rest: (!piece.last).then_some(source) })
+pub(crate) fn begin<S: Source>(source: S) -> Result<Begun<S>> {
+    let (first, rest) = Rest { text: FilledText::of_bytes(Bytes::new()), source: Some(source) }.advance()?;
+    Ok(Begun { first, rest })
 }
 
 impl<S: Source> Begun<S> {
@@ -50,15 +113,15 @@ impl<S: Source> Begun<S> {
     pub(crate) fn into_body(self, context: &Context, length: Option<u64>) -> Result<Body> {
         let mut share = context.state.budget.for_answer(context.identity.shared_name());
         share.cover(self.first.len())?;
-        let Some(source) = self.rest else { return Ok(Body::whole(self.first).with_share(share)) };
-        let stage = Stage::First(self.first, source, share);
+        let Some(rest) = self.rest else { return Ok(Body::whole(self.first).with_share(share)) };
+        let stage = Stage::First(self.first, rest, share);
         let workers = context.state.workers.clone();
         let pieces = stream::try_unfold(stage, move |stage| {
             let workers = workers.clone();
             async move {
                 match stage {
-                    Stage::First(bytes, source, share) => Ok(Some((bytes, Stage::Next(source, share)))),
-                    Stage::Next(source, share) => next(&workers, source, share).await.map(Some),
+                    Stage::First(bytes, rest, share) => Ok(Some((bytes, Stage::Next(rest, share)))),
+                    Stage::Next(rest, share) => next(&workers, rest, share).await.map(Some),
                     Stage::End(share) => {
                         drop(share);
                         Ok(None)
@@ -74,21 +137,24 @@ impl<S: Source> Begun<S> {
 }
 
 enum Stage<S> {
-    First(Bytes, S, Share),
-    Next(S, Share),
+    First(Bytes, Rest<S>, Share),
+    Next(Rest<S>, Share),
     /// The share is that of the last piece, which the client may not have taken yet.
     End(Share),
 }
 
-async fn next<S: Source>(workers: &WorkerPool, mut source: S, mut share: Share) -> Result<(Bytes, Stage<S>)> {
+async fn next<S: Source>(workers: &WorkerPool, rest: Rest<S>, mut share: Share) -> Result<(Bytes, Stage<S>)> {
     // The piece before this one was taken.
     share.shrink(0);
     share.wait_for_room().await;
     let admission = admit_again(workers).await?;
-    let (piece, source) = admission.run(move || (source.next_piece(), source)).await?;
-    let piece = piece?;
-    share.cover_made(piece.bytes.len());
-    Ok((piece.bytes, if piece.last { Stage::End(share) } else { Stage::Next(source, share) }))
+    let (bytes, rest) = admission.run(move || rest.advance()).await??;
+    share.cover_made(bytes.len());
+    let stage = match rest {
+        Some(rest) => Stage::Next(rest, share),
+        None => Stage::End(share),
+    };
+    Ok((bytes, stage))
 }
 
 /// Admission for the next piece of an answer that has begun: it cannot be refused any more, so where the

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{Database, Place, Reading, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
@@ -217,7 +216,7 @@ impl Source for RowText {
         if last {
             text.literal("\n");
         }
-        Ok(Piece { bytes: Bytes::from(text), last })
+        Ok(Piece::of_json(text, last))
     }
 }
 
@@ -242,7 +241,7 @@ impl Source for Several {
             if self.current.is_none() {
                 let Some(query) = self.queries.pop_front() else {
                     text.literal("\n]}\n");
-                    return Ok(Piece { bytes: Bytes::from(text), last: true });
+                    return Ok(Piece::of_json(text, true));
                 };
                 text.literal(if std::mem::replace(&mut self.separate, true) { ",\n" } else { "\n" });
                 let Reading::Ready(rows) =
@@ -258,7 +257,7 @@ impl Source for Several {
                 self.current = None;
             }
         }
-        Ok(Piece { bytes: Bytes::from(text), last: false })
+        Ok(Piece::of_json(text, false))
     }
 }
 

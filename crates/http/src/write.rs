@@ -149,8 +149,8 @@ pub(crate) fn created(context: &Context, updated: &Updated) -> Response<Body> {
 fn locate(context: &Context, response: &mut Response<Body>, id: &str) {
     let database = context.database_name();
     match id.split_once('/') {
-        Some((prefix @ ("_design" | "_local"), name)) => context.locate(response, &[database, prefix, name]),
-        _ => context.locate(response, &[database, id]),
+        Some((prefix @ ("_design" | "_local"), name)) => Context::locate(response, &[database, prefix, name]),
+        _ => Context::locate(response, &[database, id]),
     }
 }
 

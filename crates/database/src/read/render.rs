@@ -1,14 +1,33 @@
 //! A stored leaf as CouchDB's JSON.
 
-use scrinium_document::json::{JsonText, JsonWriter};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use scrinium_document::json::{ContentError, InlineContent, JsonText, JsonWriter};
 use scrinium_document::{Fields, Revision};
 
 use super::{Document, ReadOptions};
 use crate::access::readable::{ReadableHead, ReadableLeaf};
-use crate::content::PIECE_BYTES;
+use crate::content::{Content, ContentReader};
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::leaf::StoredAttachment;
+
+/// An attachment in a document's JSON, which is there as long as somebody may read it.
+struct KeptContent {
+    content: ContentReader,
+    _kept: Content,
+}
+
+impl InlineContent for KeptContent {
+    fn length(&self) -> u64 {
+        self.content.length()
+    }
+
+    fn read(&self, offset: u64, max_bytes: usize) -> std::result::Result<Bytes, ContentError> {
+        Ok(self.content.read(offset, max_bytes)?)
+    }
+}
 
 /// Writes leaves of one database as JSON.
 pub(crate) struct Renderer<'a> {
@@ -98,18 +117,8 @@ impl<'a> Renderer<'a> {
         if content.length() != attachment.length {
             return Err(DatabaseError::damaged_content("attachment", id));
         }
-        json.literal(",\"data\":");
-        let mut data = json.base64();
-        let mut offset = 0;
-        loop {
-            let piece = content.read(offset, PIECE_BYTES)?;
-            if piece.is_empty() {
-                break;
-            }
-            offset += piece.len() as u64;
-            data.push(&piece);
-        }
-        data.end();
+        let kept = self.database.common.contents.share(attachment)?;
+        json.literal(",\"data\":").content(Arc::new(KeptContent { content, _kept: kept }));
         Ok(())
     }
 

@@ -61,6 +61,7 @@ struct Source {
     snapshot: Snapshot,
     include_documents: bool,
     options: ReadOptions,
+    piece_bytes: usize,
     /// Which local documents are listed.
     space: LocalSpace,
 }
@@ -74,6 +75,7 @@ impl Source {
             include_documents: query.include_documents,
             space: LocalSpace::of(&query.access),
             options: query.read_options(),
+            piece_bytes: query.piece_bytes.unwrap_or(usize::MAX),
         }
     }
 
@@ -204,7 +206,8 @@ impl RangeRows {
         let range = KeyRange { from: &self.from, to: Some(&self.to) };
         let mut cursor = snapshot.cursor(Family::Point, range, self.direction);
         let mut last = None;
-        while self.left > 0 && rows.len() < max_rows {
+        let mut bytes = 0;
+        while self.left > 0 && rows.len() < max_rows && bytes < self.source.piece_bytes {
             let Some((key, stored)) = cursor.next()? else {
                 last = None;
                 self.left = 0;
@@ -220,6 +223,7 @@ impl RangeRows {
                 self.skip -= 1;
             } else {
                 self.left -= 1;
+                bytes += row.bytes();
                 rows.push(row);
             }
         }
@@ -268,7 +272,9 @@ impl ListedRows {
 
     pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
+        let mut bytes = 0;
         while rows.len() < max_rows
+            && bytes < self.source.piece_bytes
             && let Some(key) = self.keys.next()
         {
             let found = match &key {
@@ -279,11 +285,13 @@ impl ListedRows {
                 }
                 _ => None,
             };
-            rows.push(found.unwrap_or_else(|| Row {
+            let row = found.unwrap_or_else(|| Row {
                 key: JsonText::from(&key),
                 error: Some("not_found"),
                 ..Row::default()
-            }));
+            });
+            bytes += row.bytes();
+            rows.push(row);
         }
         Ok(rows)
     }

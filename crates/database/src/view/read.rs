@@ -19,7 +19,7 @@ use super::entries::StoredEntry;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
-use crate::rows::{Row, RowQuery, Rows};
+use crate::rows::{Row, RowQuery, Rows, bytes_of};
 use categories::{Categories, wanted_categories};
 use range::{Range, begin, ranges};
 use totals::{Totals, wanted_totals};
@@ -34,6 +34,8 @@ pub(crate) struct ViewRows {
     direction: Direction,
     skip: u64,
     left: u64,
+    /// Rows are read at once until they hold this.
+    piece_bytes: usize,
     /// The entry given last, if it is to be told where the next page begins.
     last: Option<Vec<u8>>,
     tell_next: bool,
@@ -75,6 +77,7 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         direction,
         skip: query.skip,
         left: query.limit.unwrap_or(u64::MAX),
+        piece_bytes: query.piece_bytes.unwrap_or(usize::MAX),
         last: None,
         tell_next: query.next_page,
         documents,
@@ -110,7 +113,7 @@ impl ViewRows {
     /// The next rows, at most `max_rows`; none at the end.
     pub(crate) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
-        while rows.len() < max_rows && self.left > 0 {
+        while self.left > 0 && rows.len() < max_rows && bytes_of(&rows) < self.piece_bytes {
             let Some((from, to)) = self.ranges.pop_front() else { break };
             if from >= to {
                 continue;
@@ -141,15 +144,18 @@ impl ViewRows {
         }
         let mut cursor = collection.cursor(&from, &to, self.direction, self.skip)?;
         self.skip = 0;
+        let mut bytes = bytes_of(rows);
         while self.left > 0 && rows.len() < max_rows {
             let Some(entry) = cursor.next()? else { return Ok(()) };
             let key = entry.key;
-            rows.push(self.row(&self.stored(&entry)?)?);
+            let row = self.row(&self.stored(&entry)?)?;
+            bytes += row.bytes();
+            rows.push(row);
             self.left -= 1;
             if self.left == 0 && self.tell_next {
                 self.last = Some(key.to_vec());
             }
-            if rows.len() == max_rows || self.left == 0 {
+            if self.left == 0 || rows.len() == max_rows || bytes >= self.piece_bytes {
                 let rest = match self.direction {
                     Direction::Forward => ([key, &[0]].concat(), to),
                     Direction::Backward => (from, key.to_vec()),

@@ -10,7 +10,7 @@ use crate::common::{Server, get, put, replicate};
 use proptest::prelude::*;
 use scrinium_database::{
     Access, ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, Databases,
-    Edit, EditMode, FolderChange, Freshness, OpenRevisions, ReadOptions, RowQuery, Since,
+    Edit, EditMode, FolderChange, Freshness, OpenRevision, OpenRevisions, ReadOptions, RowQuery, Since,
 };
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::IoClass;
@@ -131,7 +131,12 @@ fn everything(database: &Arc<Database>) -> Vec<String> {
     for change in &changes {
         all.push(format!("{} {} {:?} {}", change.change_number, change.id, change.revisions, change.deleted));
         let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options).unwrap();
-        all.push(format!("{leaves:?}"));
+        for leaf in leaves {
+            all.push(match leaf {
+                OpenRevision::Found(document) => document.json.filled().unwrap().into_string(),
+                OpenRevision::Missing(revision) => revision,
+            });
+        }
     }
     let members = database.folder_members("Inbox", 0, 1000, (Some("ada"), &Access::everything())).unwrap();
     all.extend(

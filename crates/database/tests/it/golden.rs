@@ -266,7 +266,7 @@ fn seen_of(database: &Arc<Database>) -> Value {
                 ReadOptions { revisions: true, conflicts: true, attachments: true, ..ReadOptions::default() };
             let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options).unwrap();
             let json = |leaf| match leaf {
-                OpenRevision::Found(document) => shortened(parse(Some(&document.json))),
+                OpenRevision::Found(document) => shortened(parse(Some(&document.json.filled().unwrap()))),
                 OpenRevision::Missing(revision) => json!(revision),
             };
             let leaves: Vec<Value> = leaves.into_iter().map(json).collect();

@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};
 use std::ops::Deref;
+use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::content::{FilledText, InlineContent, Insertion};
 use super::{NESTING_MAX, check, members};
 use crate::DocumentError;
 
@@ -20,6 +20,7 @@ use crate::DocumentError;
 #[derive(Clone, Debug, Default)]
 pub struct JsonWriter {
     text: String,
+    insertions: Vec<Insertion>,
 }
 
 impl JsonWriter {
@@ -32,13 +33,13 @@ impl JsonWriter {
     /// Nothing yet, with room for so many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes) }
+        Self { text: String::with_capacity(bytes), insertions: Vec::new() }
     }
 
     /// What the program itself spells.
     #[must_use]
     pub fn of_literal(text: &'static str) -> Self {
-        Self { text: text.to_owned() }
+        Self { text: text.to_owned(), insertions: Vec::new() }
     }
 
     /// Appends what the program itself spells: brackets, names of members, commas, white space. That it stands in the
@@ -118,7 +119,12 @@ impl JsonWriter {
 
     /// Appends a whole value.
     pub fn json(&mut self, value: &JsonText) -> &mut Self {
-        self.text.push_str(&value.0);
+        let before = self.text.len();
+        self.insertions.extend(value.insertions.iter().map(|insertion| Insertion {
+            offset: before + insertion.offset,
+            content: Arc::clone(&insertion.content),
+        }));
+        self.text.push_str(&value.text);
         self
     }
 
@@ -143,10 +149,18 @@ impl JsonWriter {
         self
     }
 
-    /// Begins a string of base64 that comes in pieces.
-    pub fn base64(&mut self) -> Base64Writer<'_> {
+    /// Appends a content as a string of base64, which is read when the text is sent.
+    pub fn content(&mut self, content: Arc<dyn InlineContent>) -> &mut Self {
         self.text.push('"');
-        Base64Writer { out: self, carried: Vec::new() }
+        self.insertions.push(Insertion { offset: self.text.len(), content });
+        self.text.push('"');
+        self
+    }
+
+    /// The text, to be sent with its contents.
+    #[must_use]
+    pub fn into_filled(self) -> FilledText {
+        FilledText::new(self.text.into(), self.insertions)
     }
 
     /// Appends JSON text that was checked when it was stored. Only the reader of stored documents needs it.
@@ -198,7 +212,7 @@ impl JsonWriter {
     /// The text as a value. It must be a whole one.
     #[must_use]
     pub fn into_text(self) -> JsonText {
-        JsonText(self.text)
+        JsonText { text: self.text, insertions: self.insertions }
     }
 }
 
@@ -208,32 +222,13 @@ impl From<JsonWriter> for bytes::Bytes {
     }
 }
 
-/// A string of base64 in the making. It is closed by [`end`](Self::end).
-pub struct Base64Writer<'a> {
-    out: &'a mut JsonWriter,
-    /// Base64 takes three bytes at a time, so pieces are joined at multiples of three.
-    carried: Vec<u8>,
-}
-
-impl Base64Writer<'_> {
-    /// Appends the next bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.carried.extend_from_slice(bytes);
-        let rest = self.carried.split_off(self.carried.len() - self.carried.len() % 3);
-        STANDARD.encode_string(&self.carried, &mut self.out.text);
-        self.carried = rest;
-    }
-
-    /// Closes the string.
-    pub fn end(self) {
-        STANDARD.encode_string(&self.carried, &mut self.out.text);
-        self.out.text.push('"');
-    }
-}
-
 /// A whole JSON value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonText(String);
+pub struct JsonText {
+    text: String,
+    /// Where contents belong, in the order of their places; in the text stands an empty string for each.
+    insertions: Vec<Insertion>,
+}
 
 impl JsonText {
     /// A string.
@@ -251,19 +246,19 @@ impl JsonText {
     pub fn parse(text: impl Into<String>) -> Result<Self, DocumentError> {
         let text = text.into();
         check(&text, NESTING_MAX)?;
-        Ok(Self(text))
+        Ok(Self::of_own(text))
     }
 
     /// A value of an entry of an index, whose text was written from values when the entry was made.
     #[must_use]
     pub fn of_entry(text: &str) -> Self {
-        Self(text.to_owned())
+        Self::of_own(text.to_owned())
     }
 
     /// The value, however deep it is nested.
     #[must_use]
     pub fn to_value(&self) -> Option<Value> {
-        super::stored_value(&self.0)
+        super::stored_value(&self.text)
     }
 
     /// The value, if it is an object.
@@ -278,20 +273,30 @@ impl JsonText {
     /// The members of an object, of a repeated name the last one; `None` if the value is no object.
     #[must_use]
     pub fn members(&self) -> Option<Vec<(Cow<'_, str>, JsonPart<'_>)>> {
-        let members = members(&self.0, usize::MAX).ok().flatten()?;
+        let members = members(&self.text, usize::MAX).ok().flatten()?;
         Some(members.into_iter().map(|(name, value)| (name, JsonPart(value))).collect())
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The text.
     #[must_use]
     pub fn into_string(self) -> String {
-        self.0
+        self.text
+    }
+
+    /// Whether contents are still to be filled in.
+    #[must_use]
+    pub fn has_contents(&self) -> bool {
+        !self.insertions.is_empty()
+    }
+
+    fn of_own(text: String) -> Self {
+        Self { text, insertions: Vec::new() }
     }
 }
 
@@ -310,7 +315,7 @@ impl<'a> JsonPart<'a> {
 impl Default for JsonText {
     /// `null`.
     fn default() -> Self {
-        Self(String::from("null"))
+        Self::of_own(String::from("null"))
     }
 }
 
@@ -318,60 +323,60 @@ impl Deref for JsonText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl AsRef<str> for JsonText {
     fn as_ref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl Display for JsonText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+        out.write_str(&self.text)
     }
 }
 
 impl PartialEq<str> for JsonText {
     fn eq(&self, other: &str) -> bool {
-        self.0 == other
+        self.text == other
     }
 }
 
 impl PartialEq<&str> for JsonText {
     fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
+        self.text == *other
     }
 }
 
 impl PartialEq<String> for JsonText {
     fn eq(&self, other: &String) -> bool {
-        self.0 == *other
+        self.text == *other
     }
 }
 
 impl From<&Value> for JsonText {
     fn from(value: &Value) -> Self {
-        Self(value.to_string())
+        Self::of_own(value.to_string())
     }
 }
 
 impl From<JsonText> for JsonWriter {
     fn from(text: JsonText) -> Self {
-        Self { text: text.0 }
+        Self { text: text.text, insertions: text.insertions }
     }
 }
 
 impl From<JsonText> for String {
     fn from(text: JsonText) -> Self {
-        text.0
+        text.text
     }
 }
 
 impl From<JsonText> for bytes::Bytes {
     fn from(text: JsonText) -> Self {
-        text.0.into()
+        text.text.into()
     }
 }

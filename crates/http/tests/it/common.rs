@@ -199,6 +199,12 @@ impl Server {
         options: DatabaseOptions,
         accounts: AccountOptions,
     ) -> Self {
+        let http = HttpOptions { accounts: Accounts::new(accounts), ..HttpOptions::default() };
+        Self::with_http(port, options, http).await
+    }
+
+    /// With other limits of all ports.
+    pub(crate) async fn with_http(port: PortOptions, options: DatabaseOptions, http: HttpOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut store_options = StoreOptions::new(dir.path());
         store_options.budget_bytes = Some(64 << 20);
@@ -216,7 +222,7 @@ impl Server {
             administration: Arc::new(Console(statistics.clone())),
             workers: WorkerPool::new(&WorkerOptions { threads: 8, ..WorkerOptions::default() }, &statistics),
             statistics: statistics.clone(),
-            options: HttpOptions { accounts: Accounts::new(accounts), ..HttpOptions::default() },
+            options: http,
         });
         let observed = Arc::new(Observed::default());
         state.set_observer(observed.clone());
@@ -283,6 +289,23 @@ impl Server {
             request = request.header(name, value);
         }
         self.client.request(request.body(Full::new(asked.body)).unwrap()).await.unwrap()
+    }
+
+    /// Asks as an administrator; `None` where the connection was closed while the body was still being sent.
+    #[allow(dead_code, reason = "the tests of memory ask so")]
+    pub(crate) async fn try_ask(&self, method: &str, path: &str, body: impl Into<Asked>) -> Option<Answer> {
+        let asked = body.into();
+        let mut request = Request::builder()
+            .method(Method::from_bytes(method.as_bytes()).unwrap())
+            .uri(format!("http://{}{path}", self.address))
+            .header("authorization", basic("admin", PASSWORD));
+        for (name, value) in asked.headers {
+            request = request.header(name, value);
+        }
+        let answered = self.client.request(request.body(Full::new(asked.body)).unwrap()).await;
+        let (head, body) = answered.ok()?.into_parts();
+        let body = body.collect().await.ok()?.to_bytes();
+        Some(Answer { status: head.status, headers: head.headers, body })
     }
 
     /// PUTs a database, and documents into it.

@@ -12,7 +12,7 @@ async fn a_document_lives_through_its_revisions() {
     let first = made.revision();
     assert_eq!(made.text(), format!("{{\"ok\":true,\"id\":\"a/b\",\"rev\":\"{first}\"}}\n"));
     assert_eq!(made.header("etag"), Some(format!("\"{first}\"").as_str()));
-    assert_eq!(made.header("location"), Some(format!("http://{}/db/a%2Fb", server.address).as_str()));
+    assert_eq!(made.header("location"), Some("/db/a%2Fb"));
 
     let read = server.ask("GET", "/db/a%2Fb", ()).await;
     let read = read.expect_text(200, &format!("{{\"_id\":\"a/b\",\"_rev\":\"{first}\",\"name\":\"Ada\"}}\n"));

@@ -20,6 +20,7 @@ mod conformance;
 mod databases;
 mod documents;
 mod folders;
+mod framing;
 mod hostile;
 mod mango;
 mod matrix;

@@ -17,7 +17,7 @@ use super::range::{Range, key_prefix};
 use super::totals::{Totals, category_key, wanted_totals};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
-use crate::rows::{CategoryQuery, Row, RowQuery};
+use crate::rows::{CategoryQuery, Row, RowQuery, bytes_of};
 use crate::view::View;
 use crate::view::collection::Collection;
 use crate::view::definition::{ColumnOrder, Source};
@@ -284,6 +284,7 @@ impl ViewRows {
         let Some(categories) = self.categories.clone() else { return Ok(()) };
         let collection = self.collection.clone();
         let mut rest = Rest { range, direction: self.direction };
+        let mut bytes = bytes_of(rows);
         // One cursor for the entries that lie side by side, and another behind each collapsed category.
         'cursors: loop {
             let mut cursor = collection.cursor(&rest.range.0, &rest.range.1, self.direction, 0)?;
@@ -296,7 +297,7 @@ impl ViewRows {
                         rest.go_over(categories.prefix(&entry, Some(level)).ok_or_else(|| self.damaged())?);
                         continue 'cursors;
                     }
-                    if self.left == 0 || rows.len() == max_rows {
+                    if self.left == 0 || rows.len() == max_rows || bytes >= self.piece_bytes {
                         self.ranges.push_front(rest.range);
                         return Ok(());
                     }
@@ -310,7 +311,9 @@ impl ViewRows {
                         Step::Over(_) | Step::Entry => {
                             let level = u32::try_from(categories.lengths.len()).unwrap_or_default();
                             let level = Some(level + entry.level().unwrap_or_default());
-                            rows.push(Row { level, ..self.row(&entry)? });
+                            let row = Row { level, ..self.row(&entry)? };
+                            bytes += row.bytes();
+                            rows.push(row);
                             stored.key.to_vec()
                         }
                     };
