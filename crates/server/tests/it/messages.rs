@@ -49,9 +49,9 @@ fn the_level_can_be_changed_while_running() {
         |settings| settings.level = "warn".to_owned(),
         |level| {
             tracing::info!("one");
-            level.set("info,messages=debug").unwrap();
+            level.set("info,it::messages=debug").unwrap();
             tracing::debug!("two");
-            assert!(level.set("info,messages=loud").is_err());
+            assert!(level.set("info,it::messages=loud").is_err());
             tracing::debug!("three");
             level.set("error").unwrap();
             tracing::warn!("four");
