@@ -167,7 +167,9 @@ impl JsonText {
         while let Some(piece) = filled.next_piece(READ_BYTES)? {
             text.push_str(std::str::from_utf8(&piece)?);
         }
-        Ok(Self::of_entry(&text))
+        let mut whole = JsonWriter::with_capacity(text.len());
+        whole.stored(&text);
+        Ok(whole.into_text())
     }
 }
 
@@ -202,7 +204,7 @@ mod tests {
             inner.literal("[");
             for (content, at_once) in &contents {
                 inner.string("before").literal(",").content(Arc::new(Drops(content.clone(), *at_once))).literal(",");
-                expected.push_str(&format!("\"before\",\"{}\",", STANDARD.encode(content)));
+                expected.extend(["\"before\",\"", &STANDARD.encode(content), "\","]);
             }
             inner.literal("0]");
             expected.push_str("0]");
@@ -217,7 +219,8 @@ mod tests {
             while let Some(piece) = filled.next_piece(bytes).unwrap() {
                 text.extend_from_slice(&piece);
             }
-            prop_assert_eq!(String::from_utf8(text).unwrap(), format!("{{\"a\":{expected},\"b\":{expected}}}"));
+            let whole = ["{\"a\":", &expected, ",\"b\":", &expected, "}"].concat();
+            prop_assert_eq!(String::from_utf8(text).unwrap(), whole);
             prop_assert_eq!(length, 2 * expected.len() as u64 + 11);
         }
     }
