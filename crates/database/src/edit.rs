@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use scrinium_document::json::{JsonText, stored_value_of_bytes};
+use scrinium_document::json::{JsonCounts, JsonText, stored_value_of_bytes};
 use scrinium_document::{
     AttachmentBody, AttachmentEntry, FieldsBuf, GENERATION_MAX, Limits, OCTET_STREAM, ParsedDocument,
     Revision, is_design, is_local, parse_document, validate_attachment, validate_id,
@@ -32,6 +32,9 @@ const OUTSIDE_FROM_BYTES: u64 = 2048;
 
 /// A value longer than one piece stays in the document.
 const OUTSIDE_UP_TO_BYTES: u64 = PIECE_BYTES as u64;
+
+/// A design document is made into values as a whole wherever it is read, each of which takes many times its text.
+const DESIGN_VALUES_MAX: usize = 100_000;
 
 /// One edit of one document, as it came.
 #[derive(Clone, Debug, Default)]
@@ -328,6 +331,11 @@ fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, acc
 
 /// A design document whose views do not compile is refused when it is written, not when it is read.
 fn check_design(json: &[u8], mode: EditMode, database: &Database) -> Result<()> {
+    if JsonCounts::of(json).values > DESIGN_VALUES_MAX {
+        return Err(DatabaseError::bad_request(format!(
+            "A design document may hold at most {DESIGN_VALUES_MAX} values; keep data in other documents"
+        )));
+    }
     let (pool, owner) = (&database.common.wide.scripts, database.uuid());
     let design =
         stored_value_of_bytes(json).ok_or_else(|| DatabaseError::bad_request("invalid UTF-8 JSON"))?;

@@ -273,7 +273,7 @@ impl Asked {
             // Nothing of them is outside yet.
             (Some(members), _) => {
                 Fields::decode(members.as_bytes())?
-                    .write_members(&mut json.0, false, |_, _| Ok::<(), DatabaseError>(()))?
+                    .write_members(&mut json.0, false, |_, _| Ok::<(), DatabaseError>(()))?;
             }
             (None, Some(leaf)) => write_fields(&mut json.0, &leaf.fields(&edit.id)?, database, &edit.id)?,
             (None, None) => {}

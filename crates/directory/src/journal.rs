@@ -21,10 +21,13 @@ pub struct DirectoryChange {
     pub after: Found,
 }
 
+/// What something was before a change and is now; `None` where it was or is something else.
+pub type BeforeAndAfter<'a, T> = (Option<&'a Arc<T>>, Option<&'a Arc<T>>);
+
 impl DirectoryChange {
     /// The person before and now, where it is one.
     #[must_use]
-    pub fn people(&self) -> Option<(Option<&Arc<Person>>, Option<&Arc<Person>>)> {
+    pub fn people(&self) -> Option<BeforeAndAfter<'_, Person>> {
         fn of(found: &Found) -> Option<&Arc<Person>> {
             match found {
                 Found::Person(person) => Some(person),
@@ -37,7 +40,7 @@ impl DirectoryChange {
 
     /// The group before and now, where it is one.
     #[must_use]
-    pub fn groups(&self) -> Option<(Option<&Arc<Group>>, Option<&Arc<Group>>)> {
+    pub fn groups(&self) -> Option<BeforeAndAfter<'_, Group>> {
         fn of(found: &Found) -> Option<&Arc<Group>> {
             match found {
                 Found::Group(group) => Some(group),

@@ -18,11 +18,14 @@ const GROUPS_MAX: usize = 1000;
 /// The answers of so many people are kept.
 const KEPT_MAX: usize = 100_000;
 
+/// A group's id and name.
+type NamedGroup = (Arc<str>, Arc<str>);
+
 /// The groups by their members, and what was found of people since the last change.
 #[derive(Default)]
 pub(crate) struct Memberships {
-    /// Groups (id and name) by the folded name of each of their members.
-    by_member: HashMap<Box<str>, Vec<(Arc<str>, Arc<str>)>>,
+    /// Groups by the folded name of each of their members.
+    by_member: HashMap<Box<str>, Vec<NamedGroup>>,
     kept: Mutex<HashMap<String, Arc<[String]>>>,
 }
 

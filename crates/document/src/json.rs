@@ -5,6 +5,7 @@
 //! [`parse_value`] builds values by the same grammar. [`JsonWriter`] is the way out.
 
 mod content;
+mod count;
 mod scanner;
 mod value;
 mod writer;
@@ -12,6 +13,7 @@ mod writer;
 use std::borrow::Cow;
 
 pub use self::content::{ContentError, FilledText, InlineContent};
+pub use self::count::JsonCounts;
 use self::scanner::{Scanner, unescape};
 pub use self::value::{parse_value, stored_value, stored_value_of_bytes};
 pub use self::writer::{JsonPart, JsonText, JsonWriter};

@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use scrinium_document::json::{NESTING_MAX, parse_value};
+use scrinium_document::json::{JsonCounts, NESTING_MAX, parse_value};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -254,7 +254,7 @@ impl RequestBody {
     /// # Errors
     /// 413 and 503, as [`Self::collect`].
     pub(crate) fn cover_values(&mut self, json: &[u8]) -> Result<()> {
-        let bytes = Counts::of(json).bytes().saturating_add(json.len());
+        let bytes = value_bytes(JsonCounts::of(json)).saturating_add(json.len());
         self.share.as_mut().ok_or_else(not_admitted)?.cover(bytes)
     }
 
@@ -288,16 +288,16 @@ impl RequestBody {
         let bytes = self.collect().await?;
         let (mut share, most) = (self.taken_share()?, self.limits.elements);
         let work = move || {
-            let counts = Counts::of(&bytes);
+            let counts = JsonCounts::of(&bytes);
             if counts.values > most {
                 return Err(HttpError::too_many_values("the request", most));
             }
-            share.cover(bytes.len().saturating_add(counts.bytes()))?;
+            share.cover(bytes.len().saturating_add(value_bytes(counts)))?;
             let parsed = parse(&bytes)?;
             // From here on the values are held, and the text is not.
             let length = bytes.len();
             drop(bytes);
-            share.shrink(counts.bytes().saturating_add(length));
+            share.shrink(value_bytes(counts).saturating_add(length));
             Ok((parsed, share))
         };
         let (parsed, share) =
@@ -353,51 +353,7 @@ pub(crate) fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|_| HttpError::invalid_json())
 }
 
-/// How much stands in a JSON text; at least so much where it is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    values: usize,
-    members: usize,
-}
-
-impl Counts {
-    /// Counts the marks between values, outside of strings.
-    fn of(text: &[u8]) -> Self {
-        let mut counts = Self { values: 1, members: 0 };
-        let (mut in_string, mut escaped) = (false, false);
-        for byte in text {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_string => escaped = true,
-                b'"' => in_string = !in_string,
-                b',' | b'[' | b'{' if !in_string => counts.values += 1,
-                b':' if !in_string => counts.members += 1,
-                _ => {}
-            }
-        }
-        counts
-    }
-
-    /// What they take in memory, with the text's strings left out.
-    const fn bytes(self) -> usize {
-        self.values.saturating_mul(VALUE_BYTES).saturating_add(self.members.saturating_mul(MEMBER_BYTES))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_counted_outside_of_strings() {
-        let counts = |text: &str| {
-            let counts = Counts::of(text.as_bytes());
-            (counts.values, counts.members)
-        };
-        assert_eq!(counts("1"), (1, 0));
-        assert_eq!(counts("[0,0,0]"), (4, 0));
-        assert_eq!(counts("[{},{}]"), (5, 0));
-        assert_eq!(counts(r#"{"a,[{:\",":"x:,","b":[1]}"#), (4, 2));
-        assert_eq!(counts(r#""\\",[1"#), (3, 0));
-    }
+/// What the values of a JSON text take in memory, with its strings left out.
+const fn value_bytes(counts: JsonCounts) -> usize {
+    counts.values.saturating_mul(VALUE_BYTES).saturating_add(counts.members.saturating_mul(MEMBER_BYTES))
 }

@@ -19,7 +19,7 @@ use crate::routes::{MethodRoute, Need};
 pub(crate) fn entry(address: &Address, method: &Method, identity: &Identity) -> Result<&'static MethodRoute> {
     let route = address.route;
     let entry = route.method(method);
-    let is_open = entry.map_or(route.is_open(), |entry| entry.need == Need::Anonymous);
+    let is_open = entry.map_or_else(|| route.is_open(), |entry| entry.need == Need::Anonymous);
     if identity.is_anonymous() && !is_open {
         return Err(HttpError::unauthorized("Authentication required."));
     }

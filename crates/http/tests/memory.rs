@@ -79,13 +79,15 @@ fn worst(length: usize) -> [Bytes; 4] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_body_takes_more_than_the_budget() {
     let server = server().await;
+    // Where the budget is missed, a megabyte shows it; `make torture` sends as much as the routes take.
+    let longest = if std::env::var_os("SCRINIUM_TIMES").is_some() { 4 << 20 } else { 1 << 20 };
     for route in routes() {
         let address = route.path.replace("{db}", "db").replace("...", "").replace(['{', '}'], "");
         for entry in route.methods {
             let most = match entry.limits.body {
                 BodyLimit::Nothing | BodyLimit::Attachment => continue,
-                BodyLimit::Bytes(bytes) => bytes.min(4 << 20),
-                BodyLimit::Document | BodyLimit::PlainDocument | BodyLimit::Port => 4 << 20,
+                BodyLimit::Bytes(bytes) => bytes.min(longest),
+                BodyLimit::Document | BodyLimit::PlainDocument | BodyLimit::Port => longest,
             };
             for body in worst(most) {
                 for packed in [false, true] {

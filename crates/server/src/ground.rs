@@ -316,7 +316,7 @@ impl ServerParts for Ground {
     fn back_up(&self, order: BackupOrder) -> Result<u64, String> {
         let (_, databases) = self.open_databases()?;
         let told = (self.name.as_str(), self.backups.clone());
-        back_up_as_task(&self.tasks, databases, &self.configuration, told, order)
+        back_up_as_task(&self.tasks, databases, &self.configuration, told, &order)
     }
 
     fn restore_database(&self, order: RestoreOrder) -> Result<u64, String> {

@@ -89,7 +89,7 @@ fn close_folder(dir: &Path, bears_mark: &dyn Fn(&Path) -> bool) {
     let closed = close(dir, &metadata).and_then(|()| close_all_in(dir, metadata.dev()));
     match closed {
         Ok(()) => {
-            tracing::warn!(path = %dir.display(), "others could read this folder; now its owner alone can")
+            tracing::warn!(path = %dir.display(), "others could read this folder; now its owner alone can");
         }
         Err(error) => tracing::warn!(
             path = %dir.display(), %error,

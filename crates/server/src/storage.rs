@@ -334,7 +334,7 @@ fn script_options(settings: &Settings) -> ScriptOptions {
         ..ScriptLimits::default()
     };
     let default = ScriptOptions::default();
-    let processes_max = usize::try_from(settings.processes_max).unwrap_or(usize::MAX);
+    let processes_max = settings.processes_max;
     ScriptOptions {
         processes_max: if processes_max == 0 { default.processes_max } else { processes_max },
         limits,

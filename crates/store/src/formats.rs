@@ -40,7 +40,7 @@ pub fn look_at_formats(dir: &Path, log_dir: &Path) -> Result<Option<StoreFormats
         };
     };
     let found = folder::field(&text, "format").and_then(|format| format.parse().ok());
-    let found = found.ok_or(StoreError::Corrupt { path, what: "it names no format".to_owned() })?;
+    let found = found.ok_or_else(|| StoreError::Corrupt { path, what: "it names no format".to_owned() })?;
     let log = format_of(log_dir)?.map(|(found, written)| FoundFormat { found, written });
     Ok(Some(StoreFormats { folder: FoundFormat { found, written: FORMAT }, log }))
 }

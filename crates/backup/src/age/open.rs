@@ -26,7 +26,7 @@ pub(crate) struct Opener {
 
 enum State {
     Header,
-    Pieces { cipher: LessSafeKey, number: u64 },
+    Pieces { cipher: Box<LessSafeKey>, number: u64 },
 }
 
 impl Opener {
@@ -88,15 +88,18 @@ impl Opener {
         let file_key = file_key(head, keys)?;
         hmac::verify(&header_key(&file_key)?, head.as_bytes(), &mac).map_err(|_| CipherError::Damaged)?;
         let cipher = payload_cipher(&file_key, nonce)?;
-        self.state = State::Pieces { cipher, number: 0 };
+        self.state = State::Pieces { cipher: Box::new(cipher), number: 0 };
         self.sealed.drain(..length + NONCE_BYTES);
         self.opened.reserve(CHUNK_BYTES);
         Ok(true)
     }
 }
 
-/// The header up to the MAC, the MAC, and where the header ends; `None`: it is not whole yet.
-fn split_header(bytes: &[u8]) -> Result<Option<(&str, Vec<u8>, usize)>, CipherError> {
+/// A header up to the MAC, the MAC, and where the header ends.
+type Header<'a> = (&'a str, Vec<u8>, usize);
+
+/// The parts of a header; `None`: it is not whole yet.
+fn split_header(bytes: &[u8]) -> Result<Option<Header<'_>>, CipherError> {
     let bytes = bytes.get(..bytes.len().min(HEADER_MAX_BYTES)).unwrap_or_default();
     let beginning = VERSION_LINE.as_bytes();
     if bytes.iter().zip(beginning).any(|(one, other)| one != other) {

@@ -49,7 +49,7 @@ impl<T> Reading<T> {
         match self {
             Self::Ready(ready) => Ok(ready),
             // Only readers that wait elsewhere are told to.
-            Self::Behind(_) => Err(busy("the view is being updated".to_owned())),
+            Self::Behind(_) => Err(busy("the view is being updated")),
         }
     }
 }
@@ -76,7 +76,7 @@ impl ViewUpdate {
     /// # Errors
     /// Why the views could not be updated.
     pub async fn done(mut self) -> Result<u64> {
-        let stopped = || busy("the update was given up".to_owned());
+        let stopped = || busy("the update was given up");
         let done = self.done.wait_for(Option::is_some).await.map_err(|_| stopped())?;
         done.clone().unwrap_or_else(|| Err(stopped())).map(|()| self.wanted)
     }
@@ -144,7 +144,7 @@ impl Database {
             Some(done) => done,
             None => {
                 if state.queue.len() >= QUEUE_MAX {
-                    return Err(busy("too many views are to be updated".to_owned()));
+                    return Err(busy("too many views are to be updated"));
                 }
                 let (done, receiver) = watch::channel(None);
                 state.queue.push_back(Job { subject, database: Arc::clone(self), views, done });
@@ -164,7 +164,9 @@ impl Database {
         });
         match entered {
             Ok(_) => Ok(Place(Arc::clone(waiting))),
-            Err(_) => Err(busy(format!("{READERS_OF_DATABASE} readers wait for views of `{}`", self.name()))),
+            Err(_) => {
+                Err(busy(&format!("{READERS_OF_DATABASE} readers wait for views of `{}`", self.name())))
+            }
         }
     }
 
@@ -216,7 +218,7 @@ fn begin_thread(wide: &Arc<Wide>, state: &mut State) -> Result<()> {
         Ok(_) => state.threads += 1,
         Err(error) if state.threads == 0 => {
             state.queue.clear();
-            return Err(busy(format!("no thread can be begun ({error})")));
+            return Err(busy(&format!("no thread can be begun ({error})")));
         }
         // Those that are there come to it.
         Err(_) => {}
@@ -242,6 +244,6 @@ fn work(wide: &Wide) {
     }
 }
 
-fn busy(what: String) -> DatabaseError {
+fn busy(what: &str) -> DatabaseError {
     DatabaseError::Busy { reason: format!("{what}; try again later"), retry_after_s: RETRY_AFTER_S }
 }

@@ -207,7 +207,7 @@ fn readers_that_are_no_names_hide_their_document_and_are_refused() {
     assert_eq!((ada.level(), bob.level()), (Level::Author, Level::Manager));
     assert_eq!((listed(&ada), listed(&bob)), (vec!["case".to_owned()], Vec::new()));
     assert_eq!(listed(&Access::everything()).len(), wrong.len() + 1);
-    let query = RowQuery { access: ada.clone(), reduce: Some(false), ..RowQuery::default() };
+    let query = RowQuery { access: ada, reduce: Some(false), ..RowQuery::default() };
     assert_eq!(all_rows(database.view("m", "n", query).unwrap()).len(), 1);
     let revision = crate::common::get(&database, "case").unwrap()["_rev"].clone();
     store_as(&database, "ADA", &[], &json!({"_id": "case", "_rev": revision, "n": 2})).unwrap();

@@ -19,7 +19,7 @@ fn however_many_open_a_database_at_once_there_is_one_of_it() {
     let server = Server::with(DatabaseOptions { idle_databases: 2, ..DatabaseOptions::default() });
     let name = |number: usize| format!("d{number}");
     (0..DATABASES).for_each(|number| {
-        drop(server.databases.create(&name(number), &scrinium_database::InitialAccess::Everybody).unwrap())
+        drop(server.databases.create(&name(number), &scrinium_database::InitialAccess::Everybody).unwrap());
     });
     let written: Vec<Vec<usize>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

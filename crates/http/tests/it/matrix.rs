@@ -238,11 +238,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
             | "/{db}/_local_docs"
             | "/{db}/_design/{ddoc}/_view/{view}",
         ) => {
-            vec![
-                page.clone(),
-                json!({"keys": HIDDEN_IDS, "include_docs": true}),
-                json!({"keys": [SECRET, [SECRET]]}),
-            ]
+            vec![page, json!({"keys": HIDDEN_IDS, "include_docs": true}), json!({"keys": [SECRET, [SECRET]]})]
         }
         (_, "/{db}/_bulk_docs") => {
             let all: Vec<Value> = ids()

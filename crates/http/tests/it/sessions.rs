@@ -146,7 +146,8 @@ async fn settings_are_kept() {
     assert_eq!(committed["ok"], true);
     server.ask("POST", "/db/_compact", json!({})).await.expect_text(202, "{\"ok\":true}\n");
     server.ask("POST", "/db/_compact", ()).await.expect(415);
-    server.ask("POST", "/db/_purge", json!({})).await.expect(501);
+    server.ask("POST", "/db/_purge", json!({})).await.expect(201);
+    server.ask_as("ada", "POST", "/db/_purge", json!({})).await.expect(401);
     server.ask("POST", "/db/_compact/none", json!({})).await.expect(404);
     let view = json!({"views": {"v": {"map": "function (doc) { emit(doc.n) }"}}});
     server.ask("PUT", "/db/_design/d", view).await.expect(201);

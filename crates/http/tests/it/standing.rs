@@ -24,7 +24,7 @@ async fn rest(response: http::Response<Incoming>) -> (String, bool) {
     loop {
         match timeout(SOON, body.frame()).await.expect("the answer goes on") {
             Some(Ok(frame)) => {
-                text.push_str(&String::from_utf8_lossy(&frame.into_data().unwrap_or_default()))
+                text.push_str(&String::from_utf8_lossy(&frame.into_data().unwrap_or_default()));
             }
             Some(Err(_)) => return (text, false),
             None => return (text, true),

@@ -77,16 +77,17 @@ pub(crate) fn back_up_as_task(
     databases: Databases,
     configuration: &RunningConfiguration,
     (server, figures): (&str, BackupFigures),
-    order: BackupOrder,
+    order: &BackupOrder,
 ) -> Result<u64, String> {
     let settings = configuration.settings();
+    let bytes_per_second = order.bytes_per_second;
     let source = source(&settings, server, configuration.configuration().file(), &databases);
     let place = target(&settings, order.repository.as_deref())?;
     let repository = place.display().to_string();
     run("backup", tasks, &repository, move |task| {
         let protection = protection(&settings);
         let created = protection.and_then(|protection| {
-            let order = (place.as_path(), order.bytes_per_second);
+            let order = (place.as_path(), bytes_per_second);
             back_up(&databases, &source, order, protection.as_ref(), &TaskProgress(task))
         });
         figures.note(&created, databases.clock().now_s());

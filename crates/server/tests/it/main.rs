@@ -41,3 +41,4 @@ mod serve;
 mod set_config;
 mod signals;
 mod upkeep;
+mod who_reads;
