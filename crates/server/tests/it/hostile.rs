@@ -159,7 +159,7 @@ fn depth_and_huge_numbers_harm_nothing() {
                 let refused = bulk.status == 400 || rows[0]["error"].is_string();
                 assert!(refused || bulk.status == 413, "{}", bulk.text());
                 let keys = post(&mut client, "/db/_all_docs", &format!("{{\"keys\":{nested}}}"));
-                keys.expect_error(400, "bad_request");
+                assert!(matches!(keys.status, 400 | 413), "{}", keys.text());
             }
         }
         put(&mut client, "/db/a", "{}").expect(201);

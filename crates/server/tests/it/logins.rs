@@ -245,8 +245,9 @@ fn short_passwords_are_not_taken() {
     client
         .json("POST", "/_console", &json!({"command": "set config login.password_bytes=7"}))
         .unwrap()
-        .expect(200);
-    client.json("PUT", "/directory/person:bob", &person("7 bytes")).unwrap().expect(201);
+        .expect(400);
+    client.json("PUT", "/directory/person:bob", &person("7 bytes")).unwrap().expect(403);
+    client.json("PUT", "/directory/person:bob", &person("8 octets")).unwrap().expect(201);
 }
 
 #[test]
