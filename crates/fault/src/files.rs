@@ -43,15 +43,23 @@ pub fn crash_image(from: &Path, to: &Path) {
     panic!("{} does not come to rest", from.display());
 }
 
-/// All files below a folder, with their lengths.
-fn listing(folder: &Path) -> BTreeMap<PathBuf, u64> {
+/// Files up to this length are compared as a whole: they are written in place, and tell what holds of the others.
+const COMPARED_BYTES: u64 = 64 << 10;
+
+/// All files below a folder, with their lengths, and the content of short ones.
+fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
-                Ok(metadata) => drop(found.insert(entry.path(), metadata.len())),
+                Ok(metadata) => {
+                    let is_short = metadata.len() <= COMPARED_BYTES;
+                    let content =
+                        if is_short { fs::read(entry.path()).unwrap_or_default() } else { Vec::new() };
+                    found.insert(entry.path(), (metadata.len(), content));
+                }
                 Err(_) => {}
             }
         }
