@@ -335,7 +335,7 @@ pub struct FieldsBuf {
 }
 
 impl FieldsBuf {
-    /// Builds the record. The values must be JSON text (as [`json::members`] gives it), names must differ.
+    /// Builds the record. The values must be JSON text (as [`crate::json::members`] gives it), names must differ.
     #[must_use]
     pub fn build<'a>(fields: impl Iterator<Item = (&'a str, FieldValue<'a>)> + Clone) -> Self {
         let (mut table, mut outside) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 //! [`Faults::interpose`] starts a program with a library before its C library. That writes down every call which changes
 //! what lies below one folder, and can make calls fail, take long or lie. [`Journal`] reads what it wrote, and
 //! [`Disk`] plays it up to any call and tells what the device may hold if the power goes there; [`Cuts`] does that many
-//! times and has each disk checked. [`Victim`] is a process that is killed. [`skip`] says that a test cannot run here.
+//! times and has each disk checked. [`Victim`] is a process that is killed. [`skip()`] says that a test cannot run here.
 //!
 //! It knows files only, and is a part of no server.
 

@@ -10,7 +10,7 @@
 //! through [`scrinium_database::Databases`], [`Authenticator`], [`Administration`] and
 //! [`scrinium_worker::WorkerPool`].
 //!
-//! What may be asked is one table ([`routes`]): for each address and method the operation, who may ask, and what the body
+//! What may be asked is one table ([`routes()`]): for each address and method the operation, who may ask, and what the body
 //! may be. Nothing is answered that is not in it.
 
 mod access;

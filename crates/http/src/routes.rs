@@ -28,7 +28,7 @@ pub fn routes() -> &'static [Route] {
 #[derive(Debug)]
 pub struct Route {
     /// Segments: text that stands for itself, `{name}` for one segment of any text, `{name...}` for the rest of the
-    /// address. See [`accepts`] for what some of them leave out.
+    /// address. See `accepts` for what some of them leave out.
     pub path: &'static str,
     /// What may be asked of them; `HEAD` goes with `GET`.
     pub methods: &'static [MethodRoute],
@@ -74,7 +74,7 @@ pub struct Limits {
     pub gzip: bool,
     /// JSON values in it, members of objects and elements of arrays counted; documents have limits of their own.
     pub elements: usize,
-    /// How long a short body may take to come; longer ones get more time by their bytes, see [`crate::body`].
+    /// How long a short body may take to come; longer ones get more time by their bytes, see `body`.
     pub seconds: u64,
 }
 

@@ -70,7 +70,7 @@ impl Database {
     /// changes.
     ///
     /// # Errors
-    /// What the store reports, and [`DatabaseError::Unavailable`] if a build was told to stop.
+    /// What the store reports, and [`crate::DatabaseError::Unavailable`] if a build was told to stop.
     pub fn update_followed_views(self: &Arc<Self>) -> Result<Option<Duration>> {
         self.check_there()?;
         let mut again: Option<Duration> = None;
