@@ -6,9 +6,12 @@ use crate::{File, Finding};
 
 pub(crate) const PREFIX: &str = "scrinium-";
 
-/// From the ground up: a crate may use only crates before it. The laboratory uses none, since it measures
-/// any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 30] = [
+/// From the ground up: a crate may use only crates before it. The laboratory uses none but the pure grammar of
+/// protocols, since it measures any server over its ports; the server mounts it as a command.
+const ORDER: [&str; 33] = [
+    "line-wire",
+    "smtp-wire",
+    "pop3-wire",
     "clock",
     "accounting",
     "statistics",
@@ -41,8 +44,16 @@ const ORDER: [&str; 30] = [
     "fuzz",
 ];
 
-/// Crates that use no other.
-const ALONE: [&str; 4] = ["advise", "lab", "fault", "tidy"];
+/// Crates that use no other but these.
+const ALONE: [(&str, &[&str]); 7] = [
+    ("advise", &[]),
+    ("lab", &["smtp-wire", "pop3-wire"]),
+    ("fault", &[]),
+    ("tidy", &[]),
+    ("line-wire", &[]),
+    ("smtp-wire", &["line-wire"]),
+    ("pop3-wire", &["line-wire"]),
+];
 
 /// The crate that may bind what is not Rust.
 const MAY_BE_UNSAFE: &str = "store";
@@ -112,7 +123,8 @@ fn check_manifest(manifest: &File, name: &str, parsed: &Document<&str>, findings
     let used = table("dependencies").into_iter().flat_map(|table| table.iter());
     for used in used.filter_map(|(used, _)| used.strip_prefix(PREFIX)) {
         let below = ORDER.iter().position(|known| *known == used).is_some_and(|used| used < place);
-        if !below || ALONE.contains(&name) {
+        let alone = ALONE.iter().find(|(alone, _)| *alone == name);
+        if !below || alone.is_some_and(|(_, but)| !but.contains(&used)) {
             findings.push(manifest.finding(0, format!("`{name}` may not use `{used}`")));
         }
     }

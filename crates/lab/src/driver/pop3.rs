@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use scrinium_pop3_wire::{
+    Command, Credential, DotLine, ListEntry, MessageNumber, Response, dot_line, parse_list_entry,
+};
+
 use super::endpoint::{Endpoint, Security};
 use super::failure::{Failure, FailureKind};
 use super::letter::Scan;
@@ -50,11 +54,11 @@ impl Pop3Session {
             let mut wire = self.endpoint.connect().await?;
             let greeting = answer(&mut wire, "the greeting").await?;
             if self.endpoint.security == Security::StartTls {
-                tell(&mut wire, "STLS", "STLS").await?;
+                tell(&mut wire, &Command::StartTls, "STLS").await?;
                 wire = self.endpoint.encrypt(wire).await?;
             }
-            tell(&mut wire, &format!("USER {}", self.account.login), "USER").await?;
-            tell(&mut wire, &format!("PASS {}", self.account.password), "PASS").await?;
+            tell(&mut wire, &Command::User(credential(&self.account.login)?), "USER").await?;
+            tell(&mut wire, &Command::Pass(credential(&self.account.password)?), "PASS").await?;
             Ok((wire, greeting))
         };
         let (wire, greeting) = in_time(self.options.time_out, "POP3", login).await?;
@@ -109,7 +113,7 @@ impl Pop3Session {
     /// [`Failure`]
     pub async fn delete(&mut self, entry: Pop3Entry) -> Result<(), Failure> {
         let wire = self.wire.as_mut().ok_or_else(closed)?;
-        let command = format!("DELE {}", entry.number);
+        let command = Command::Delete(message(entry.number)?);
         let deleted = in_time(self.options.time_out, "DELE", tell(wire, &command, "DELE")).await;
         self.keep(deleted).map(|_| ())
     }
@@ -120,7 +124,7 @@ impl Pop3Session {
     /// [`Failure`]
     pub async fn quit(&mut self) -> Result<(), Failure> {
         let mut wire = self.wire.take().ok_or_else(closed)?;
-        in_time(self.options.time_out, "QUIT", tell(&mut wire, "QUIT", "QUIT")).await.map(|_| ())
+        in_time(self.options.time_out, "QUIT", tell(&mut wire, &Command::Quit, "QUIT")).await.map(|_| ())
     }
 
     /// A connection that failed is not used again.
@@ -136,36 +140,42 @@ fn closed() -> Failure {
     Failure::new(FailureKind::Connection, "the connection was lost")
 }
 
-async fn tell(wire: &mut Wire, command: &str, name: &str) -> Result<String, Failure> {
-    wire.write(format!("{command}\r\n").as_bytes()).await?;
+fn credential(text: &str) -> Result<Credential, Failure> {
+    Credential::new(text).ok_or_else(|| Failure::wrong("a name or password that no command can hold"))
+}
+
+fn message(number: u32) -> Result<MessageNumber, Failure> {
+    MessageNumber::new(number).ok_or_else(|| Failure::wrong("no message has the number 0"))
+}
+
+async fn tell(wire: &mut Wire, command: &Command, name: &str) -> Result<String, Failure> {
+    let mut line = Vec::new();
+    command.write(&mut line);
+    wire.write(&line).await?;
     answer(wire, name).await
 }
 
 async fn answer(wire: &mut Wire, name: &str) -> Result<String, Failure> {
     let line = wire.line().await?;
-    let text = String::from_utf8_lossy(&line);
-    let (status, rest) = text.split_once(' ').unwrap_or((&text, ""));
-    match status {
-        "+OK" => Ok(rest.to_owned()),
-        "-ERR" => Err(Failure::new(FailureKind::Refused, format!("{name} \u{2192} {}", shown(&line)))),
-        _ => Err(Failure::wrong(format!("{name}: no answer of POP3: {}", shown(&line)))),
+    match Response::parse(&line) {
+        Ok(Response::Ok(text)) => Ok(text),
+        Ok(Response::Err(..)) => {
+            Err(Failure::new(FailureKind::Refused, format!("{name} \u{2192} {}", shown(&line))))
+        }
+        Ok(Response::Challenge(_)) | Err(_) => {
+            Err(Failure::wrong(format!("{name}: no answer of POP3: {}", shown(&line))))
+        }
     }
 }
 
 async fn list(wire: &mut Wire) -> Result<Vec<Pop3Entry>, Failure> {
-    tell(wire, "LIST", "LIST").await?;
+    tell(wire, &Command::List(None), "LIST").await?;
     let mut entries: Vec<Pop3Entry> = Vec::new();
     loop {
         let line = wire.line().await?;
-        if line == b"." {
-            return Ok(entries);
-        }
-        let text = String::from_utf8_lossy(&line);
-        let mut fields = text.split(' ');
-        let entry = (|| {
-            let number = fields.next()?.parse().ok()?;
-            Some(Pop3Entry { number, bytes: fields.next()?.parse().ok()? })
-        })();
+        let DotLine::Text(text) = dot_line(&line) else { return Ok(entries) };
+        let entry = parse_list_entry(text)
+            .map(|ListEntry { number, bytes }| Pop3Entry { number: number.get(), bytes });
         let rising = |entry: &Pop3Entry| entries.last().is_none_or(|last| last.number < entry.number);
         match entry.filter(rising) {
             Some(entry) if entries.len() < MOST_MESSAGES => entries.push(entry),
@@ -175,15 +185,15 @@ async fn list(wire: &mut Wire) -> Result<Vec<Pop3Entry>, Failure> {
 }
 
 async fn read(wire: &mut Wire, number: u32) -> Result<Scan, Failure> {
-    tell(wire, &format!("RETR {number}"), "RETR").await?;
+    tell(wire, &Command::Retrieve(message(number)?), "RETR").await?;
     let mut scan = Scan::new();
     loop {
         let line = wire.line().await?;
-        if line == b"." {
+        let DotLine::Text(text) = dot_line(&line) else {
             scan.finish();
             return Ok(scan);
-        }
-        scan.feed(line.strip_prefix(b".").unwrap_or(&line));
+        };
+        scan.feed(text);
         scan.feed(b"\r\n");
         if scan.bytes() > LONGEST_MESSAGE_BYTES {
             return Err(Failure::wrong(format!("RETR {number}: more than {LONGEST_MESSAGE_BYTES} bytes")));

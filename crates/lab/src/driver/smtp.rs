@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use scrinium_smtp_wire::{
+    BareEnds, Capabilities, Capability, ClientName, Command, Domain, DotWriter, ForwardPath, Greeting,
+    InitialResponse, MailParameters, Mailbox, Mechanism, RecipientParameters, Reply, ReplyError, ReplyLimits,
+    ReplyReader, ReversePath,
+};
 
 use super::endpoint::{Endpoint, Security};
 use super::failure::{Failure, FailureKind};
@@ -14,8 +17,8 @@ use super::letter::Letter;
 use super::mail::{Account, MailOptions, in_time};
 use super::wire::{Wire, shown};
 
-/// A reply of more lines is a wrong answer.
-const MOST_LINES: usize = 128;
+/// What the laboratory calls itself.
+const CLIENT_NAME: &str = "lab.invalid";
 
 /// How messages are handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,31 +37,15 @@ pub struct SmtpSender {
     account: Account,
 }
 
-/// A reply: its code, and the lines behind it.
-struct Reply {
-    code: u16,
-    lines: Vec<String>,
-}
-
-impl Reply {
-    /// Fails unless the code is this one.
-    fn expect(self, code: u16, to: &str) -> Result<Self, Failure> {
-        if self.code == code {
-            return Ok(self);
-        }
-        let text = format!("{to} \u{2192} {} {}", self.code, self.lines.join(" / "));
-        // A code that means success and is not the right one is no refusal.
-        let kind = if self.code >= 400 { FailureKind::Status(self.code) } else { FailureKind::WrongAnswer };
-        Err(Failure::new(kind, text))
+/// Gives the reply if its code is this one.
+fn expect(reply: Reply, code: u16, to: &str) -> Result<Reply, Failure> {
+    if reply.code() == code {
+        return Ok(reply);
     }
-
-    /// A keyword of the reply to EHLO, with what follows it.
-    fn keyword(&self, name: &str) -> Option<&str> {
-        self.lines.iter().skip(1).find_map(|line| {
-            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            word.eq_ignore_ascii_case(name).then_some(rest)
-        })
-    }
+    let text = format!("{to} \u{2192} {} {}", reply.code(), reply.lines().join(" / "));
+    // A code that means success and is not the right one is no refusal.
+    let kind = if reply.code() >= 400 { FailureKind::Status(reply.code()) } else { FailureKind::WrongAnswer };
+    Err(Failure::new(kind, text))
 }
 
 impl SmtpSender {
@@ -81,8 +68,8 @@ impl SmtpSender {
     pub(super) async fn greeting(&self) -> Result<String, Failure> {
         let greet = async {
             let mut wire = self.endpoint.connect().await?;
-            let greeting = reply(&mut wire).await?.expect(220, "the greeting")?;
-            Ok(greeting.lines.join(" "))
+            let greeting = expect(reply(&mut wire).await?, 220, "the greeting")?;
+            Ok(greeting.lines().join(" "))
         };
         in_time(self.options.time_out, "the greeting", greet).await
     }
@@ -98,100 +85,106 @@ impl SmtpSender {
 
     async fn exchange(&self, letter: &Letter) -> Result<(), Failure> {
         let mut wire = self.endpoint.connect().await?;
-        reply(&mut wire).await?.expect(220, "the greeting")?;
+        expect(reply(&mut wire).await?, 220, "the greeting")?;
         let mut offers = self.hello(&mut wire).await?;
         if self.endpoint.security == Security::StartTls {
-            wire.write(b"STARTTLS\r\n").await?;
-            reply(&mut wire).await?.expect(220, "STARTTLS")?;
+            tell(&mut wire, &Command::StartTls, 220).await?;
             wire = self.endpoint.encrypt(wire).await?;
             offers = self.hello(&mut wire).await?;
         }
-        let methods = offers.keyword("AUTH").unwrap_or_default();
-        if methods.split(' ').any(|method| method.eq_ignore_ascii_case("PLAIN")) {
+        if offers.can_authenticate("PLAIN") {
             self.log_in(&mut wire).await?;
         }
-        self.envelope(&mut wire, letter, offers.keyword("PIPELINING").is_some()).await?;
-        wire.write(&stuffed(&letter.text)).await?;
+        self.envelope(&mut wire, letter, offers.has(&Capability::Pipelining)).await?;
+        wire.write(&stuffed(&letter.text)?).await?;
         let replies = match self.dialect {
             Dialect::Smtp => 1,
             Dialect::Lmtp => letter.recipients.len(),
         };
         for recipient in letter.recipients.iter().take(replies) {
-            reply(&mut wire).await?.expect(250, &format!("the message to {recipient}"))?;
+            expect(reply(&mut wire).await?, 250, &format!("the message to {recipient}"))?;
         }
         // The server need not be waited for any more.
         drop(wire.write(b"QUIT\r\n").await);
         Ok(())
     }
 
-    async fn hello(&self, wire: &mut Wire) -> Result<Reply, Failure> {
-        let word = match self.dialect {
-            Dialect::Smtp => "EHLO",
-            Dialect::Lmtp => "LHLO",
+    async fn hello(&self, wire: &mut Wire) -> Result<Capabilities, Failure> {
+        let (greeting, word) = match self.dialect {
+            Dialect::Smtp => (Greeting::Ehlo, "EHLO"),
+            Dialect::Lmtp => (Greeting::Lhlo, "LHLO"),
         };
-        wire.write(format!("{word} lab.invalid\r\n").as_bytes()).await?;
-        reply(wire).await?.expect(250, word)
+        let name = ClientName::Domain(Domain::Name(CLIENT_NAME.to_owned()));
+        send(wire, &Command::Hello(greeting, name)).await?;
+        expect(reply(wire).await?, 250, word).map(|reply| Capabilities::of(&reply))
     }
 
     async fn log_in(&self, wire: &mut Wire) -> Result<(), Failure> {
-        let token = STANDARD.encode(format!("\0{}\0{}", self.account.login, self.account.password));
-        wire.write(format!("AUTH PLAIN {token}\r\n").as_bytes()).await?;
-        reply(wire).await?.expect(235, "AUTH").map(|_| ())
+        let response = format!("\0{}\0{}", self.account.login, self.account.password).into_bytes();
+        let plain = Mechanism::parse(b"PLAIN").map_err(|error| Failure::wrong(error.to_string()))?;
+        send(wire, &Command::Authenticate(plain, Some(InitialResponse(response)))).await?;
+        expect(reply(wire).await?, 235, "AUTH").map(|_| ())
     }
 
     async fn envelope(&self, wire: &mut Wire, letter: &Letter, pipelining: bool) -> Result<(), Failure> {
-        let mut commands = vec![(format!("MAIL FROM:<{}>", letter.from), 250)];
-        commands.extend(letter.recipients.iter().map(|to| (format!("RCPT TO:<{to}>"), 250)));
-        commands.push(("DATA".to_owned(), 354));
+        let from = ReversePath::Path(mailbox(&letter.from)?.into());
+        let mut commands = vec![(Command::Mail(from, MailParameters::default()), 250)];
+        for recipient in &letter.recipients {
+            let to = ForwardPath::Path(mailbox(recipient)?.into());
+            commands.push((Command::Recipient(to, RecipientParameters::default()), 250));
+        }
+        commands.push((Command::Data, 354));
         if pipelining {
-            let all: String = commands.iter().map(|(command, _)| format!("{command}\r\n")).collect();
-            wire.write(all.as_bytes()).await?;
+            let mut all = Vec::new();
+            commands.iter().for_each(|(command, _)| command.write(&mut all));
+            wire.write(&all).await?;
         }
         for (command, code) in commands {
             if !pipelining {
-                wire.write(format!("{command}\r\n").as_bytes()).await?;
+                send(wire, &command).await?;
             }
-            reply(wire).await?.expect(code, &command)?;
+            expect(reply(wire).await?, code, &command.to_string())?;
         }
         Ok(())
     }
 }
 
-/// Reads a reply of one line or more (RFC 5321, section 4.2.1).
-async fn reply(wire: &mut Wire) -> Result<Reply, Failure> {
-    let mut lines = Vec::new();
-    let mut first = None;
-    while lines.len() < MOST_LINES {
-        let line = wire.line().await?;
-        let wrong = || Failure::wrong(format!("no reply of SMTP: {}", shown(&line)));
-        let text = String::from_utf8_lossy(&line);
-        let code = text.get(..3).filter(|code| code.bytes().all(|digit| digit.is_ascii_digit()));
-        let code: u16 = code
-            .and_then(|code| code.parse().ok())
-            .filter(|code| (200..600).contains(code))
-            .ok_or_else(wrong)?;
-        if *first.get_or_insert(code) != code {
-            return Err(wrong());
-        }
-        lines.push(text.get(4..).unwrap_or_default().to_owned());
-        match text.as_bytes().get(3) {
-            None | Some(b' ') => return Ok(Reply { code, lines }),
-            Some(b'-') => {}
-            Some(_) => return Err(wrong()),
-        }
-    }
-    Err(Failure::wrong(format!("a reply of more than {MOST_LINES} lines")))
+fn mailbox(address: &str) -> Result<Mailbox, Failure> {
+    Mailbox::parse(address.as_bytes()).map_err(|error| Failure::wrong(format!("{address}: {error}")))
 }
 
-/// The text with a point before each line that begins with one, and the line that ends it.
-fn stuffed(text: &[u8]) -> Vec<u8> {
-    let mut stuffed = Vec::with_capacity(text.len() + text.len() / 64 + 8);
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        if line.first() == Some(&b'.') {
-            stuffed.push(b'.');
+async fn send(wire: &mut Wire, command: &Command) -> Result<(), Failure> {
+    let mut line = Vec::new();
+    command.write(&mut line);
+    wire.write(&line).await
+}
+
+async fn tell(wire: &mut Wire, command: &Command, code: u16) -> Result<Reply, Failure> {
+    send(wire, command).await?;
+    expect(reply(wire).await?, code, &command.to_string())
+}
+
+/// Reads a reply of one line or more.
+async fn reply(wire: &mut Wire) -> Result<Reply, Failure> {
+    let mut reader = ReplyReader::new(ReplyLimits::default());
+    loop {
+        let line = wire.line().await?;
+        match reader.line(&line) {
+            Ok(Some(reply)) => return Ok(reply),
+            Ok(None) => {}
+            Err(error @ ReplyError::Malformed) => {
+                return Err(Failure::wrong(format!("{error}: {}", shown(&line))));
+            }
+            Err(error) => return Err(Failure::wrong(error.to_string())),
         }
-        stuffed.extend_from_slice(line);
     }
-    stuffed.extend_from_slice(b".\r\n");
-    stuffed
+}
+
+/// The text as it goes on the way, with the line that ends it.
+fn stuffed(text: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut stuffed = Vec::with_capacity(text.len() + text.len() / 64 + 8);
+    let mut writer = DotWriter::new(BareEnds::Refuse);
+    let written = writer.write(text, &mut stuffed).and_then(|()| writer.finish(&mut stuffed));
+    written.map_err(|fault| Failure::wrong(format!("the message: {fault}")))?;
+    Ok(stuffed)
 }

@@ -1,0 +1,4 @@
+//! Lines and texts, whatever the pieces that they come in.
+
+mod dots;
+mod line;
