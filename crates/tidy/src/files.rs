@@ -51,13 +51,15 @@ fn is_text(path: &Path, name: &str) -> bool {
     script || BY_NAME.contains(&name) || extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
-/// Rust files and their folders are named in snake_case.
+/// Rust files and their folders are named in snake_case; the folder of a crate may have hyphens, as its package has.
 pub(crate) fn check_names(files: &[File], findings: &mut Vec<Finding>) {
     let legal = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let mut wrong = BTreeSet::new();
     for file in files.iter().filter(|file| file.has_extension("rs")) {
-        for part in file.path.with_extension("").iter() {
-            if !part.to_string_lossy().chars().all(legal) {
+        let is_crate = |place: usize| place == 1 && file.path.starts_with("crates");
+        for (place, part) in file.path.with_extension("").iter().enumerate() {
+            let part_legal = |letter: char| legal(letter) || (letter == '-' && is_crate(place));
+            if !part.to_string_lossy().chars().all(part_legal) {
                 wrong.insert((file.path.clone(), part.to_string_lossy().into_owned()));
             }
         }
