@@ -8,10 +8,11 @@ pub(crate) const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none but the pure grammar of
 /// protocols, since it measures any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 34] = [
     "line-wire",
     "smtp-wire",
     "pop3-wire",
+    "imap-wire",
     "clock",
     "accounting",
     "statistics",
@@ -45,14 +46,15 @@ const ORDER: [&str; 33] = [
 ];
 
 /// Crates that use no other but these.
-const ALONE: [(&str, &[&str]); 7] = [
+const ALONE: [(&str, &[&str]); 8] = [
     ("advise", &[]),
-    ("lab", &["smtp-wire", "pop3-wire"]),
+    ("lab", &["smtp-wire", "pop3-wire", "imap-wire"]),
     ("fault", &[]),
     ("tidy", &[]),
     ("line-wire", &[]),
     ("smtp-wire", &["line-wire"]),
     ("pop3-wire", &["line-wire"]),
+    ("imap-wire", &["line-wire"]),
 ];
 
 /// The crate that may bind what is not Rust.

@@ -1,6 +1,10 @@
 //! One IMAP connection: commands go out with a tag, responses are read until the one with that tag.
 
-use super::value::{Part, Value, literal_length, parse};
+use scrinium_imap_wire::{
+    Command, Literal, NameEncoding, Next, Part, Speaker, Tag, Value, ValueLimits, WriteOptions, announced,
+    parse_values,
+};
+
 use crate::driver::failure::{Failure, FailureKind};
 use crate::driver::wire::{Wire, shown};
 
@@ -13,6 +17,7 @@ const LONGEST_MESSAGE_BYTES: u64 = 256 << 20;
 /// More text in one response, or more responses to one command, are a wrong answer.
 const LONGEST_RESPONSE_BYTES: usize = 4 << 20;
 const MOST_RESPONSES: usize = 1 << 20;
+const LIMITS: ValueLimits = ValueLimits { depth: 16, values: 1 << 20 };
 
 /// An untagged response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,27 +83,31 @@ impl Client {
     }
 
     /// Sends a command and gives what came for it. It is a failure if it does not end with OK.
-    pub(super) async fn command(&mut self, command: &str) -> Result<Vec<Untagged>, Failure> {
+    pub(super) async fn command(&mut self, command: &Command) -> Result<Vec<Untagged>, Failure> {
         self.command_with(command, None, &mut |_| {}).await
     }
 
-    /// The same, with a literal behind the command, and with bodies of messages handed to `body` while they come.
+    /// The same, with the bytes of a literal that the command announces, and with bodies of messages handed to `body`
+    /// while they come.
     pub(super) async fn command_with(
         &mut self,
-        command: &str,
+        command: &Command,
         literal: Option<&[u8]>,
         body: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Vec<Untagged>, Failure> {
         self.tag += 1;
         let tag = format!("L{}", self.tag);
-        let name = command.split(' ').take(2).collect::<Vec<_>>().join(" ");
-        match literal {
-            None => self.wire.write(format!("{tag} {command}\r\n").as_bytes()).await?,
-            Some(literal) => {
-                self.wire.write(format!("{tag} {command} {{{}}}\r\n", literal.len()).as_bytes()).await?;
-                self.until_continued(&tag, &name).await?;
-                self.wire.write(literal).await?;
-                self.wire.write(b"\r\n").await?;
+        let name = name_of(command);
+        let wire_tag = Tag::new(&tag).ok_or_else(|| Failure::wrong(format!("no tag: {tag}")))?;
+        for segment in command.write(&wire_tag, NameEncoding::Utf7, WriteOptions::CLIENT) {
+            self.wire.write(&segment.bytes).await?;
+            match segment.next {
+                Next::End => {}
+                Next::Continuation => self.until_continued(&tag, &name).await?,
+                Next::Data { .. } => {
+                    self.until_continued(&tag, &name).await?;
+                    self.wire.write(literal.unwrap_or_default()).await?;
+                }
             }
         }
         let mut responses = Vec::new();
@@ -182,24 +191,23 @@ impl Client {
         let mut parts = Vec::new();
         let mut line = first.get(2..).unwrap_or_default().to_vec();
         let mut total = 0;
-        while let Some(length) = literal_length(&line) {
-            let is_message = ends_with_message(&line);
+        while let Some((Literal { bytes, binary, .. }, text_bytes)) = announced(&line, Speaker::Server) {
+            let is_message = ends_with_message(line.get(..text_bytes).unwrap_or_default());
             let longest = if is_message { LONGEST_MESSAGE_BYTES } else { LONGEST_LITERAL_BYTES };
-            if length > longest {
-                return Err(Failure::wrong(format!("a literal of {length} bytes: {}", shown(&line))));
+            if bytes > longest {
+                return Err(Failure::wrong(format!("a literal of {bytes} bytes: {}", shown(&line))));
             }
-            let open = line.iter().rposition(|byte| *byte == b'{').unwrap_or(line.len());
-            line.truncate(open);
+            line.truncate(text_bytes);
             total += line.len();
             parts.push(Part::Text(line));
             if is_message {
-                self.wire.take(length, &mut *body).await?;
-                parts.push(Part::Streamed(length));
+                self.wire.take(bytes, &mut *body).await?;
+                parts.push(Part::Streamed(bytes, binary));
             } else {
                 let mut literal = Vec::new();
-                self.wire.take(length, |bytes| literal.extend_from_slice(bytes)).await?;
+                self.wire.take(bytes, |bytes| literal.extend_from_slice(bytes)).await?;
                 total += literal.len();
-                parts.push(Part::Literal(literal));
+                parts.push(Part::Literal(literal, binary));
             }
             if total > LONGEST_RESPONSE_BYTES {
                 return Err(Failure::wrong(format!(
@@ -209,16 +217,15 @@ impl Client {
             line = self.wire.line().await?;
         }
         parts.push(Part::Text(line));
-        named(parse(&parts)?)
+        let values = parse_values(&parts, LIMITS)
+            .map_err(|why| Failure::wrong(format!("no response of IMAP, {why}: {}", shown(&first))))?;
+        named(values)
     }
 }
 
-/// Whether the literal at the end of this line is a message, whole.
-fn ends_with_message(line: &[u8]) -> bool {
-    let open = line.iter().rposition(|byte| *byte == b'{').unwrap_or(0);
-    let before = line.get(..open).unwrap_or_default();
-    let before = before.strip_suffix(b"~").unwrap_or(before).to_ascii_uppercase();
-    before.ends_with(b"BODY[] ")
+/// Whether the literal behind this text is a message, whole.
+fn ends_with_message(text: &[u8]) -> bool {
+    text.to_ascii_uppercase().ends_with(b"BODY[] ")
 }
 
 fn named(values: Vec<Value>) -> Result<Untagged, Failure> {
@@ -247,7 +254,7 @@ fn finished(name: &str, tag: &str, answered: &str, done: &Done) -> Result<(), Fa
     }
 }
 
-/// A string as a command takes it (RFC 3501, section 4.3).
-pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+/// What a command is called where it fails: its first two words.
+pub(super) fn name_of(command: &Command) -> String {
+    command.shown().split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

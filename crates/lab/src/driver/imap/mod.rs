@@ -1,12 +1,15 @@
 //! A person's mailbox by IMAP (RFC 3501, with RFC 4315 where the server has it). Each method is one request.
 
 mod client;
-mod value;
 
 use std::sync::Arc;
 
-use self::client::{Client, Untagged, quoted};
-use self::value::Value;
+use scrinium_imap_wire::{
+    AppendMessage, Command, FetchAttribute, FetchModifiers, Flag, ListCommand, MailboxName, MessageData,
+    ResponseCode, Section, SectionText, SelectParameters, SequenceSet, SetNumber, StoreAction, Value,
+};
+
+use self::client::{Client, Untagged, name_of};
 use super::endpoint::{Endpoint, Security};
 use super::failure::{Failure, FailureKind};
 use super::letter::{Letter, Scan};
@@ -19,7 +22,7 @@ pub struct ImapSession {
     account: Account,
     client: Option<Box<Client>>,
     /// Differs from server to server, and when a mailbox was made anew.
-    validity: Option<u64>,
+    validity: Option<u32>,
     /// Messages of the page in sight, oldest first.
     page: Vec<u32>,
     at: Option<usize>,
@@ -93,17 +96,18 @@ impl ImapSession {
         let login = async {
             let (mut client, greeting) = Client::greeted(self.endpoint.connect().await?).await?;
             if self.endpoint.security == Security::StartTls {
-                client.command("STARTTLS").await?;
+                client.command(&Command::StartTls).await?;
                 // What was said before counts no longer.
                 client = Client::encrypted(self.endpoint.encrypt(client.into_wire()).await?);
             }
-            let (name, password) = (quoted(&self.account.login), quoted(&self.account.password));
+            let (name, password) = (self.account.login.clone(), self.account.password.clone());
+            let login = Command::Login { name, password: password.clone().into_bytes() };
             client
-                .command(&format!("LOGIN {name} {password}"))
+                .command(&login)
                 .await
                 .map_err(|failure| Failure::new(failure.kind, failure.detail.replace(&password, "***")))?;
             if client.capabilities.is_empty() {
-                client.command("CAPABILITY").await?;
+                client.command(&Command::Capability).await?;
             }
             Ok((client, greeting))
         };
@@ -113,11 +117,11 @@ impl ImapSession {
     }
 
     /// Sends one command. A connection that failed is not used again.
-    async fn ask(&mut self, command: &str, body: Option<&mut Scan>) -> Result<Vec<Untagged>, Failure> {
+    async fn ask(&mut self, command: &Command, body: Option<&mut Scan>) -> Result<Vec<Untagged>, Failure> {
         let Some(client) = &mut self.client else {
             return Err(Failure::new(FailureKind::Connection, "not logged in: ImailLogin comes first"));
         };
-        let name = command.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let name = name_of(command);
         let asked = match body {
             None => in_time(self.options.time_out, &name, client.command(command)).await,
             Some(scan) => {
@@ -136,7 +140,7 @@ impl ImapSession {
     /// # Errors
     /// [`Failure`]; a server that does not say `IMAP4rev1` or `IMAP4rev2` answers wrongly.
     pub async fn capability(&mut self) -> Result<(), Failure> {
-        let responses = self.ask("CAPABILITY", None).await?;
+        let responses = self.ask(&Command::Capability, None).await?;
         let said = responses.iter().any(|response| {
             matches!(response, Untagged::Named(word, values) if word == "CAPABILITY"
                 && values.iter().any(|value| value.is("IMAP4rev1") || value.is("IMAP4rev2")))
@@ -152,7 +156,7 @@ impl ImapSession {
     pub(super) async fn describe(&self) -> Result<(String, Option<(String, String)>), Failure> {
         let ask = async {
             let (mut client, greeting) = Client::greeted(self.endpoint.connect().await?).await?;
-            let responses = client.command("ID NIL").await.unwrap_or_default();
+            let responses = client.command(&Command::Id(Vec::new())).await.unwrap_or_default();
             Ok((greeting, Self::identity(&responses)))
         };
         in_time(self.options.time_out, "the greeting", ask).await
@@ -178,7 +182,7 @@ impl ImapSession {
     /// # Errors
     /// [`Failure`]; there is always an INBOX.
     pub async fn list(&mut self) -> Result<usize, Failure> {
-        let responses = self.ask("LIST \"\" \"*\"", None).await?;
+        let responses = self.ask(&Command::List(ListCommand::plain("", "*")), None).await?;
         let names: Vec<String> = responses
             .iter()
             .filter_map(|response| match response {
@@ -196,19 +200,29 @@ impl ImapSession {
     /// [`Failure`]; an answer without the number of messages or the mailbox's validity is a wrong one, and so is
     /// another validity than before.
     pub async fn select(&mut self, mailbox: &str) -> Result<u64, Failure> {
-        let responses = self.ask(&format!("SELECT {}", quoted(mailbox)), None).await?;
+        let name = MailboxName::new(mailbox)
+            .ok_or_else(|| Failure::wrong(format!("SELECT: no name of a mailbox: {mailbox}")))?;
+        let parameters = SelectParameters::default();
+        let command = Command::Select { mailbox: name, parameters, read_only: false };
+        let responses = self.ask(&command, None).await?;
         let exists = responses.iter().rev().find_map(|response| match response {
             Untagged::Numbered(number, word, _) if word == "EXISTS" => Some(*number),
             _ => None,
         });
         let exists = exists.ok_or_else(|| Failure::wrong("SELECT: no EXISTS in the answer"))?;
-        let validity = code(&responses, "UIDVALIDITY")
-            .ok_or_else(|| Failure::wrong("SELECT: no UIDVALIDITY in the answer"))?;
+        let validity = code(&responses, |code| match code {
+            ResponseCode::UidValidity(validity) => Some(*validity),
+            _ => None,
+        })
+        .ok_or_else(|| Failure::wrong("SELECT: no UIDVALIDITY in the answer"))?;
         if self.validity.replace(validity).is_some_and(|before| before != validity) {
             return Err(Failure::wrong(format!("SELECT: UIDVALIDITY is {validity} and was another before")));
         }
-        self.seen =
-            code(&responses, "UIDNEXT").map_or(0, |next| u32::try_from(next.saturating_sub(1)).unwrap_or(0));
+        let next = code(&responses, |code| match code {
+            ResponseCode::UidNext(next) => Some(*next),
+            _ => None,
+        });
+        self.seen = next.map_or(0, |next| next.saturating_sub(1));
         self.page = Vec::new();
         self.at = None;
         Ok(exists)
@@ -222,14 +236,12 @@ impl ImapSession {
         let exists = self.client.as_ref().map_or(0, |client| client.exists);
         if exists == 0 && self.client.is_some() {
             // There is nothing to ask for; a client asks whether this is still so.
-            self.ask("NOOP", None).await?;
+            self.ask(&Command::Noop, None).await?;
             self.page = Vec::new();
             return Ok(0);
         }
         let first = exists.saturating_sub(count.saturating_sub(1)).max(1);
-        let command = format!(
-            "FETCH {first}:{exists} (UID FLAGS INTERNALDATE RFC822.SIZE BODY.PEEK[HEADER.FIELDS (DATE FROM SUBJECT)])"
-        );
+        let command = fetch(false, number(first), number(exists), entry_attributes());
         let responses = self.ask(&command, None).await?;
         let mut uids = Vec::new();
         let asked_for = fetches(&responses).filter(|fetched| fetched.item("RFC822.SIZE").is_some());
@@ -265,20 +277,23 @@ impl ImapSession {
     /// [`Failure`]; the message must be the one that was asked for, as long as the server says, and what its digest
     /// says if it is one of the laboratory's.
     pub async fn fetch(&mut self, uid: u32) -> Result<Scan, Failure> {
-        let scan = self.read(uid, "").await?;
+        let scan = self.read(uid, false).await?;
         scan.check().map_err(|why| Failure::wrong(format!("UID FETCH {uid}: {why}")))?;
         Ok(scan)
     }
 
     /// Reads a message whole and leaves it as it is; whether it is what was sent is for the caller to judge.
     pub(super) async fn peek(&mut self, uid: u32) -> Result<Scan, Failure> {
-        self.read(uid, ".PEEK").await
+        self.read(uid, true).await
     }
 
-    async fn read(&mut self, uid: u32, peek: &str) -> Result<Scan, Failure> {
+    async fn read(&mut self, uid: u32, peek: bool) -> Result<Scan, Failure> {
         let mut scan = Scan::new();
-        let responses =
-            self.ask(&format!("UID FETCH {uid} (UID RFC822.SIZE BODY{peek}[])"), Some(&mut scan)).await?;
+        let whole = FetchAttribute::BodySection { peek, section: Section::default(), partial: None };
+        let attributes = vec![FetchAttribute::Uid, FetchAttribute::Rfc822Size, whole];
+        let responses = self
+            .ask(&fetch(true, SetNumber::Number(uid), SetNumber::Number(uid), attributes), Some(&mut scan))
+            .await?;
         let mut with_body = fetches(&responses).filter(|fetched| fetched.item("BODY[]").is_some());
         let fetched = with_body
             .next()
@@ -313,7 +328,9 @@ impl ImapSession {
     /// [`Failure`]
     pub async fn new_messages(&mut self) -> Result<Vec<u32>, Failure> {
         let from = self.seen.saturating_add(1);
-        let responses = self.ask(&format!("UID FETCH {from}:* (UID FLAGS)"), None).await?;
+        let attributes = vec![FetchAttribute::Uid, FetchAttribute::Flags];
+        let new = fetch(true, SetNumber::Number(from), SetNumber::Last, attributes);
+        let responses = self.ask(&new, None).await?;
         // `*` is the last message, also where it is an old one.
         let mut uids: Vec<u32> =
             fetches(&responses).filter_map(|fetched| fetched.uid()).filter(|uid| *uid >= from).collect();
@@ -328,7 +345,15 @@ impl ImapSession {
     /// # Errors
     /// [`Failure`]
     pub async fn mark_deleted(&mut self, uid: u32) -> Result<(), Failure> {
-        let responses = self.ask(&format!("UID STORE {uid} +FLAGS (\\Deleted)"), None).await?;
+        let command = Command::Store {
+            uid: true,
+            set: SequenceSet::from(uid),
+            unchanged_since: None,
+            action: StoreAction::Add,
+            silent: false,
+            flags: Flag::new("\\Deleted").into_iter().collect(),
+        };
+        let responses = self.ask(&command, None).await?;
         let marked = fetches(&responses).any(|fetched| {
             let flags = fetched.item("FLAGS").and_then(Value::list).unwrap_or_default();
             fetched.uid() == Some(uid) && flags.iter().any(|flag| flag.is("\\Deleted"))
@@ -346,7 +371,7 @@ impl ImapSession {
     /// [`Failure`]; exactly one message must go.
     pub async fn expunge(&mut self, uid: u32) -> Result<(), Failure> {
         let has_uids = self.client.as_ref().is_some_and(|client| client.can("UIDPLUS"));
-        let command = if has_uids { format!("UID EXPUNGE {uid}") } else { "EXPUNGE".to_owned() };
+        let command = if has_uids { Command::UidExpunge(SequenceSet::from(uid)) } else { Command::Expunge };
         let responses = self.ask(&command, None).await?;
         let gone = responses.iter().filter(|response| match response {
             Untagged::Numbered(_, word, _) => word == "EXPUNGE",
@@ -355,7 +380,7 @@ impl ImapSession {
         });
         let gone = gone.count();
         if gone != 1 {
-            return Err(Failure::wrong(format!("{command}: {gone} messages went, and one was to")));
+            return Err(Failure::wrong(format!("{command:?}: {gone} messages went, and one was to")));
         }
         self.page.retain(|shown| *shown != uid);
         // What comes next is what stood behind the one that went.
@@ -369,7 +394,10 @@ impl ImapSession {
             return Err(Failure::new(FailureKind::Connection, "not logged in"));
         };
         let mut nothing = |_: &[u8]| {};
-        let asked = client.command_with("APPEND INBOX", Some(&letter.text), &mut nothing);
+        let data = MessageData::Streamed(letter.text.len() as u64, false);
+        let message = AppendMessage { flags: Vec::new(), date: None, utf8: false, data };
+        let command = Command::Append { mailbox: MailboxName::inbox(), messages: vec![message] };
+        let asked = client.command_with(&command, Some(&letter.text), &mut nothing);
         in_time(self.options.time_out, "APPEND INBOX", asked).await.map(|_| ())
     }
 
@@ -393,13 +421,35 @@ fn fetches(responses: &[Untagged]) -> impl Iterator<Item = Fetched<'_>> {
 }
 
 /// The number of a response code: `OK [UIDNEXT 12] ..`.
-fn code(responses: &[Untagged], name: &str) -> Option<u64> {
+fn code(responses: &[Untagged], number: impl Fn(&ResponseCode) -> Option<u32>) -> Option<u32> {
     responses.iter().find_map(|response| match response {
         Untagged::Status(status, text) if status == "OK" => {
-            let (code, _) = text.strip_prefix('[')?.split_once(']')?;
-            let (word, value) = code.split_once(' ')?;
-            if word.eq_ignore_ascii_case(name) { value.trim().parse().ok() } else { None }
+            let (code, _) = ResponseCode::split(text.as_bytes());
+            number(&code?)
         }
         _ => None,
     })
+}
+
+fn fetch(uid: bool, from: SetNumber, to: SetNumber, attributes: Vec<FetchAttribute>) -> Command {
+    let set = SequenceSet::range(from, to);
+    Command::Fetch { uid, set, attributes, modifiers: FetchModifiers::default() }
+}
+
+/// A number of a message; none is as great as the last one may be.
+fn number(number: u64) -> SetNumber {
+    SetNumber::Number(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// What a list of messages shows.
+fn entry_attributes() -> Vec<FetchAttribute> {
+    let names = ["DATE", "FROM", "SUBJECT"].map(str::to_owned).to_vec();
+    let section = Section { part: Vec::new(), text: Some(SectionText::HeaderFields(names, false)) };
+    vec![
+        FetchAttribute::Uid,
+        FetchAttribute::Flags,
+        FetchAttribute::InternalDate,
+        FetchAttribute::Rfc822Size,
+        FetchAttribute::BodySection { peek: true, section, partial: None },
+    ]
 }
