@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use scrinium_bench::{Against, Line, folder, median, report, scatter};
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use tempfile::TempDir;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a benchmark");
 
 const FEW: u64 = 100;
 const MANY: u64 = 100_000;
@@ -39,7 +42,11 @@ fn write(database: &Arc<Database>, ids: impl IntoIterator<Item = String>) {
         let json = format!("{{\"_id\":\"{id}\",\"Form\":\"Memo\"}}").into();
         Edit { json, ..Edit::default() }
     };
-    database.update(ids.into_iter().map(edit).collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    database
+        .update(ids.into_iter().map(edit).collect(), EditMode::Interactive, &SERVER)
+        .unwrap()
+        .wait()
+        .unwrap();
 }
 
 impl Server {
@@ -76,7 +83,7 @@ impl Server {
             let (name, id) = pick(scatter(seed ^ number));
             let began = Instant::now();
             let database = self.databases.get(&name).unwrap();
-            database.read(&id, &ReadOptions::default()).unwrap();
+            database.read(&id, &ReadOptions::default(), &SERVER).unwrap();
             began.elapsed().as_secs_f64() * 1e6
         };
         median(&(0..READS).map(read).collect::<Vec<_>>())

@@ -20,11 +20,14 @@ use std::sync::Arc;
 use scrinium_bench::discussion::{design, design_in_javascript, document};
 use scrinium_bench::process::{is_case, peak_memory_bytes, run_case};
 use scrinium_bench::{Against, Line, folder, report, sizes, timed};
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, RowQuery};
+use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a benchmark");
 
 const SIZES: [u64; 3] = [8000, 32_000, 256_000];
 /// The seeds' seconds for one database and one CPU, without a setting of the buffer pool.
@@ -53,7 +56,7 @@ fn fill(database: &Arc<Database>, documents: u64) {
         let edits = (start..documents.min(start + AT_ONCE))
             .map(|number| Edit { json: document(number).to_string().into(), ..Edit::default() })
             .collect();
-        pending.push(database.update(edits, EditMode::Interactive).unwrap());
+        pending.push(database.update(edits, EditMode::Interactive, &SERVER).unwrap());
     }
     for update in pending {
         update.wait().unwrap().into_iter().for_each(|result| drop(result.unwrap()));
@@ -158,7 +161,7 @@ fn build(case: &Value) -> Value {
         .collect();
     for database in &opened {
         let edit = Edit { json: design.to_string().into(), ..Edit::default() };
-        let results = database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap();
+        let results = database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         results.into_iter().for_each(|result| drop(result.unwrap()));
     }
     let ((), building) = timed(|| {
@@ -170,7 +173,7 @@ fn build(case: &Value) -> Value {
     });
     let peak_bytes = peak_memory_bytes(std::process::id());
     for database in &opened {
-        let rows = database.view(group, "all documents", RowQuery::default()).unwrap();
+        let rows = database.view(group, "all documents", RowQuery::default(), &SERVER).unwrap();
         assert_eq!(rows.total_rows, case["documents"].as_u64());
     }
     store.checkpoint().unwrap();

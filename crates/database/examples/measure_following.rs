@@ -15,10 +15,13 @@ use std::time::{Duration, Instant};
 
 use scrinium_bench::discussion::{design, document};
 use scrinium_bench::scatter;
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a measurement");
 
 const AT_ONCE: u64 = 5000;
 const ROUNDS: usize = 7;
@@ -26,7 +29,7 @@ const CHANGES: u64 = 20_000;
 
 fn put(database: &Arc<Database>, documents: impl Iterator<Item = Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
-    let results = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    let results = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
@@ -34,7 +37,7 @@ fn put(database: &Arc<Database>, documents: impl Iterator<Item = Value>) {
 fn edited(database: &Database, number: u64, edit: u64) -> Value {
     let mut changed = document(number);
     let other = document(edit.wrapping_mul(31) + 7);
-    let present = database.read(other_id(&changed), &ReadOptions::default()).unwrap();
+    let present = database.read(other_id(&changed), &ReadOptions::default(), &SERVER).unwrap();
     let present: Value = serde_json::from_str(&present.json).unwrap();
     changed["_rev"] = present["_rev"].clone();
     for member in ["Date", "Subject", "Size"] {

@@ -13,10 +13,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery};
+use scrinium_database::{
+    Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery,
+};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a measurement");
 
 const AT_ONCE: u64 = 5000;
 
@@ -42,7 +47,7 @@ fn document(number: u64) -> Value {
 
 fn put(database: &Arc<Database>, documents: &[Value]) {
     let edits = documents.iter().map(|json| Edit { json: json.to_string().into(), ..Edit::default() });
-    let results = database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    let results = database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
@@ -56,7 +61,8 @@ fn design(name: &str, responses: &Value, selection: &str) -> Value {
 /// Reads a page, which brings the view up to date first, and says what that took.
 fn read(what: &str, database: &Arc<Database>, name: &str, documents: u64) {
     let begun = Instant::now();
-    let mut rows = database.view(name, "v", RowQuery { limit: Some(30), ..RowQuery::default() }).unwrap();
+    let mut rows =
+        database.view(name, "v", RowQuery { limit: Some(30), ..RowQuery::default() }, &SERVER).unwrap();
     let count = rows.next_rows(30).unwrap().len();
     let seconds = begun.elapsed().as_secs_f64();
     let total = rows.total_rows.unwrap();
@@ -68,7 +74,7 @@ fn read(what: &str, database: &Arc<Database>, name: &str, documents: u64) {
 }
 
 fn change(database: &Arc<Database>, id: &str, member: &str, value: Value) {
-    let present = database.read(id, &ReadOptions::default()).unwrap();
+    let present = database.read(id, &ReadOptions::default(), &SERVER).unwrap();
     let mut present: Value = serde_json::from_str(&present.json).unwrap();
     present[member] = value;
     put(database, &[present]);

@@ -9,6 +9,7 @@ pub(crate) mod initial;
 pub(crate) mod list;
 pub(crate) mod readable;
 pub(crate) mod readers;
+pub(crate) mod restriction;
 
 use std::sync::Arc;
 
@@ -79,8 +80,18 @@ impl Level {
 }
 
 /// Who acts in one database, and what they may do there, as it was when they asked. Clones are cheap.
-#[derive(Clone, Debug, Default)]
-pub struct Access(Option<Arc<Bearer>>);
+///
+/// Whatever reads, counts or writes documents takes one, so that nobody forgets to ask. There is none by default: it
+/// comes from [`Database::access`], or says that the server itself acts, and for what.
+#[derive(Clone, Debug)]
+pub struct Access(Actor);
+
+#[derive(Clone, Debug)]
+enum Actor {
+    /// The server itself, for this work.
+    Server(&'static str),
+    Person(Arc<Bearer>),
+}
 
 /// Somebody other than the server itself.
 #[derive(Debug)]
@@ -107,20 +118,25 @@ struct Names {
     digests: Vec<NameDigest>,
 }
 
+/// That of whoever tests.
+#[cfg(test)]
+pub(crate) static SERVER: Access = Access::of_the_server("a test");
+
 impl Access {
-    /// That of the server itself.
+    /// That of the server itself, which may do everything. `work` says what for, as in "routing mail". It is never what
+    /// somebody has asked for over a port.
     #[must_use]
-    pub const fn everything() -> Self {
-        Self(None)
+    pub const fn of_the_server(work: &'static str) -> Self {
+        Self(Actor::Server(work))
     }
 
     /// That of a server administrator.
     fn of_administrator(identity: &Identity) -> Self {
-        Self(Some(Arc::new(Bearer { identity: identity.clone(), limits: None })))
+        Self(Actor::Person(Arc::new(Bearer { identity: identity.clone(), limits: None })))
     }
 
     fn limited(identity: &Identity, limits: Limited) -> Self {
-        Self(Some(Arc::new(Bearer { identity: identity.clone(), limits: Some(limits) })))
+        Self(Actor::Person(Arc::new(Bearer { identity: identity.clone(), limits: Some(limits) })))
     }
 
     /// What `_security` gives: a level, whatever documents say.
@@ -131,11 +147,27 @@ impl Access {
     /// Who acts; `None`: the server itself.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
-        self.0.as_ref().map(|bearer| &bearer.identity)
+        self.bearer().map(|bearer| &bearer.identity)
+    }
+
+    /// What the server itself does; `None`: somebody else acts.
+    #[must_use]
+    pub const fn work(&self) -> Option<&'static str> {
+        match self.0 {
+            Actor::Server(work) => Some(work),
+            Actor::Person(_) => None,
+        }
+    }
+
+    fn bearer(&self) -> Option<&Bearer> {
+        match &self.0 {
+            Actor::Server(_) => None,
+            Actor::Person(bearer) => Some(bearer),
+        }
     }
 
     fn limits(&self) -> Option<&Limited> {
-        self.0.as_ref()?.limits.as_ref()
+        self.bearer()?.limits.as_ref()
     }
 
     /// What an access control list gives somebody.
@@ -149,7 +181,11 @@ impl Access {
         let texts: Vec<String> = own.chain(roles).collect();
         let digests = texts.iter().map(|name| digest_of(name)).collect();
         let names = Some(Names { texts, digests });
-        let Grant { level, may_create, may_delete, .. } = granted;
+        let Grant { mut level, may_create, may_delete, .. } = granted;
+        if identity.may_have_more_groups() && !name.is_some_and(|name| list.names_person(name)) {
+            // A group that is not known of may be one that is kept out.
+            level = level.min(list.lowest_of_groups().unwrap_or(level));
+        }
         Self::limited(identity, Limited { level, may_create, may_delete, names })
     }
 

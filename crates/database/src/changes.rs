@@ -55,8 +55,6 @@ pub struct ChangesQuery {
     pub design_only: bool,
     /// Only documents of which a revision that is told matches, and of those revisions the ones that do.
     pub selector: Option<Selector>,
-    /// What the one who asks may read; of a document that was deleted everybody learns that.
-    pub access: Access,
 }
 
 /// A document that changed.
@@ -84,6 +82,8 @@ pub struct Changes {
     database: Arc<Database>,
     snapshot: Snapshot,
     query: ChangesQuery,
+    /// Of the one who asks; of a document that was deleted everybody learns that.
+    access: Access,
     options: ReadOptions,
     ids: Option<HashSet<String>>,
     from: Vec<u8>,
@@ -94,11 +94,11 @@ pub struct Changes {
 }
 
 impl Database {
-    /// The changes that `query` asks for, as of now.
+    /// The changes that `query` asks for and `access` lets be read, as of now.
     ///
     /// # Errors
     /// The database is gone, a `since` that is no sequence, and what the store reports.
-    pub fn changes(self: &Arc<Self>, query: ChangesQuery) -> Result<Changes> {
+    pub fn changes(self: &Arc<Self>, query: ChangesQuery, access: &Access) -> Result<Changes> {
         self.check_there()?;
         // Seen before the snapshot is taken, so that the snapshot has at least this change.
         let visible = self.visible_change_number();
@@ -122,6 +122,7 @@ impl Database {
         Ok(Changes {
             database: Arc::clone(self),
             snapshot,
+            access: access.clone(),
             options,
             ids: query.ids.as_ref().map(|ids| ids.iter().cloned().collect()),
             from,
@@ -177,7 +178,7 @@ impl Changes {
                 self.from = keys::change(self.database.number(), change_number + 1);
             }
             if self.wants(&record.id) {
-                let looks = self.query.selector.is_some() || !self.query.access.reads_everything();
+                let looks = self.query.selector.is_some() || !self.access.reads_everything();
                 examined += usize::from(looks);
                 let change = self.sound_change(change_number, record)?;
                 self.left -= u64::from(change.is_some());
@@ -200,7 +201,7 @@ impl Changes {
         if let Some(change) = self.database.pass_over(&record.id, change)? {
             return Ok(change);
         }
-        if !self.query.access.reads_everything() || self.query.selector.is_some() {
+        if !self.access.reads_everything() || self.query.selector.is_some() {
             return Ok(None);
         }
         Ok(Some(Change {
@@ -217,7 +218,7 @@ impl Changes {
     fn change(&self, change_number: u64, record: &ChangeRecord) -> Result<Option<Change>> {
         let ChangeRecord { id, winner, deleted, several_leaves } = record;
         let several = self.query.all_leaves && *several_leaves;
-        let access = &self.query.access;
+        let access = &self.access;
         let needs_head = several || self.query.include_documents;
         let head = if needs_head { self.database.head(&self.snapshot, id)? } else { None };
         let readable = |head| access.readable_head(&self.database, &self.snapshot, id, head);
@@ -259,7 +260,7 @@ impl Changes {
     fn matches(&self, id: &ReadableId, revision: &Revision, is_winner: bool) -> Result<bool> {
         let Some(selector) = &self.query.selector else { return Ok(true) };
         let stored = self.stored(id, revision, is_winner)?;
-        let leaf = self.query.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
+        let leaf = self.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
         let document = Document::new(&self.database, leaf)?;
         let matches = selector.matches(&document);
         document.check()?;
@@ -274,7 +275,7 @@ impl Changes {
         head: &ReadableHead<'_>,
     ) -> Result<JsonText> {
         let stored = self.stored(id, revision, is_winner)?;
-        let leaf = self.query.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
+        let leaf = self.access.check_read(&self.database, id, Leaf::decode(id, &stored)?)?;
         Ok(Renderer::new(&self.database, &self.options).render(&leaf, Some(head))?.json)
     }
 
@@ -298,9 +299,13 @@ impl Changes {
         self.database.sequence_text(self.reached)
     }
 
-    /// How many changes are not given yet, about: a document that changed twice counts twice.
-    #[must_use]
-    pub const fn pending(&self) -> u64 {
-        self.last.saturating_sub(self.reached)
+    /// How many changes are not given yet, about: a document that changed twice counts twice. `None` where some may be of
+    /// documents that the one who asks does not see.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn pending(&self) -> Result<Option<u64>> {
+        let pending = self.last.saturating_sub(self.reached);
+        Ok((pending == 0 || self.database.shows_all(&self.access)?).then_some(pending))
     }
 }

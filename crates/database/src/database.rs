@@ -9,6 +9,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
 
 use crate::access::list::AccessList;
+use crate::access::restriction::Restriction;
 use crate::compact::DatabaseSizes;
 use crate::content::hex;
 use crate::databases::Common;
@@ -34,6 +35,8 @@ pub struct Database {
     security: RwLock<Option<Arc<serde_json::Value>>>,
     /// `None`: not yet read.
     pub(crate) access_list: RwLock<Option<Option<Arc<AccessList>>>>,
+    /// Whether some document is hidden from somebody.
+    pub(crate) restriction: Restriction,
     pub(crate) views: Views,
     /// Whether its changes go through the log; changed under the writer's lock only.
     pub(crate) logged: AtomicBool,
@@ -76,6 +79,7 @@ impl Database {
         let failures = common.store.failures();
         let header = read_header(&common.store, number)?;
         let properties = Properties::read(&common.store, number, &header.name)?;
+        let restriction = Restriction::read(&common.store, number)?;
         Ok(Self {
             number,
             uuid: header.uuid,
@@ -86,6 +90,7 @@ impl Database {
             ahead: AtomicUsize::new(0),
             security: RwLock::default(),
             access_list: RwLock::default(),
+            restriction,
             views: Views::default(),
             logged: AtomicBool::new(properties.logged),
             dropped: AtomicBool::new(false),

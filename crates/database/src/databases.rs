@@ -323,6 +323,7 @@ impl Databases {
         volume: Option<&str>,
     ) -> Result<Arc<Database>> {
         names::validate(name)?;
+        access.check()?;
         let common = self.volume_for_new(name, volume)?;
         let _catalog = self.shared.catalog.lock();
         self.check_free(name)?;

@@ -57,8 +57,6 @@ pub struct Edit {
     pub editor: Option<Arc<str>>,
     /// Who has read what the document becomes.
     pub read_by: Option<Arc<str>>,
-    /// Who edits, and what they may do.
-    pub access: Access,
     /// What becomes of what only the server may see of the document.
     pub secret: Secret,
 }
@@ -135,7 +133,7 @@ impl Edit {
     pub(crate) fn prepare(
         mut self,
         mode: EditMode,
-        database: &Database,
+        (database, access): (&Database, &Access),
         is_validated: bool,
     ) -> Result<Prepared> {
         for attachment in &mut self.attachments {
@@ -154,7 +152,7 @@ impl Edit {
             if is_local(&id) {
                 return Err(DatabaseError::bad_request("_local documents do not accept attachments."));
             }
-            check_as_it_stands(database, &id, self.revision.as_deref(), &self.access)?;
+            check_as_it_stands(database, &id, self.revision.as_deref(), access)?;
             let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
             return Ok(Prepared {
                 id,
@@ -166,7 +164,7 @@ impl Edit {
                 attachments: attachments.collect::<Result<_>>()?,
                 remove_attachments: self.remove_attachments,
                 beside,
-                access: self.access,
+                access: access.clone(),
                 secret: Secret::Keep,
                 members: None,
                 validated: None,
@@ -181,7 +179,7 @@ impl Edit {
         if let Some(guard) = database.common.guard(database.name()) {
             let id = self.id.as_deref().or(parsed.id.as_deref());
             let given = (self.revision.clone(), id);
-            let (json, secret) = guarded(guard.as_ref(), (database, &self.access, mode), given, &self.json)?;
+            let (json, secret) = guarded(guard.as_ref(), (database, access, mode), given, &self.json)?;
             self.json = json;
             if secret != Secret::Keep {
                 self.secret = secret;
@@ -196,7 +194,7 @@ impl Edit {
         let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(|| new_id(database.now_ms()));
         validate_id(&id)?;
         if is_local(&id) {
-            return Ok(Prepared::local(id, given, parsed, self.access));
+            return Ok(Prepared::local(id, given, parsed, access.clone()));
         }
         if mode == EditMode::Replicated {
             check_brought(&path, parsed.deleted)?;
@@ -224,7 +222,7 @@ impl Edit {
             attachments,
             remove_attachments: self.remove_attachments,
             beside,
-            access: self.access,
+            access: access.clone(),
             secret: self.secret,
             members,
             validated: None,
@@ -315,11 +313,16 @@ fn guarded(
     Ok((serde_json::Value::Object(document).to_string().into(), secret))
 }
 
+/// A guard looks at what stands there, whoever edits it.
+pub(crate) const fn access_for_guards() -> Access {
+    Access::of_the_server("guarding what is written")
+}
+
 /// An edit of attachments alone takes a document over as it stands, which the one who edits must be allowed to write.
 fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, access: &Access) -> Result<()> {
     let Some(guard) = database.common.guard(database.name()) else { return Ok(()) };
     let options = ReadOptions { revision: revision.map(str::to_owned), ..ReadOptions::default() };
-    let found = match database.read(id, &options) {
+    let found = match database.read(id, &options, &access_for_guards()) {
         Ok(found) => found.json,
         // The edit is a conflict, or makes a document of nothing but attachments.
         Err(DatabaseError::NotFound { .. }) => JsonText::from(&serde_json::json!({})),

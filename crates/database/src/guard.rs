@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::access::Access;
 use crate::database::Database;
 use crate::edit::EditMode;
+use crate::edit::access_for_guards;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::ReadOptions;
@@ -69,7 +70,7 @@ impl Submission<'_> {
     /// What the store reports.
     pub fn present(&self) -> Result<Option<Map<String, Value>>> {
         let id = self.document.get("_id").and_then(Value::as_str).unwrap_or_default();
-        match self.database.read(id, &ReadOptions::default()) {
+        match self.database.read(id, &ReadOptions::default(), &access_for_guards()) {
             Ok(document) => {
                 document.json.to_object().map(Some).ok_or_else(|| DatabaseError::damaged("document", id))
             }

@@ -19,6 +19,7 @@
 //! | Meta | `1c` name | identity of the store that is the volume of this name; in the first store |
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
+//! | Meta | `1f` number | whether some leaf names somebody in `Readers`, [`crate::access::restriction`] |
 //! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
 //! | Meta | `21` | how far a move of contents had come, `content::bookmark`, as JSON |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
@@ -63,7 +64,8 @@ pub(crate) const DERIVED_FAMILIES: [Family; 3] =
     [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
 /// What a database may have in [`Family::Meta`] beside its header.
-pub(crate) const APART: [fn(u32) -> Vec<u8>; 4] = [security, access_list, compaction, properties];
+pub(crate) const APART: [fn(u32) -> Vec<u8>; 5] =
+    [security, access_list, compaction, properties, restriction];
 
 const SHARED: u32 = u32::MAX;
 
@@ -119,6 +121,10 @@ pub(crate) fn security(number: u32) -> Vec<u8> {
 
 pub(crate) fn access_list(number: u32) -> Vec<u8> {
     meta(0x18, &number.to_be_bytes())
+}
+
+pub(crate) fn restriction(number: u32) -> Vec<u8> {
+    meta(0x1f, &number.to_be_bytes())
 }
 
 pub(crate) fn compaction(number: u32) -> Vec<u8> {
@@ -246,6 +252,10 @@ fn with_length(text: &str, follows: &[u8]) -> Vec<u8> {
 
 pub(crate) fn loser(number: u32, id: &str, revision: &Revision) -> Vec<u8> {
     with_number(number, b'c', &with_length(id, revision.to_string().as_bytes()))
+}
+
+pub(crate) fn loser_range(number: u32) -> (Vec<u8>, Vec<u8>) {
+    (with_number(number, b'c', &[]), with_number(number, b'c' + 1, &[]))
 }
 
 /// What the losing leaves of a document begin with.

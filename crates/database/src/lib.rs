@@ -39,6 +39,7 @@ mod query;
 mod read;
 mod relocate;
 mod rows;
+mod session;
 mod task_state;
 mod transfer;
 mod unread;
@@ -49,7 +50,7 @@ mod volumes;
 mod wire;
 mod writer;
 
-pub use access::identity::Identity;
+pub use access::identity::{GROUPS_MAX, Identity};
 pub use access::initial::InitialAccess;
 pub use access::list::AccessList;
 pub use access::{Access, Level};
@@ -85,6 +86,7 @@ pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDiff
 pub use relocate::Relocated;
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
+pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};
 pub use update::purge::PurgedLeaves;
 pub use update::{MAX_EDITS, Update, Updated};

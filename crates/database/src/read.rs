@@ -37,8 +37,6 @@ pub struct ReadOptions {
     pub attachments: bool,
     /// Contents of only those attachments that came after these revisions; stubs for the others.
     pub attachments_since: Option<Vec<String>>,
-    /// What the one who asks may read.
-    pub access: Access,
 }
 
 impl ReadOptions {
@@ -86,21 +84,21 @@ pub enum OpenRevision {
 }
 
 impl Database {
-    /// A document. Without a revision a tombstone is not found.
+    /// A document, as far as `access` lets it be read. Without a revision a tombstone is not found.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] (`missing` or `deleted`), a revision that is none, and what the
     /// store reports.
-    pub fn read(&self, id: &str, options: &ReadOptions) -> Result<Document> {
+    pub fn read(&self, id: &str, options: &ReadOptions, access: &Access) -> Result<Document> {
         self.check_there()?;
         if is_local(id) {
-            return self.read_local(id, &options.access);
+            return self.read_local(id, access);
         }
         if !options.needs_head() {
             // The winner's record says all that is wanted: one look-up.
             let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
             let stored = stored.ok_or_else(DatabaseError::missing)?;
-            let leaf = options.access.check_read(self, id, Leaf::decode(id, &stored)?)?;
+            let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
             if leaf.deleted {
                 return Err(DatabaseError::deleted());
             }
@@ -108,7 +106,7 @@ impl Database {
         }
         let snapshot = self.store().snapshot();
         let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
-        let head = options.access.readable_head(self, &snapshot, id, &head)?;
+        let head = access.readable_head(self, &snapshot, id, &head)?;
         let wanted = match &options.revision {
             None => match head.winner() {
                 None => return Err(DatabaseError::missing()),
@@ -121,7 +119,7 @@ impl Database {
                 later.first().cloned().unwrap_or(revision)
             }
         };
-        self.read_leaf(&snapshot, id, &head, &wanted, options)?.ok_or_else(DatabaseError::missing)
+        self.read_leaf((&snapshot, access), id, &head, &wanted, options)?.ok_or_else(DatabaseError::missing)
     }
 
     /// Leaves of a document, or revisions of it by name.
@@ -134,11 +132,12 @@ impl Database {
         id: &str,
         which: &OpenRevisions,
         options: &ReadOptions,
+        access: &Access,
     ) -> Result<Vec<OpenRevision>> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let head = self.head(&snapshot, id)?;
-        let head = head.as_ref().map(|head| options.access.readable_head(self, &snapshot, id, head));
+        let head = head.as_ref().map(|head| access.readable_head(self, &snapshot, id, head));
         let head = head.transpose()?.filter(|head| head.leaves().next().is_some());
         let names: Vec<String> = match (which, &head) {
             (OpenRevisions::All, None) => return Err(DatabaseError::missing()),
@@ -164,7 +163,7 @@ impl Database {
                 if !given.insert(revision.to_string()) {
                     continue;
                 }
-                let document = self.read_leaf(&snapshot, id, head, &revision, options)?;
+                let document = self.read_leaf((&snapshot, access), id, head, &revision, options)?;
                 found.push(document.map_or_else(|| OpenRevision::Missing(name.clone()), OpenRevision::Found));
             }
         }
@@ -177,16 +176,17 @@ impl Database {
         snapshot: &Snapshot,
         id: &str,
         options: &ReadOptions,
+        access: &Access,
     ) -> Result<Option<Document>> {
         let Some(stored) = snapshot.get(Family::Scan, &keys::winner(self.number(), id))? else {
             return Ok(None);
         };
         let leaf = Leaf::decode(id, &stored)?;
-        let Some(leaf) = options.access.readable(self, id, leaf)?.filter(|leaf| !leaf.deleted) else {
+        let Some(leaf) = access.readable(self, id, leaf)?.filter(|leaf| !leaf.deleted) else {
             return Ok(None);
         };
         let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
-        let head = head.as_ref().map(|head| options.access.readable_head(self, snapshot, id, head));
+        let head = head.as_ref().map(|head| access.readable_head(self, snapshot, id, head));
         Renderer::new(self, options).render(&leaf, head.transpose()?.as_ref()).map(Some)
     }
 
@@ -217,14 +217,14 @@ impl Database {
 
     fn read_leaf(
         &self,
-        snapshot: &Snapshot,
+        (snapshot, access): (&Snapshot, &Access),
         id: &str,
         head: &ReadableHead<'_>,
         revision: &Revision,
         options: &ReadOptions,
     ) -> Result<Option<Document>> {
         let Some(record) = head.record(self, snapshot, id, revision)? else { return Ok(None) };
-        let Some(leaf) = options.access.readable(self, id, Leaf::decode(id, &record)?)? else {
+        let Some(leaf) = access.readable(self, id, Leaf::decode(id, &record)?)? else {
             return Ok(None);
         };
         Renderer::new(self, options).render(&leaf, Some(head)).map(Some)

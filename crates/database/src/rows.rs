@@ -67,8 +67,6 @@ pub struct RowQuery {
     /// The categories of a formula view or folder are rows too, and some of them are collapsed. Keys then stand for
     /// all that begins with them.
     pub categories: Option<CategoryQuery>,
-    /// What the one who asks may read.
-    pub access: Access,
     /// In the order of this column first, then of the view's own; of columns that the view offers for it.
     pub resort: Option<String>,
     /// In which direction, of a column that offers both.
@@ -112,7 +110,6 @@ impl Default for RowQuery {
             next_page: false,
             from: None,
             categories: None,
-            access: Access::everything(),
             resort: None,
             resort_descending: None,
         }
@@ -121,12 +118,7 @@ impl Default for RowQuery {
 
 impl RowQuery {
     pub(crate) fn read_options(&self) -> ReadOptions {
-        ReadOptions {
-            conflicts: self.conflicts,
-            attachments: self.attachments,
-            access: self.access.clone(),
-            ..ReadOptions::default()
-        }
+        ReadOptions { conflicts: self.conflicts, attachments: self.attachments, ..ReadOptions::default() }
     }
 }
 
@@ -181,7 +173,7 @@ pub(crate) fn bytes_of(rows: &[Row]) -> usize {
 
 /// Rows on their way to a reader, all from one snapshot, in bounded memory.
 pub struct Rows {
-    /// How many rows the whole view has.
+    /// How many rows the whole view has; `None` where that is not known, or tells of documents that may not be read.
     pub total_rows: Option<u64>,
     /// How many rows lie before the first, where that is known without counting.
     pub offset: Option<u64>,
@@ -249,39 +241,40 @@ impl Database {
     ///
     /// # Errors
     /// The database is gone, and what the store reports.
-    pub fn all_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
-        self.list(Kind::All, query)
+    pub fn all_documents(self: &Arc<Self>, query: RowQuery, access: &Access) -> Result<Rows> {
+        self.list(Kind::All, query, access)
     }
 
     /// `_design_docs`: design documents.
     ///
     /// # Errors
     /// As [`Database::all_documents`].
-    pub fn design_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
-        self.list(Kind::Design, query)
+    pub fn design_documents(self: &Arc<Self>, query: RowQuery, access: &Access) -> Result<Rows> {
+        self.list(Kind::Design, query, access)
     }
 
     /// `_local_docs`: documents that stay on this server.
     ///
     /// # Errors
     /// As [`Database::all_documents`].
-    pub fn local_documents(self: &Arc<Self>, query: RowQuery) -> Result<Rows> {
-        self.list(Kind::Local, query)
+    pub fn local_documents(self: &Arc<Self>, query: RowQuery, access: &Access) -> Result<Rows> {
+        self.list(Kind::Local, query, access)
     }
 
-    fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery) -> Result<Rows> {
+    fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery, access: &Access) -> Result<Rows> {
         let header = self.header()?;
+        let total_rows = self.shows_all(access)?.then_some(header.document_count);
         // A range of ids is not counted, so the rows before a start key are not known.
         let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
         let update_sequence = query.update_sequence.then(|| self.sequence_text(header.change_number));
         let (source, total_rows) = match query.keys.take() {
             Some(keys) => {
-                let rows = ListedRows::new(self, kind, &query, keys);
-                (Source::Listed(Box::new(rows)), Some(header.document_count))
+                let rows = ListedRows::new((self, access), kind, &query, keys);
+                (Source::Listed(Box::new(rows)), total_rows)
             }
             None => {
-                let rows = RangeRows::new(self, kind, &query);
-                let total_rows = if kind == Kind::All { Some(header.document_count) } else { None };
+                let rows = RangeRows::new((self, access), kind, &query);
+                let total_rows = total_rows.filter(|_| kind == Kind::All);
                 (Source::Range(Box::new(rows)), total_rows)
             }
         };

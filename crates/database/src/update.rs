@@ -20,6 +20,7 @@ use std::sync::Arc;
 use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
 
+use crate::access::Access;
 use crate::content::{Content, Pin};
 use crate::database::Database;
 use crate::edit::{Edit, EditMode, Prepared};
@@ -91,6 +92,8 @@ pub(crate) struct Transaction<'a> {
     batch: Batch,
     changed: HashMap<String, Pending>,
     design_changed: bool,
+    /// Some leaf of the batch is hidden from somebody.
+    restricts: bool,
     contents: Vec<Content>,
     pins: Vec<Pin>,
     records: Records<'a>,
@@ -115,21 +118,21 @@ struct Written {
 }
 
 impl Database {
-    /// Stores edits as one atomic batch. Each edit has its own result: a conflict of one does not
-    /// keep the others from being stored.
+    /// Stores edits of somebody as one atomic batch, as far as `access` lets them. Each edit has its own result: a conflict
+    /// of one does not keep the others from being stored.
     ///
     /// # Errors
     /// The database is gone, the store takes no writes, or there are more than [`MAX_EDITS`] edits.
-    pub fn update(self: &Arc<Self>, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
+    pub fn update(self: &Arc<Self>, edits: Vec<Edit>, mode: EditMode, access: &Access) -> Result<Update> {
         let _stays = match self.stay() {
             Ok(stays) => stays,
-            Err(there) => return there.update(edits, mode),
+            Err(there) => return there.update(edits, mode, access),
         };
         self.check_there()?;
         check_number(edits.len())?;
         let is_validated = self.validation()?.is_some();
         let mut prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(mode, self, is_validated)).collect();
+            edits.into_iter().map(|edit| edit.prepare(mode, (self, access), is_validated)).collect();
         let locals = self.store_locals(&mut prepared)?;
         let mut update = self.store_validated(prepared, mode)?;
         for (place, result) in locals {
@@ -246,6 +249,7 @@ impl<'a> Transaction<'a> {
             batch: Batch::with_capacity(room_bytes),
             changed: HashMap::new(),
             design_changed: false,
+            restricts: false,
             contents: Vec::new(),
             pins: Vec::new(),
             records: Records::new(database.store(), writer.records()),
@@ -297,6 +301,9 @@ impl<'a> Transaction<'a> {
         // Until a change is visible, the next update finds the records that came with it where they are staged.
         if !self.records.is_unchanged() && self.header.change_number == self.writer.header.change_number {
             self.next_change();
+        }
+        if self.restricts {
+            self.database.restriction.restrict(&mut self.batch, number);
         }
         self.batch.put(Family::Meta, &keys::header(number), &self.header.encode());
         Ok(Some(Written {

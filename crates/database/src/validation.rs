@@ -131,7 +131,8 @@ impl Database {
     }
 
     fn read_validators(self: &Arc<Self>) -> Result<Vec<Function>> {
-        let mut rows = self.design_documents(RowQuery { include_documents: true, ..RowQuery::default() })?;
+        let query = RowQuery { include_documents: true, ..RowQuery::default() };
+        let mut rows = self.design_documents(query, &crate::view::access_for_designs())?;
         let mut functions = Vec::new();
         loop {
             let some = rows.next_rows(DESIGNS_AT_ONCE)?;

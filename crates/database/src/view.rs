@@ -124,6 +124,24 @@ pub(crate) struct View {
     pub(crate) folder: Option<u32>,
 }
 
+/// How many entries somebody sees in all views of a group; `None` where that cannot be told at once.
+fn seen_entries(group: &Group, access: &Access) -> Result<Option<u64>> {
+    let mut entries = 0;
+    for view in &group.views {
+        let collection = Collection::open(view, access)?;
+        if !collection.counts_at_once() {
+            return Ok(None);
+        }
+        entries += collection.len()?;
+    }
+    Ok(Some(entries))
+}
+
+/// What design documents say holds for everybody, whoever may read them.
+pub(crate) const fn access_for_designs() -> Access {
+    Access::of_the_server("carrying out design documents")
+}
+
 impl Views {
     /// A design document changed: what is known of them is read again.
     pub(crate) fn design_changed(&self) {
@@ -176,8 +194,14 @@ impl Database {
     /// [`DatabaseError::NotFound`] (`missing_named_view`), parameters that contradict each other, and what
     /// the store reports.
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
-    pub fn view(self: &Arc<Self>, design: &str, view: &str, query: RowQuery) -> Result<Rows> {
-        self.view_or_wait(design, view, &query, Patience::Here)?.ready()
+    pub fn view(
+        self: &Arc<Self>,
+        design: &str,
+        view: &str,
+        query: RowQuery,
+        access: &Access,
+    ) -> Result<Rows> {
+        self.view_or_wait((design, view), &query, access, Patience::Here)?.ready()
     }
 
     /// As [`view`](Self::view) for a reader who waits without a thread. `reached` is what [`ViewUpdate::done`] gave, for one
@@ -190,16 +214,17 @@ impl Database {
         design: &str,
         view: &str,
         query: &RowQuery,
+        access: &Access,
         reached: Option<u64>,
     ) -> Result<Reading<Rows>> {
-        self.view_or_wait(design, view, query, Patience::Elsewhere(reached))
+        self.view_or_wait((design, view), query, access, Patience::Elsewhere(reached))
     }
 
     fn view_or_wait(
         self: &Arc<Self>,
-        design: &str,
-        view: &str,
+        (design, view): (&str, &str),
         query: &RowQuery,
+        access: &Access,
         patience: Patience,
     ) -> Result<Reading<Rows>> {
         self.check_there()?;
@@ -233,7 +258,7 @@ impl Database {
         if let Err(error) = self.remember(design, &now) {
             tracing::warn!(%error, view, "which views are built could not be noted");
         }
-        Ok(Reading::Ready(read::rows(self, answering, query)?))
+        Ok(Reading::Ready(read::rows((self, access), answering, query)?))
     }
 
     /// Brings `view` up to date in `group`, the views that answer for those of `now`, if its policy says that a read
@@ -262,8 +287,8 @@ impl Database {
         }
     }
 
-    /// `_design/x/_info`: how large the indexes are and what they have reached. On which document a function failed is
-    /// told to those who see all documents.
+    /// `_design/x/_info`: how large the indexes are and what they have reached. What counts documents, and on which a
+    /// function failed, is told to those who see all of them.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`], and what the store reports.
@@ -272,21 +297,21 @@ impl Database {
         let group = self.view_group(design)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
-        let all = Access::everything();
-        let entries =
-            group.views.iter().map(|view| Collection::open(view, &all)?.len()).sum::<Result<u64>>()?;
+        let entries = seen_entries(&group, access)?;
         let updating = group.kept().any(|view| view.index.is_updating());
         let progress = info::progress(self, &group, reached < last || updating);
-        // They name documents, and may tell what is in them.
-        let sees_all = access.reader_names().is_none();
+        // Failures name documents, and may tell what is in them.
+        let sees_all = self.shows_all(access)?;
         let mut errors = serde_json::Map::new();
         let mut log = serde_json::Map::new();
         for view in &group.views {
             let failures::Told { count, last, off } = view.index.failures.told();
             if count > 0 || off.is_some() {
                 let last = sees_all.then_some(last);
-                errors
-                    .insert(view.definition.name.clone(), json!({"count": count, "last": last, "off": off}));
+                errors.insert(
+                    view.definition.name.clone(),
+                    json!({"count": sees_all.then_some(count), "last": last, "off": off}),
+                );
             }
             let lines = if sees_all { view.index.failures.lines() } else { Vec::new() };
             if !lines.is_empty() {
@@ -310,7 +335,7 @@ impl Database {
                 "entries": entries,
                 "errors": errors,
                 "log": log,
-                "sizes": info::sizes(self, &group)?,
+                "sizes": if sees_all { info::sizes(self, &group)? } else { Value::Null },
             }
         }))
     }
@@ -380,7 +405,7 @@ impl Database {
     }
 
     fn design_names(self: &Arc<Self>) -> Result<Vec<String>> {
-        let mut rows = self.design_documents(RowQuery::default())?;
+        let mut rows = self.design_documents(RowQuery::default(), &access_for_designs())?;
         let mut names = Vec::new();
         loop {
             let some = rows.next_rows(100)?;
@@ -400,7 +425,8 @@ impl Database {
         {
             return Ok((generation, Arc::clone(indexes)));
         }
-        let mut rows = self.design_documents(RowQuery { include_documents: true, ..RowQuery::default() })?;
+        let query = RowQuery { include_documents: true, ..RowQuery::default() };
+        let mut rows = self.design_documents(query, &access_for_designs())?;
         let mut indexes = Vec::new();
         loop {
             let some = rows.next_rows(DESIGNS_AT_ONCE)?;
@@ -435,7 +461,7 @@ impl Database {
             return Ok(Arc::clone(group));
         }
         let id = format!("{}{design}", scrinium_document::DESIGN_PREFIX);
-        let document = match self.read(&id, &ReadOptions::default()) {
+        let document = match self.read(&id, &ReadOptions::default(), &access_for_designs()) {
             Ok(document) => document,
             Err(error) => {
                 self.views.groups.lock().remove(design);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use scrinium_database::{
-    ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
+    Access, ChangesQuery, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Result, Secret, Since, Updated,
 };
 use scrinium_document::json::stored_value;
@@ -21,6 +21,9 @@ use crate::{
     ADMINISTRATOR_ID, DIRECTORY_DATABASE, DirectoryError, NewAdministrator, PasswordHashText, Person,
     first_administrator,
 };
+
+/// Who knows people by their documents.
+pub(crate) static DIRECTORY: Access = Access::of_the_server("keeping the directory");
 
 /// Changes taken over at a time, so that memory holds few documents beside the index.
 const CHANGES_AT_ONCE: usize = 500;
@@ -75,7 +78,7 @@ impl Directory {
     fn move_hashes(&self) -> Result<()> {
         let database = Arc::clone(&self.followed.lock().database);
         let query = ChangesQuery { include_documents: true, all_leaves: true, ..ChangesQuery::default() };
-        let mut changes = database.changes(query)?;
+        let mut changes = database.changes(query, &DIRECTORY)?;
         let mut moved = 0_u64;
         while !changes.is_at_end() {
             for change in changes.next_changes(CHANGES_AT_ONCE)? {
@@ -127,7 +130,7 @@ impl Directory {
         let since = followed.database.sequence_text(followed.change_number);
         let query =
             ChangesQuery { since: Since::At(since), include_documents: true, ..ChangesQuery::default() };
-        let mut changes = followed.database.changes(query)?;
+        let mut changes = followed.database.changes(query, &DIRECTORY)?;
         loop {
             let some = changes.next_changes(CHANGES_AT_ONCE)?;
             let Some(last) = some.last() else { break };
@@ -198,7 +201,7 @@ impl Directory {
         let mut administrator = first_administrator(given)?;
         let database = Arc::clone(&self.followed.lock().database);
         // A person of this id who lost the role gets a new revision, not a second document.
-        if let Ok(present) = database.read(ADMINISTRATOR_ID, &ReadOptions::default()) {
+        if let Ok(present) = database.read(ADMINISTRATOR_ID, &ReadOptions::default(), &DIRECTORY) {
             administrator.document.insert("_rev".to_owned(), Value::from(present.revision));
         }
         write(&database, &administrator.document)?;
@@ -264,7 +267,7 @@ fn write(database: &Arc<Database>, document: &Map<String, Value>) -> Result<Upda
         _ => Secret::Keep,
     };
     let edit = Edit { json: Value::Object(document).to_string().into(), secret, ..Edit::default() };
-    let mut results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
+    let mut results = database.update(vec![edit], EditMode::Interactive, &DIRECTORY)?.wait()?;
     results.pop().unwrap_or(Err(DatabaseError::Conflict))
 }
 
@@ -278,7 +281,8 @@ fn move_hashes_of(database: &Arc<Database>, id: &str) -> Result<u64> {
     let options = ReadOptions::default();
     let mut moved = 0;
     // The winner comes first, and is written last, so that its hash is the one that stays.
-    for revision in database.open_revisions(id, &OpenRevisions::All, &options)?.into_iter().rev() {
+    for revision in database.open_revisions(id, &OpenRevisions::All, &options, &DIRECTORY)?.into_iter().rev()
+    {
         let OpenRevision::Found(found) = revision else { continue };
         if let Some(document) = parse(&found.json).filter(|document| document.contains_key(PASSWORD_HASH)) {
             write(database, &document)?;

@@ -4,16 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use scrinium_database::GROUPS_MAX;
 
 use crate::lookup::names_of;
 use crate::names::fold_name;
 use crate::{Group, Person};
-
-/// Groups within groups count so deep.
-const DEPTH_MAX: usize = 16;
-
-/// Somebody is in so many groups at most; further ones do not count.
-const GROUPS_MAX: usize = 1000;
 
 /// The answers of so many people are kept.
 const KEPT_MAX: usize = 100_000;
@@ -69,7 +64,8 @@ impl Memberships {
         let mut seen: HashSet<&str> = HashSet::new();
         let mut names: Vec<String> = names_of(person);
         names.retain(|name| holder(name).is_some_and(|holder| **holder == *person.id));
-        for _ in 0..DEPTH_MAX {
+        // It ends: each group is taken once, and there is a bound.
+        while !names.is_empty() {
             let mut next = Vec::new();
             for (id, name) in names.iter().filter_map(|name| self.by_member.get(name.as_str())).flatten() {
                 if found.len() < GROUPS_MAX && seen.insert(id) {
@@ -79,9 +75,6 @@ impl Memberships {
                 }
             }
             next.retain(|name| holder(name).is_some());
-            if next.is_empty() {
-                break;
-            }
             names = next;
         }
         let found: Arc<[String]> = found.into();

@@ -18,6 +18,9 @@ use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Value, json};
 use support::Served;
 
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a benchmark");
+
 const SIZES: [u64; 2] = [1000, 100_000];
 const OPERATIONS: u64 = 500;
 const AT_ONCE: u64 = 2000;
@@ -43,10 +46,10 @@ fn fill(databases: &Databases, documents: u64) -> Place {
     };
     for start in (0..documents).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let edits = (start..documents.min(start + AT_ONCE)).map(edit).collect();
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     }
     let index = json!({ "index": { "fields": ["Group", "Place"] }, "ddoc": "groups", "name": "groups" });
-    database.create_index(&IndexDefinition::parse(&index).unwrap()).unwrap();
+    database.create_index(&IndexDefinition::parse(&index).unwrap(), &SERVER).unwrap();
     let began = Instant::now();
     database.update_view_group("groups").unwrap();
     eprintln!("{documents} documents indexed in {:.1?}", began.elapsed());
@@ -73,7 +76,7 @@ fn equal(place: &Place, connection: &mut Connection, number: u64) {
 /// The same below HTTP.
 fn equal_inside(place: &Place, _connection: &mut Connection, number: u64) {
     let query = Query::parse(&body(place, number, &json!({}))).unwrap();
-    let mut find = place.database.find(&query, &Access::everything()).unwrap();
+    let mut find = place.database.find(&query, &SERVER).unwrap();
     let found = find.next(25, 2000).unwrap().len();
     assert!(found == 25 && find.is_at_end() && find.execution_stats().keys_examined == 25);
 }

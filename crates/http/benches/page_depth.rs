@@ -15,10 +15,13 @@ use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, design, document, id};
 use scrinium_bench::process::on_core;
 use scrinium_bench::{Against, Line, alternate, compare_sizes, report, scatter, setting, sizes};
-use scrinium_database::{Database, Databases, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, Database, Databases, Edit, EditMode, ReadOptions};
 use scrinium_store::{Direction, Family, KeyRange};
 use serde_json::Value;
 use support::Served;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a benchmark");
 
 const SIZES: [u64; 4] = [1000, 10_000, 80_000, 500_000];
 /// Everything is in memory: it is depth that is compared, not the disk.
@@ -47,10 +50,10 @@ fn fill(databases: &Databases, documents: u64) -> Place {
     let began = Instant::now();
     for start in (0..documents).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let edits = (start..documents.min(start + AT_ONCE)).map(|number| edit(document(number))).collect();
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     }
     let stored = began.elapsed();
-    database.update(vec![edit(design())], EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(vec![edit(design())], EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     database.update_view_group("discussion").unwrap();
     eprintln!(
         "{documents} documents stored in {stored:.1?}, seven views built in {:.1?}",
@@ -65,7 +68,7 @@ fn read_document(place: &Place, connection: &mut Connection, number: u64) {
 
 /// The same below HTTP.
 fn read_document_inside(place: &Place, _connection: &mut Connection, number: u64) {
-    place.database.read(&id(number), &ReadOptions::default()).unwrap();
+    place.database.read(&id(number), &ReadOptions::default(), &SERVER).unwrap();
 }
 
 fn read_page(place: &Place, connection: &mut Connection, parameters: &str) {
@@ -115,7 +118,7 @@ fn warm_everything(served: &Served) {
 /// As much of what is read as fits.
 fn warm(place: &Place, served: &Served) {
     for number in 0..place.documents {
-        place.database.read(&id(number), &ReadOptions::default()).unwrap();
+        place.database.read(&id(number), &ReadOptions::default(), &SERVER).unwrap();
     }
     // A connection from before that would have been idle for too long.
     let connection = &mut served.connect();

@@ -12,9 +12,12 @@ use std::time::Instant;
 use scrinium_bench::client::Connection;
 use scrinium_bench::discussion::{date, document};
 use scrinium_bench::{Against, Line, alternate, report, sizes};
-use scrinium_database::{AccessList, Databases, Edit, EditMode};
+use scrinium_database::{Access, AccessList, Databases, Edit, EditMode};
 use serde_json::{Value, json};
 use support::Served;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a benchmark");
 
 /// Each document is one person's.
 const PEOPLE: u64 = 10_000;
@@ -53,10 +56,10 @@ fn fill(databases: &Databases, documents: u64) {
     };
     for start in (0..documents).step_by(usize::try_from(AT_ONCE).unwrap()) {
         let edits = (start..documents.min(start + AT_ONCE)).map(memo).collect();
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     }
     let began = Instant::now();
-    database.update(vec![edit(design())], EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(vec![edit(design())], EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     database.update_view_group("memos").unwrap();
     eprintln!("two views of {documents} documents built in {:.1?}", began.elapsed());
 }

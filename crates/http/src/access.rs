@@ -1,54 +1,45 @@
 //! Who may do what: server administrators everything, others what the database gives them.
 
-use std::ops::Deref;
-use std::sync::Arc;
-
-use scrinium_database::{Access, Database, Databases, Level};
+pub(crate) use scrinium_database::DatabaseSession as Opened;
+use scrinium_database::{DatabaseError, Databases, Level};
 use serde_json::Value;
 
 use crate::authority::Identity;
 use crate::error::{HttpError, Result};
 
-/// A database, as opened by somebody who may.
-pub(crate) struct Opened {
-    pub(crate) database: Arc<Database>,
-    pub(crate) access: Access,
-}
+/// Said of a database that is not there, and of one that is closed to the one who asks.
+const NO_DATABASE: &str = "Database does not exist.";
 
-impl Deref for Opened {
-    type Target = Arc<Database>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.database
-    }
-}
-
-/// What somebody may do in a database.
-pub(crate) fn of(database: &Database, identity: &Identity) -> scrinium_database::Result<Access> {
-    database.access(identity)
-}
-
-/// Opens a database for somebody who has at least this level there.
+/// Opens a database for somebody who has at least this level there. Who has none does not learn whether there is one, since
+/// the names of databases say who is here.
 pub(crate) fn open(databases: &Databases, name: &str, identity: &Identity, need: Level) -> Result<Opened> {
-    let database = databases.get(name)?;
-    let access = of(&database, identity)?;
-    // A depositor may write, and does not read.
-    if access.level() < need {
-        return Err(refused(identity, access.level(), need));
+    let opened = match databases.open_for(name, identity) {
+        Err(DatabaseError::NotFound { .. }) if !identity.is_administrator() => return Err(absent(identity)),
+        opened => opened?,
+    };
+    if opened.level() == Level::NoAccess {
+        return Err(absent(identity));
     }
-    Ok(Opened { database, access })
+    // A depositor may write, and does not read.
+    if opened.level() < need {
+        return Err(refused(opened.level(), need));
+    }
+    Ok(opened)
+}
+
+/// Who has not logged in may have access once they have.
+fn absent(identity: &Identity) -> HttpError {
+    if identity.is_anonymous() {
+        HttpError::unauthorized("You are not authorized to access this db.")
+    } else {
+        HttpError::not_found(NO_DATABASE)
+    }
 }
 
 /// In CouchDB's words where CouchDB has some.
-fn refused(identity: &Identity, level: Level, need: Level) -> HttpError {
+fn refused(level: Level, need: Level) -> HttpError {
     if need >= Level::Designer {
         return not_designer();
-    }
-    if identity.is_anonymous() {
-        return HttpError::unauthorized("You are not authorized to access this db.");
-    }
-    if level == Level::NoAccess {
-        return HttpError::forbidden("You are not allowed to access this db.");
     }
     HttpError::forbidden(format!(
         "This takes the level `{}` in the database's access control list, and yours is `{}`.",

@@ -23,7 +23,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
             };
             let mut shown = list.to_json();
             if let Some(members) = shown.as_object_mut() {
-                members.insert("you".to_owned(), json!({"level": database.access.level().text()}));
+                members.insert("you".to_owned(), json!({"level": database.level().text()}));
             }
             Ok(shown)
         })

@@ -55,7 +55,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     };
     let found = context
         .with_database(move |database| {
-            find(database.open_attachment(&id, &name, revision.as_deref(), &database.access)?, &asked)
+            find(database.open_attachment(&id, &name, revision.as_deref())?, &asked)
         })
         .await?;
     match found {
@@ -152,7 +152,7 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
     validate_name(name)?;
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let content_type = context.header(&CONTENT_TYPE).unwrap_or(UNKNOWN_TYPE).to_owned();
-    let opened = context.with_database(|opened| Ok(opened.database)).await?;
+    let opened = context.with_database(Ok).await?;
     let mut inlet = Inlet::new(opened, &content_type, encoding);
     while let Some(bytes) = body.next().await? {
         inlet.push(context, &bytes).await?;
@@ -182,13 +182,12 @@ pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let updated = write::store(context, EditMode::Interactive, move |database| {
         // A document that is not there, or not in this revision, is a conflict; only the attachment's own
         // absence is 404.
-        let access = database.access.clone();
-        let options = ReadOptions { revision: revision.clone(), access, ..ReadOptions::default() };
+        let options = ReadOptions { revision: revision.clone(), ..ReadOptions::default() };
         match database.read(&id, &options) {
             Err(DatabaseError::NotFound { .. }) => return Err(DatabaseError::Conflict.into()),
             read => drop(read?),
         }
-        database.open_attachment(&id, &name, revision.as_deref(), &database.access)?;
+        database.open_attachment(&id, &name, revision.as_deref())?;
         let remove_attachments = vec![name];
         Ok(Edit { id: Some(id), revision, remove_attachments, attachments_only: true, ..Edit::default() })
     })

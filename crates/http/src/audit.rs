@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
 use scrinium_database::{Identity, Level, is_mail_file};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::access::Opened;
 use crate::authority::PersonChange;
@@ -22,8 +22,6 @@ pub enum AuditAction {
     DatabaseCreated,
     /// A database was deleted by a request.
     DatabaseDeleted,
-    /// A database that was deleted before was removed from the disk, or one was dropped on the console.
-    DatabaseDropped,
     /// An access list (`_acl`) was written or removed.
     AccessListChanged,
     /// `_security` was written.
@@ -42,6 +40,8 @@ pub enum AuditAction {
     ConfigurationSet,
     /// An administrator opened the mail file of somebody else.
     MailFileOpened,
+    /// An administrator used a database in which documents are hidden from them but for the office.
+    FullAccessUsed,
     /// Somebody logged out.
     SessionEnded,
     /// The server ended a session by itself, such as one whose cookie was used by two.
@@ -55,7 +55,6 @@ impl AuditAction {
         match self {
             Self::DatabaseCreated => "database created",
             Self::DatabaseDeleted => "database deleted",
-            Self::DatabaseDropped => "database dropped",
             Self::AccessListChanged => "access list changed",
             Self::SecurityChanged => "security changed",
             Self::PersonCreated => "person created",
@@ -65,6 +64,7 @@ impl AuditAction {
             Self::GroupChanged => "group changed",
             Self::ConfigurationSet => "configuration set",
             Self::MailFileOpened => "mail file opened",
+            Self::FullAccessUsed => "full access used",
             Self::SessionEnded => "session ended",
             Self::SessionRevoked => "session revoked",
         }
@@ -102,24 +102,24 @@ impl Context {
     }
 }
 
-/// An administrator who goes on in a mail database is on record again after this time.
-const MAIL_FILE_AGAIN: Duration = Duration::from_mins(15);
+/// An administrator who goes on in a database is on record again after this time.
+const OPENING_AGAIN: Duration = Duration::from_mins(15);
 
-/// So many openings of mail databases are remembered; what is pushed out is on record once more.
-const MAIL_FILES_MAX: usize = 10_000;
+/// So many openings are remembered; what is pushed out is on record once more.
+const OPENINGS_MAX: usize = 10_000;
 
-/// Who has opened whose mail database, and when that was put on record.
+/// Who has opened which database by their office, and when that was put on record.
 #[derive(Default)]
-pub(crate) struct MailFiles(Mutex<HashMap<(String, String), Instant>>);
+pub(crate) struct OfficialOpenings(Mutex<HashMap<(String, String), Instant>>);
 
-impl MailFiles {
+impl OfficialOpenings {
     fn is_new(&self, person: &str, database: &str, clock: &Clock) -> bool {
         let mut opened = self.0.lock();
         let key = (person.to_owned(), database.to_owned());
-        if opened.get(&key).is_some_and(|since| clock.elapsed(*since) < MAIL_FILE_AGAIN) {
+        if opened.get(&key).is_some_and(|since| clock.elapsed(*since) < OPENING_AGAIN) {
             return false;
         }
-        if opened.len() >= MAIL_FILES_MAX {
+        if opened.len() >= OPENINGS_MAX {
             opened.clear();
         }
         opened.insert(key, clock.instant());
@@ -127,23 +127,30 @@ impl MailFiles {
     }
 }
 
-/// Puts on record that an administrator has opened a mail database that lets them in for nothing but that.
-pub(crate) fn mail_file(state: &HttpState, opened: &Opened, by: &Identity, address: IpAddr) {
+/// Puts on record that an administrator has opened a database that shows them less for anything but their office: another's
+/// mail, or documents that `Readers` may hide, which nobody else can mend or delete.
+pub(crate) fn by_office(state: &HttpState, opened: &Opened, by: &Identity, address: IpAddr) {
     let (Some(audit), Some(person), target) = (state.audit(), by.name(), opened.name()) else { return };
-    if !is_mail_file(target) {
+    let has_list = !matches!(opened.access_list(), Ok(None));
+    if !has_list && !is_mail_file(target) {
         return;
     }
     let own_roles: Vec<String> = by.roles().iter().filter(|role| !role.starts_with('_')).cloned().collect();
-    // What the list gives the person without the office; where it cannot be read, that is nothing.
-    let own = opened.database.access(&Identity::new(person, own_roles)).map(|access| access.level());
-    if own.is_ok_and(|level| level >= Level::Reader)
-        || !state.mail_files.is_new(person, target, state.databases.clock())
-    {
+    let themselves = Identity::new(person, own_roles);
+    // What they have without the office; where it cannot be read, that is nothing.
+    let level = opened.access_of(&themselves).map_or(Level::NoAccess, |access| access.level());
+    let action = if level < Level::Reader && is_mail_file(target) {
+        AuditAction::MailFileOpened
+    } else if has_list && !opened.shows_all_to(&themselves).unwrap_or(false) {
+        AuditAction::FullAccessUsed
+    } else {
         return;
+    };
+    if state.openings.is_new(person, target, state.databases.clock()) {
+        let details = json!({"level": level.text()});
+        let (person, address) = (Some(person), Some(address));
+        audit.record(&AuditEntry { action, target, person, address, details: Some(&details) });
     }
-    let action = AuditAction::MailFileOpened;
-    let (person, address) = (Some(person), Some(address));
-    audit.record(&AuditEntry { action, target, person, address, details: None });
 }
 
 /// Puts on record what a request has changed of people. Whatever it was answered, it may have written before it failed.

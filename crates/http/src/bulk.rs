@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use scrinium_database::{
-    Access, Database, DatabaseError, Edit, EditMode, FolderChange, Level, OpenRevision, OpenRevisions,
-    ReadOptions, RevisionsDifference, Update, Updated,
+    DatabaseError, Edit, EditMode, FolderChange, Level, OpenRevision, OpenRevisions, ReadOptions,
+    RevisionsDifference, Update, Updated,
 };
 use scrinium_document::json::{self, JsonWriter};
 use serde::Deserialize;
@@ -41,9 +41,9 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
     let admission = context.state.workers.admit().await?;
     let (submitted, mode) = admission
         .run(move || {
-            let Opened { database, access } = open()?;
+            let database = open()?;
             let (documents, mode) = parse_documents(&bytes, most)?;
-            let manner = Manner { mode, access, editor, folders, read_by };
+            let manner = Manner { mode, editor, folders, read_by };
             Ok::<_, HttpError>((submit(&database, documents, &manner)?, mode))
         })
         .await??;
@@ -91,7 +91,6 @@ fn parse_documents(bytes: &Bytes, most: usize) -> Result<(Vec<Bytes>, EditMode)>
 /// How all documents of a request are stored.
 struct Manner {
     mode: EditMode,
-    access: Access,
     editor: Option<Arc<str>>,
     folders: Vec<FolderChange>,
     read_by: Option<Arc<str>>,
@@ -104,12 +103,12 @@ enum Submitted {
 }
 
 /// Submits all documents, in several batches where they are many. Blocks.
-fn submit(database: &Arc<Database>, documents: Vec<Bytes>, manner: &Manner) -> Result<Vec<Submitted>> {
+fn submit(database: &Opened, documents: Vec<Bytes>, manner: &Manner) -> Result<Vec<Submitted>> {
     let mut submitted = Vec::new();
     let mut batch: Vec<Bytes> = Vec::new();
     let mut batch_bytes = 0;
     for document in documents {
-        if manner.access.level() < Level::Designer
+        if database.level() < Level::Designer
             && id_of(&document).is_some_and(|id| scrinium_document::is_design(&id))
         {
             flush(database, &mut batch, manner, &mut submitted)?;
@@ -128,7 +127,7 @@ fn submit(database: &Arc<Database>, documents: Vec<Bytes>, manner: &Manner) -> R
 }
 
 fn flush(
-    database: &Arc<Database>,
+    database: &Opened,
     batch: &mut Vec<Bytes>,
     manner: &Manner,
     submitted: &mut Vec<Submitted>,
@@ -143,8 +142,7 @@ fn flush(
             !manner.folders.is_empty() && id_of(json).is_some_and(|id| scrinium_document::is_design(&id));
         let folders = if is_design { Vec::new() } else { manner.folders.clone() };
         let (editor, read_by) = (manner.editor.clone(), manner.read_by.clone());
-        let access = manner.access.clone();
-        Edit { json: json.clone(), folders, editor, read_by, access, ..Edit::default() }
+        Edit { json: json.clone(), folders, editor, read_by, ..Edit::default() }
     };
     let update = database.update(ids.iter().map(edit).collect(), manner.mode)?;
     submitted.push(Submitted::Stored { ids, update });
@@ -202,8 +200,6 @@ pub(crate) async fn get(context: &Context, body: &mut RequestBody) -> Result<Res
     let options = query::read_options(&context.query)?;
     let begun = context
         .with_database(move |database| {
-            let options = ReadOptions { access: database.access.clone(), ..options };
-            let database = database.database;
             stream::begin(Gathered { database, options, wanted, begun: false, separate: false })
         })
         .await?;
@@ -224,7 +220,7 @@ fn parse_wanted(document: Value) -> Result<Wanted> {
 
 /// Documents one after the other, as `_bulk_get` gives them.
 struct Gathered {
-    database: Arc<Database>,
+    database: Opened,
     options: ReadOptions,
     wanted: VecDeque<Wanted>,
     begun: bool,
@@ -304,7 +300,7 @@ async fn differences(
 ) -> Result<Vec<(String, RevisionsDifference)>> {
     context.require_json()?;
     let wanted = parse_revisions(body.object().await?)?;
-    context.with_database(move |database| Ok(database.revisions_difference(&wanted, &database.access)?)).await
+    context.with_database(move |database| Ok(database.revisions_difference(&wanted)?)).await
 }
 
 /// `POST /{db}/_revs_diff`.

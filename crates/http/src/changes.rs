@@ -1,6 +1,5 @@
 //! `_changes`: what is asked for, and the feed that ends with the last change there is.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, Response, StatusCode};
@@ -9,6 +8,7 @@ use scrinium_document::json::JsonWriter;
 use scrinium_mango::Selector;
 use serde_json::{Map, Value};
 
+use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -64,9 +64,7 @@ pub(crate) async fn changes(context: &Context, body: Option<&mut RequestBody>) -
         let begun = context
             .with_database(move |database| {
                 stream::begin(ChangesText {
-                    changes: ChangeReader::new(
-                        database.changes(ChangesQuery { access: database.access.clone(), ..query })?,
-                    ),
+                    changes: ChangeReader::new(database.changes(query)?),
                     stage: Stage::Head,
                 })
             })
@@ -216,11 +214,11 @@ pub(crate) fn push_change(text: &mut JsonWriter, change: &Change) {
 }
 
 /// Appends what ends a feed of one JSON object.
-pub(crate) fn push_end(text: &mut JsonWriter, last_sequence: &str, pending: u64) {
+pub(crate) fn push_end(text: &mut JsonWriter, last_sequence: &str, pending: Option<u64>) {
     text.literal("\n],\n\"last_seq\":");
     text.string(last_sequence);
     text.literal(",\"pending\":");
-    text.number(pending);
+    text.number_or_null(pending);
     text.literal("}\n");
 }
 
@@ -250,7 +248,7 @@ impl Source for ChangesText {
             push_change(text, change);
         })?;
         if last {
-            push_end(&mut text, &self.changes.changes.last_sequence(), self.changes.changes.pending());
+            push_end(&mut text, &self.changes.changes.last_sequence(), self.changes.changes.pending()?);
         }
         if text.is_empty() {
             // Nothing of this piece passes the filter; so the client sees that there is life.
@@ -262,7 +260,7 @@ impl Source for ChangesText {
 
 /// Opens the changes after `since`. Blocks.
 pub(crate) fn reopen(
-    database: &Arc<scrinium_database::Database>,
+    database: &Opened,
     query: &ChangesQuery,
     since: &str,
     limit: Option<u64>,

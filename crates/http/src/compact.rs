@@ -27,9 +27,7 @@ pub(crate) async fn indexes(context: &Context) -> Result<Response<Body>> {
     let design = context.address.value("ddoc")?;
     let wanted = design.to_owned();
     // A design document that is not there is answered with 404 at once.
-    context
-        .with_database(move |database| Ok(database.view_info(&wanted, &database.access).map(drop)?))
-        .await?;
+    context.with_database(move |database| Ok(database.view_info(&wanted).map(drop)?)).await?;
     let order = CompactOrder { design: Some(design.to_owned()), ..CompactOrder::default() };
     Ok(accept(context, order))
 }

@@ -78,7 +78,7 @@ impl Context {
             let opened = access::open(&databases, &name, &identity, need)?;
             authorised.store(true, Ordering::Relaxed);
             if identity.is_administrator() {
-                crate::audit::mail_file(&state, &opened, &identity, address);
+                crate::audit::by_office(&state, &opened, &identity, address);
             }
             Ok(opened)
         }

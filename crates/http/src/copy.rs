@@ -36,8 +36,7 @@ pub(crate) async fn copy(context: &Context) -> Result<Response<Body>> {
 /// The edit that makes what `source` is. Blocks.
 fn edit(database: &Opened, source: &str, revision: Option<String>) -> Result<Edit> {
     let named = revision.is_some();
-    let access = database.access.clone();
-    let document = database.read(source, &ReadOptions { revision, access, ..ReadOptions::default() })?;
+    let document = database.read(source, &ReadOptions { revision, ..ReadOptions::default() })?;
     let mut json = JsonWriter::with_capacity(document.json.len());
     let mut attachments = Vec::new();
     for (name, value) in related::document_members(&document.json)? {
@@ -58,9 +57,9 @@ fn edit(database: &Opened, source: &str, revision: Option<String>) -> Result<Edi
 /// the same content.
 fn attachment(database: &Opened, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
     if revision.is_none() {
-        return Ok(database.share_attachment(id, name, &database.access)?);
+        return Ok(database.share_attachment(id, name)?);
     }
-    let reader = database.open_attachment(id, name, revision, &database.access)?;
+    let reader = database.open_attachment(id, name, revision)?;
     let mut upload = database.upload(&reader.content_type);
     let mut offset = 0;
     while offset < reader.length {

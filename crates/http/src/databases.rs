@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, DatabaseInfo, Databases, InitialAccess, Level, NameRange};
+use scrinium_database::{DatabaseDescription, DatabaseError, Databases, InitialAccess, Level, NameRange};
 use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,28 +29,32 @@ pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let databases = context.state.databases.clone();
     let described = context
         .with_database(move |database| {
-            Ok(describe(&database.info()?, databases.is_compacting(database.number()), database.volume()))
+            Ok(describe(&database.describe()?, databases.is_compacting(database.number())))
         })
         .await?;
     Ok(response::json_value(StatusCode::OK, &described))
 }
 
-/// What CouchDB says of a database.
-fn describe(info: &DatabaseInfo, compacting: bool, volume: &str) -> Value {
-    let sizes = &info.sizes;
+/// What CouchDB says of a database. Who does not see all documents is told nothing that counts them.
+fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
+    let contents = info.contents.as_ref();
+    let sizes = contents.map(|contents| &contents.sizes);
+    let sizes = sizes.map(|sizes| {
+        json!({"file": sizes.file_bytes, "external": sizes.external_bytes, "active": sizes.active_bytes})
+    });
     json!({
         "instance_start_time": info.instance_start_time_us.to_string(),
         "db_name": info.name,
         "uuid": info.uuid,
-        "purge_seq": info.purged_count.to_string(),
+        "purge_seq": contents.map(|contents| contents.purged_count.to_string()),
         "update_seq": info.update_sequence,
-        "sizes": {"file": sizes.file_bytes, "external": sizes.external_bytes, "active": sizes.active_bytes},
+        "sizes": sizes,
         "props": {},
-        "doc_del_count": info.deleted_count,
-        "doc_count": info.document_count,
+        "doc_del_count": contents.map(|contents| contents.deleted_count),
+        "doc_count": contents.map(|contents| contents.document_count),
         "disk_format_version": 8,
         "compact_running": compacting,
-        "volume": volume,
+        "volume": info.volume,
         "cluster": {"q": 1, "n": 1, "w": 1, "r": 1},
     })
 }
@@ -66,9 +70,13 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
         Some(owner) => InitialAccess::Owner(owner.to_owned()),
         None => InitialAccess::Closed { maker: context.identity.name().map(str::to_owned) },
     };
+    let details = match &access {
+        InitialAccess::Owner(owner) => Some(json!({"owner": owner})),
+        _ => None,
+    };
     let create = move || Ok(databases.create_on(&owned, &access, volume.as_deref()).map(drop)?);
     context.state.run(create).await?;
-    context.audit(AuditAction::DatabaseCreated, name, None);
+    context.audit(AuditAction::DatabaseCreated, name, details.as_ref());
     let mut response = response::ok(StatusCode::CREATED);
     Context::locate(&mut response, &[name]);
     Ok(response)
@@ -220,11 +228,11 @@ impl Source for Infos {
             let opened = access::open(&self.databases, &name, &self.identity, Level::Reader);
             let described = opened.and_then(|database| {
                 let compacting = self.databases.is_compacting(database.number());
-                Ok(describe(&database.info()?, compacting, database.volume()))
+                Ok(describe(&database.describe()?, compacting))
             });
             let row = match described {
                 Ok(info) => json!({"key": name, "info": info}),
-                // The names of databases say who is here: one that is closed is as one that is not there.
+                // A depositor is told nothing of what is there.
                 Err(error) if matches!(&*error.error, "forbidden" | "unauthorized") => {
                     json!({"key": name, "error": "not_found"})
                 }

@@ -9,8 +9,7 @@ use crate::response::{self, Body};
 /// `GET /{db}/_design/{name}/_info`.
 pub(crate) async fn info(context: &Context) -> Result<Response<Body>> {
     let wanted = context.address.value("ddoc")?.to_owned();
-    let info =
-        context.with_database(move |database| Ok(database.view_info(&wanted, &database.access)?)).await?;
+    let info = context.with_database(move |database| Ok(database.view_info(&wanted)?)).await?;
     Ok(response::json_value(StatusCode::OK, &info))
 }
 

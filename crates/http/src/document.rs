@@ -16,19 +16,14 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     if context.query.get("open_revs").is_some() {
         return Box::pin(open_revisions::get(context)).await;
     }
-    let mut options = query::read_options(&context.query)?;
+    let options = query::read_options(&context.query)?;
     let with_contents = options.attachments || options.attachments_since.is_some();
     if with_contents && context.accepts_explicitly("multipart/related") {
         return Box::pin(related::get(context, options)).await;
     }
     let tagged = is_plain(&options);
     let wanted = context.address.document_id()?;
-    let found = context
-        .with_database(move |database| {
-            options.access = database.access.clone();
-            Found::of(database.read(&wanted, &options)?)
-        })
-        .await?;
+    let found = context.with_database(move |database| Found::of(database.read(&wanted, &options)?)).await?;
     let (revision, begun, length) = match found {
         Found::Whole(document) => return Ok(whole(context, document, tagged)),
         Found::WithContents { revision, begun, length } => (revision, begun, length),
@@ -69,7 +64,7 @@ impl Found {
 /// `GET /{db}/_local/{id}`.
 pub(crate) async fn get_local(context: &Context) -> Result<Response<Body>> {
     let wanted = context.address.document_id()?;
-    let read = move |database: Opened| Ok(database.read_local(&wanted, &database.access)?);
+    let read = move |database: Opened| Ok(database.read_local(&wanted)?);
     let document = context.with_database(read).await?;
     Ok(whole(context, document, true))
 }

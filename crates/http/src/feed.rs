@@ -4,19 +4,17 @@
 //! a watch on the database. It ends by itself when its limit or time is reached, when the database is
 //! dropped, when its reader may not read any more, and when the server stops, each time with the sequence where the client may go on.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use scrinium_accounting::{Claim, Resource};
-use scrinium_database::{ChangesQuery, Database, Level, Since};
+use scrinium_database::{ChangesQuery, Level, Since};
 use scrinium_document::json::{FilledText, JsonWriter};
 use scrinium_worker::WorkerPool;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::access;
+use crate::access::Opened;
 use crate::authority::Identity;
 use crate::changes::{self, ChangeReader, Waiting};
 use crate::compress::Uncompressed;
@@ -52,12 +50,11 @@ pub(crate) async fn open(
             Ok((database, visible))
         })
         .await?;
-    let query = ChangesQuery { access: opened.access.clone(), ..query };
     let claim = context.account.claim(Resource::Feeds, 1)?;
     let mut feed = Feed {
         _claim: claim,
         standing: StandingWatch::new(&context.state, &context.identity),
-        database: opened.database,
+        database: opened,
         identity: context.identity.clone(),
         workers: context.state.workers.clone(),
         visible,
@@ -92,7 +89,7 @@ struct Feed {
     _claim: Claim,
     /// Ends the feed when its reader logs out, leaves, or has other roles or another password.
     standing: StandingWatch,
-    database: Arc<Database>,
+    database: Opened,
     /// Who reads it; what they may read is looked at again with whatever comes.
     identity: Identity,
     workers: WorkerPool,
@@ -120,7 +117,7 @@ struct Pulled {
     text: JsonWriter,
     given: u64,
     since: String,
-    pending: u64,
+    pending: Option<u64>,
     /// `None` once all changes there are have been read.
     reader: Option<ChangeReader>,
 }
@@ -135,7 +132,7 @@ impl Feed {
     /// Opens the first reader.
     async fn begin(&mut self) -> Result<()> {
         self.visible.borrow_and_update();
-        let (database, query) = (Arc::clone(&self.database), self.query.clone());
+        let (database, query) = (self.database.clone(), self.query.clone());
         let reader = self.workers.run(move || database.changes(query)).await?;
         let reader = ChangeReader::new(reader.map_err(HttpError::from)?);
         self.since = reader.changes.last_sequence();
@@ -158,19 +155,19 @@ impl Feed {
                 text.literal("{\"results\":[\n");
             }
             if self.left == Some(0) {
-                self.end(text, 0);
+                self.end(text, Some(0));
                 continue;
             }
             let Some(reader) = self.reader.take() else {
                 match self.wait().await {
                     Woken::Heartbeat => return Ok(Some(Bytes::from_static(self.heartbeat()))),
                     Woken::Over => {
-                        self.end(text, 0);
+                        self.end(text, Some(0));
                         continue;
                     }
                     Woken::Changed => {
                         if !self.standing.holds() || !self.reopen().await? {
-                            self.end(text, 0);
+                            self.end(text, Some(0));
                         }
                         continue;
                     }
@@ -222,7 +219,7 @@ impl Feed {
                 given += 1;
                 push(text, style, change);
             })?;
-            let (since, pending) = (reader.changes.last_sequence(), reader.changes.pending());
+            let (since, pending) = (reader.changes.last_sequence(), reader.changes.pending()?);
             Ok(Pulled { text, given, since, pending, reader: (!last).then_some(reader) })
         });
         pulled.await?
@@ -233,15 +230,15 @@ impl Feed {
         self.follow_move();
         // Seen before it is read, so that a change in between wakes the next wait.
         self.visible.borrow_and_update();
-        let (database, query) = (Arc::clone(&self.database), self.query.clone());
+        let (database, query) = (self.database.clone(), self.query.clone());
         let (since, left) = (self.since.clone(), self.left);
         let admission = admit_again(&self.workers).await?;
         let identity = self.identity.clone();
         let reopened = admission.run(move || {
-            let access = access::of(&database, &identity)?;
-            let may_read = access.level() >= Level::Reader;
-            let query = ChangesQuery { access, ..query };
-            may_read.then(|| changes::reopen(&database, &query, &since, left)).transpose()
+            let database = database.renewed(&identity)?;
+            (database.level() >= Level::Reader)
+                .then(|| changes::reopen(&database, &query, &since, left))
+                .transpose()
         });
         match reopened.await? {
             Ok(None) => Ok(false),
@@ -256,10 +253,11 @@ impl Feed {
 
     /// Goes on with the database where it was moved to; its sequences are the same there.
     fn follow_move(&mut self) -> bool {
-        let Some(moved) = self.database.moved() else { return false };
-        self.visible = moved.watch();
-        self.database = moved;
-        true
+        let moved = self.database.follow_move();
+        if moved {
+            self.visible = self.database.watch();
+        }
+        moved
     }
 
     async fn wait(&mut self) -> Woken {
@@ -288,7 +286,7 @@ impl Feed {
         }
     }
 
-    fn end(&mut self, mut text: JsonWriter, pending: u64) {
+    fn end(&mut self, mut text: JsonWriter, pending: Option<u64>) {
         self.ended = true;
         match self.style {
             Style::LongPoll => changes::push_end(&mut text, &self.since, pending),
@@ -296,7 +294,7 @@ impl Feed {
                 text.literal("{\"last_seq\":");
                 text.string(&self.since);
                 text.literal(",\"pending\":");
-                text.number(pending);
+                text.number_or_null(pending);
                 text.literal("}\n");
             }
             Style::EventSource => {}

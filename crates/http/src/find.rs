@@ -27,7 +27,7 @@ pub(crate) async fn find(context: &Context, body: &mut RequestBody) -> Result<Re
     let begun = context
         .with_views(move |database, reached| {
             let with_statistics = query.execution_stats;
-            let mut find = match database.begin_find(&query, &database.access, reached)? {
+            let mut find = match database.begin_find(&query, reached)? {
                 Reading::Ready(find) => find,
                 Reading::Behind(update) => return Ok(Reading::Behind(update)),
             };

@@ -1,7 +1,7 @@
 //! Folders: what they are, what is in them, and putting documents in and taking them out. Beside CouchDB's interface.
 
 use http::{Response, StatusCode};
-use scrinium_database::{DatabaseError, FolderChange, FolderInfo, FolderMemberChange, Placed};
+use scrinium_database::{DatabaseError, FolderChange, FolderDescription, FolderMemberChange, Placed};
 use scrinium_document::json::JsonWriter;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -23,23 +23,20 @@ pub(crate) async fn list(context: &Context) -> Result<Response<Body>> {
     let described = context
         .with_database(move |database| {
             let folders = database.folders(person.as_deref())?;
-            Ok(folders
-                .iter()
-                .map(|folder| describe(folder, |number| database.sequence_text(number)))
-                .collect::<Vec<Value>>())
+            Ok(folders.iter().map(describe).collect::<Vec<Value>>())
         })
         .await?;
     Ok(response::json_value(StatusCode::OK, &json!({"folders": described})))
 }
 
-fn describe(folder: &FolderInfo, sequence: impl FnOnce(u64) -> String) -> Value {
+fn describe(folder: &FolderDescription) -> Value {
     json!({
         "name": folder.name,
         "total": folder.total,
         "unread": folder.unread,
         "uid_validity": folder.uid_validity,
         "next_uid": folder.next_uid,
-        "update_seq": sequence(folder.change_number),
+        "update_seq": folder.update_sequence,
         "columns": folder.columns,
     })
 }
@@ -134,9 +131,9 @@ pub(crate) async fn change(context: &Context, body: &mut RequestBody) -> Result<
     let results = write::submit_all(context, move |database| {
         // A folder that is not there is one error, not one for each document.
         for folder in &named {
-            database.folder(folder, None)?;
+            database.check_folder(folder)?;
         }
-        Ok(database.change_folders(changes, &database.access)?)
+        Ok(database.change_folders(changes)?)
     })
     .await?;
     let mut text = JsonWriter::new();
@@ -212,8 +209,7 @@ pub(crate) async fn members(context: &Context) -> Result<Response<Body>> {
     let wanted = context.address.value("folder")?.to_owned();
     let found = context
         .with_database(move |database| {
-            let found =
-                database.folder_members(&wanted, since_uid, limit, (person.as_deref(), &database.access))?;
+            let found = database.folder_members(&wanted, since_uid, limit, person.as_deref())?;
             let members = found.members.iter().map(|member| {
                 json!({
                     "uid": member.uid,
@@ -242,12 +238,7 @@ pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
         (since(context), limit(context)?, context.address.value("folder")?.to_owned());
     let found = context
         .with_database(move |database| {
-            let found = database.folder_changes(
-                &wanted,
-                database.parse_sequence(&since)?,
-                limit,
-                &database.access,
-            )?;
+            let found = database.folder_changes(&wanted, database.parse_sequence(&since)?, limit)?;
             let row = |change: &FolderMemberChange| {
                 let sequence = database.sequence_text(change.change_number);
                 let mut row = json!({"seq": sequence, "uid": change.uid, "id": change.id});

@@ -1,12 +1,11 @@
 //! Mango indexes: `_index`.
 
-use std::sync::Arc;
-
 use http::{Response, StatusCode};
-use scrinium_database::{Database, DatabaseError};
+use scrinium_database::DatabaseError;
 use scrinium_mango::{IndexDefinition, all_documents_to_json, design_id};
 use serde_json::{Value, json};
 
+use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -92,7 +91,7 @@ fn design_ids(given: Option<&Value>) -> Result<Vec<String>> {
     }
 }
 
-fn delete_all(database: &Arc<Database>, design: &str) -> std::result::Result<(), DatabaseError> {
+fn delete_all(database: &Opened, design: &str) -> std::result::Result<(), DatabaseError> {
     let indexes = database.mango_indexes()?;
     let mut names =
         indexes.iter().filter(|index| index.design() == design).map(|index| index.name()).peekable();

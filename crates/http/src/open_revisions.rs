@@ -1,12 +1,11 @@
 //! Several revisions of one document: `GET /{db}/{id}?open_revs=`.
 
-use std::sync::Arc;
-
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{Database, OpenRevision, OpenRevisions, ReadOptions};
+use scrinium_database::{OpenRevision, OpenRevisions, ReadOptions};
 use scrinium_document::json::JsonWriter;
 
+use crate::access::Opened;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
@@ -27,12 +26,11 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     if matches!(&which, OpenRevisions::These(revisions) if revisions.len() > MOST_REVISIONS) {
         return Err(HttpError::bad_request("`open_revs` has too many members."));
     }
-    let mut options = query::read_options(&context.query)?;
+    let options = query::read_options(&context.query)?;
     let id = context.address.document_id()?;
     if !context.accepts_explicitly("multipart/mixed") {
         let (length, begun) = context
             .with_database(move |database| {
-                options.access = database.access.clone();
                 let found = database.open_revisions(&id, &which, &options)?;
                 stream::begin_whole(array(&found))
             })
@@ -42,10 +40,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     let boundary = context.state.uuids.next();
     let (delimiter, state) = (boundary.clone(), context.state.clone());
     let (length, begun) = context
-        .with_database(move |database| {
-            options.access = database.access.clone();
-            mixed(&database, &id, &which, &options, &delimiter, &state.uuids)
-        })
+        .with_database(move |database| mixed(&database, &id, &which, &options, &delimiter, &state.uuids))
         .await?;
     let body = begun.into_body(context, Some(length))?;
     let mut response = response::json_body(StatusCode::OK, body);
@@ -78,7 +73,7 @@ fn array(found: &[OpenRevision]) -> JsonWriter {
 
 /// Each revision a part; one with attachments is a multipart body of its own.
 fn mixed(
-    database: &Arc<Database>,
+    database: &Opened,
     id: &str,
     which: &OpenRevisions,
     options: &ReadOptions,

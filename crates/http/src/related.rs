@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{AttachmentReader, Database, Document, Edit, NewAttachment, ReadOptions};
+use scrinium_database::{AttachmentReader, Document, Edit, NewAttachment, ReadOptions};
 use scrinium_document::json::{self, JsonPart, JsonText, JsonWriter};
 use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
 
+use crate::access::Opened;
 use crate::attachment::AttachmentPart;
 use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
@@ -29,7 +29,7 @@ use crate::write;
 pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let boundary = Parser::boundary(context.header(&CONTENT_TYPE).unwrap_or(""))?;
     let (id, revision) = (context.address.document_id()?, context.revision()?);
-    let opened = context.with_database(|opened| Ok(opened.database)).await?;
+    let opened = context.with_database(Ok).await?;
     let most = context.state.databases.options().document_max_bytes;
     let mut parts = Parts { parser: Parser::new(&boundary), body };
     let json = parts.document(most).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
     let mut attachments = Vec::new();
     while let Some(head) = parts.next_part().await? {
         let Expected { name, content_type, encoding } = expected.take(&head)?;
-        let mut inlet = Inlet::new(Arc::clone(&opened), &content_type, encoding);
+        let mut inlet = Inlet::new(opened.clone(), &content_type, encoding);
         while let Some(bytes) = parts.data().await? {
             inlet.push(context, &bytes).await?;
         }
@@ -201,7 +201,6 @@ pub(crate) async fn get(context: &Context, options: ReadOptions) -> Result<Respo
     let tagged = document::is_plain(&options);
     let (revision, parts) = context
         .with_database(move |database| {
-            let options = ReadOptions { access: database.access.clone(), ..options };
             let bundle = Bundle::read(&database, &wanted, &options)?;
             let revision = bundle.revision.clone();
             if bundle.attachments.is_empty() {
@@ -242,7 +241,7 @@ pub(crate) struct Bundle {
 
 impl Bundle {
     /// Reads a document, with the contents that `options` ask for. Blocks.
-    pub(crate) fn read(database: &Arc<Database>, id: &str, options: &ReadOptions) -> Result<Self> {
+    pub(crate) fn read(database: &Opened, id: &str, options: &ReadOptions) -> Result<Self> {
         let plain = ReadOptions {
             attachments: false,
             attachments_since: None,
@@ -254,7 +253,7 @@ impl Bundle {
 
     /// The same of a document that was read with stubs, and with its history where `attachments_since` is
     /// asked for.
-    pub(crate) fn of(database: &Arc<Database>, document: Document, options: &ReadOptions) -> Result<Self> {
+    pub(crate) fn of(database: &Opened, document: Document, options: &ReadOptions) -> Result<Self> {
         let members = document_members(&document.json)?;
         let known = known_generation(&members, options.attachments_since.as_deref())?;
         let mut attachments = Vec::new();
@@ -276,12 +275,7 @@ impl Bundle {
                 }
                 stub.remove("stub");
                 stub.insert("follows".to_owned(), Value::Bool(true));
-                attachments.push(database.open_attachment(
-                    &document.id,
-                    name,
-                    Some(&document.revision),
-                    &options.access,
-                )?);
+                attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
             }
             json.serialized(&stubs);
         }

@@ -12,8 +12,8 @@ use crate::response::{self, Body};
 
 /// `GET /{db}/_revs_limit`.
 pub(crate) async fn revision_limit(context: &Context) -> Result<Response<Body>> {
-    let info = context.with_database(|database| Ok(database.info()?)).await?;
-    Ok(response::json_value(StatusCode::OK, &info.revision_limit))
+    let described = context.with_database(|database| Ok(database.describe()?)).await?;
+    Ok(response::json_value(StatusCode::OK, &described.revision_limit))
 }
 
 /// `PUT /{db}/_revs_limit` with a number.
@@ -60,13 +60,8 @@ pub(crate) async fn properties(context: &Context) -> Result<Response<Body>> {
 /// users of other databases too, so it is for administrators of the server.
 pub(crate) async fn set_properties(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     let wish: Map<String, Value> = body.json().await?;
-    let properties = context
-        .with_database(move |database| {
-            let properties = database.properties().changed(&wish)?;
-            database.set_properties(properties)?;
-            Ok(properties.to_json())
-        })
-        .await?;
+    let properties =
+        context.with_database(move |database| Ok(database.change_properties(&wish)?.to_json())).await?;
     Ok(response::json_value(StatusCode::OK, &properties))
 }
 
@@ -80,7 +75,7 @@ pub(crate) async fn view_cleanup(context: &Context) -> Result<Response<Body>> {
 /// `POST /{db}/_ensure_full_commit`: everything acknowledged is durable already.
 pub(crate) async fn ensure_full_commit(context: &Context) -> Result<Response<Body>> {
     context.require_json()?;
-    let info = context.with_database(|database| Ok(database.info()?)).await?;
-    let started = info.instance_start_time_us.to_string();
+    let described = context.with_database(|database| Ok(database.describe()?)).await?;
+    let started = described.instance_start_time_us.to_string();
     Ok(response::json_value(StatusCode::CREATED, &json!({"ok": true, "instance_start_time": started})))
 }

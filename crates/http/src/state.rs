@@ -13,7 +13,7 @@ use scrinium_statistics::{Counter, Registry};
 use scrinium_worker::WorkerPool;
 use tokio::sync::{Semaphore, watch};
 
-use crate::audit::{Audit, MailFiles};
+use crate::audit::{Audit, OfficialOpenings};
 use crate::authority::{Administration, Authenticator};
 use crate::budget::Budget;
 use crate::error::Result;
@@ -92,7 +92,7 @@ pub struct Shared {
     stopping: watch::Sender<bool>,
     observer: OnceLock<Arc<dyn Observer>>,
     audit: OnceLock<Arc<dyn Audit>>,
-    pub(crate) mail_files: MailFiles,
+    pub(crate) openings: OfficialOpenings,
     /// Told when somebody's standing may have changed.
     standings: watch::Sender<u64>,
 }
@@ -187,7 +187,7 @@ impl HttpState {
             stopping: watch::Sender::new(false),
             observer: OnceLock::new(),
             audit: OnceLock::new(),
-            mail_files: MailFiles::default(),
+            openings: OfficialOpenings::default(),
             standings: watch::Sender::new(0),
         }))
     }

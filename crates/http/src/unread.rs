@@ -25,6 +25,10 @@ fn person(context: &Context) -> Result<Arc<str>> {
 pub(crate) async fn counts(context: &Context) -> Result<Response<Body>> {
     let person = person(context)?;
     let unread = context.with_database(move |database| Ok(database.unread(&person)?)).await?;
+    // Who does not see all documents is told no number of them.
+    let Some(unread) = unread else {
+        return Ok(response::json_value(StatusCode::OK, &json!({"database": null, "folders": null})));
+    };
     let folders: Map<String, Value> =
         unread.folders.into_iter().map(|(name, count)| (name, Value::from(count))).collect();
     Ok(response::json_value(StatusCode::OK, &json!({"database": unread.database, "folders": folders})))
@@ -53,18 +57,15 @@ pub(crate) async fn mark(context: &Context, body: &mut RequestBody) -> Result<Re
     let members = body.object().await?;
     if members.contains_key("folder") {
         let FolderMark { folder, read } = parse(members)?;
-        let changed = context
-            .with_database(move |database| {
-                Ok(database.mark_folder(&person, &folder, read, &database.access)?)
-            })
-            .await?;
+        let changed =
+            context.with_database(move |database| Ok(database.mark_folder(&person, &folder, read)?)).await?;
         return Ok(response::json_value(StatusCode::OK, &json!({"ok": true, "changed": changed})));
     }
     let DocumentMarks { read, unread } = parse(members)?;
     let read = read.into_iter().map(|id| (id, true));
     let marks: Vec<(String, bool)> = read.chain(unread.into_iter().map(|id| (id, false))).collect();
     let ids: Vec<String> = marks.iter().map(|(id, _)| id.clone()).collect();
-    let mark = move |database: &Opened| Ok(database.mark_each(&person, marks, &database.access)?);
+    let mark = move |database: &Opened| Ok(database.mark_each(&person, marks)?);
     let results = write::submit_all(context, mark).await?;
     let mut text = JsonWriter::new();
     text.literal("[");
@@ -81,7 +82,7 @@ pub(crate) async fn changes(context: &Context) -> Result<Response<Body>> {
     let found = context
         .with_database(move |database| {
             let since = database.parse_sequence(&since)?;
-            let found = database.mark_changes(&person, since, limit, &database.access)?;
+            let found = database.mark_changes(&person, since, limit)?;
             let rows = found.changes.iter().map(|change| {
                 let sequence = database.sequence_text(change.change_number);
                 json!({"seq": sequence, "id": change.id, "unread": !change.read})

@@ -1,10 +1,9 @@
 //! A content on its way in, bit by bit: read from the network only as fast as the store takes it.
 
-use std::sync::Arc;
-
 use bytes::BytesMut;
-use scrinium_database::{Content, Database, Upload};
+use scrinium_database::{Content, Upload};
 
+use crate::access::Opened;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::gzip::{Encoding, GzipUpload};
@@ -14,7 +13,7 @@ const PIECE_BYTES: usize = 256 << 10;
 
 /// A content being received. Dropped unfinished, it is thrown away.
 pub(crate) struct Inlet {
-    database: Arc<Database>,
+    opened: Opened,
     content_type: String,
     encoding: Encoding,
     gathered: BytesMut,
@@ -28,9 +27,9 @@ enum Sink {
 }
 
 impl Inlet {
-    pub(crate) fn new(database: Arc<Database>, content_type: &str, encoding: Encoding) -> Self {
+    pub(crate) fn new(opened: Opened, content_type: &str, encoding: Encoding) -> Self {
         let content_type = content_type.to_owned();
-        Self { database, content_type, encoding, gathered: BytesMut::new(), sink: None, settled: None }
+        Self { opened, content_type, encoding, gathered: BytesMut::new(), sink: None, settled: None }
     }
 
     /// Takes more bytes; waits while a full piece is written.
@@ -75,7 +74,7 @@ impl Inlet {
             return Ok(content);
         }
         if self.sink.is_none() && self.encoding == Encoding::Identity {
-            let content = self.database.store_content(&self.gathered, &self.content_type);
+            let content = self.opened.store_content(&self.gathered, &self.content_type);
             return content.map_err(HttpError::of_attachment);
         }
         let mut sink = self.take_sink();
@@ -85,7 +84,7 @@ impl Inlet {
 
     fn take_sink(&mut self) -> Sink {
         self.sink.take().unwrap_or_else(|| {
-            let upload = self.database.upload(&self.content_type);
+            let upload = self.opened.upload(&self.content_type);
             match self.encoding {
                 Encoding::Identity => Sink::Plain(Box::new(upload)),
                 Encoding::Gzip => Sink::Gzip(Box::new(GzipUpload::new(upload))),

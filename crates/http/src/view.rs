@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
-use scrinium_database::{Database, Place, Reading, Row, RowQuery, Rows};
+use scrinium_database::{Place, Reading, Row, RowQuery, Rows};
 use scrinium_document::json::JsonWriter;
 use serde_json::{Map, Value};
 
@@ -40,7 +40,7 @@ pub(crate) enum Listing {
 
 impl Listing {
     /// `reached` is known to one who has waited.
-    fn open(&self, database: &Arc<Database>, query: RowQuery, reached: Option<u64>) -> Result<Reading<Rows>> {
+    fn open(&self, database: &Opened, query: RowQuery, reached: Option<u64>) -> Result<Reading<Rows>> {
         Ok(match self {
             Self::All => Reading::Ready(database.all_documents(query)?),
             Self::Design => Reading::Ready(database.design_documents(query)?),
@@ -90,12 +90,9 @@ pub(crate) async fn rows(
     };
     let query = query::row_query(&context.query, members.as_ref())?;
     let begun = context
-        .with_views(move |database, reached| {
-            let query = RowQuery { access: database.access.clone(), ..query.clone() };
-            match listing.open(&database, query, reached)? {
-                Reading::Ready(rows) => Ok(Reading::Ready(stream::begin(RowText::new(rows))?)),
-                Reading::Behind(update) => Ok(Reading::Behind(update)),
-            }
+        .with_views(move |database, reached| match listing.open(&database, query.clone(), reached)? {
+            Reading::Ready(rows) => Ok(Reading::Ready(stream::begin(RowText::new(rows))?)),
+            Reading::Behind(update) => Ok(Reading::Behind(update)),
         })
         .await?;
     Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
@@ -111,9 +108,7 @@ pub(crate) async fn queries(
     let queries = parse_queries(context, &body.object().await?)?;
     let begun = context
         .with_views(move |database, reached| {
-            let Opened { database, access } = database;
-            let mut queries = queries.clone();
-            queries.iter_mut().for_each(|query| query.access = access.clone());
+            let queries = queries.clone();
             // All are waited for before the answer begins.
             for query in &queries {
                 if let Reading::Behind(update) = listing.open(&database, query.clone(), reached)? {
@@ -222,7 +217,7 @@ impl Source for RowText {
 
 /// The answers to several queries, one after the other.
 struct Several {
-    database: Arc<Database>,
+    database: Opened,
     listing: Listing,
     queries: VecDeque<RowQuery>,
     current: Option<RowText>,

@@ -50,9 +50,8 @@ pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let updated = store(context, mode(context), move |database| {
         // A document that is not there is 404, whatever revision was named. Who may read nothing learns nothing of it.
-        if database.access.level() >= Level::Reader {
-            let access = database.access.clone();
-            database.read(&wanted, &ReadOptions { access, ..ReadOptions::default() })?;
+        if database.level() >= Level::Reader {
+            database.read(&wanted, &ReadOptions::default())?;
         }
         let json = Bytes::from_static(b"{\"_deleted\":true}");
         Ok(Edit { id: Some(wanted), json, revision, ..Edit::default() })
@@ -66,7 +65,7 @@ pub(crate) async fn put_local(context: &Context, body: &mut RequestBody) -> Resu
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let json = body.collect().await?;
     let updated = submit(context, move |database| {
-        Ok(database.write_local(&wanted, &json, false, revision.as_deref(), &database.access)?)
+        Ok(database.write_local(&wanted, &json, false, revision.as_deref())?)
     })
     .await?;
     Ok(created(context, &updated))
@@ -76,7 +75,7 @@ pub(crate) async fn put_local(context: &Context, body: &mut RequestBody) -> Resu
 pub(crate) async fn delete_local(context: &Context) -> Result<Response<Body>> {
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let updated = submit(context, move |database| {
-        Ok(database.write_local(&wanted, b"{}", true, revision.as_deref(), &database.access)?)
+        Ok(database.write_local(&wanted, b"{}", true, revision.as_deref())?)
     })
     .await?;
     Ok(response::updated(StatusCode::OK, &updated.id, &updated.revision))
@@ -91,8 +90,7 @@ pub(crate) async fn store(
     let (folders, read_by) = (folders(context), read_by(context)?);
     let editor = context.identity.shared_name();
     submit(context, move |database| {
-        let access = database.access.clone();
-        let edit = Edit { folders, editor, read_by, access, ..edit(database)? };
+        let edit = Edit { folders, editor, read_by, ..edit(database)? };
         Ok(database.update(vec![edit], mode)?)
     })
     .await
@@ -156,7 +154,7 @@ fn locate(context: &Context, response: &mut Response<Body>, id: &str) {
 
 /// Refuses a design document of somebody who may write others; for requests whose address does not name the document.
 pub(crate) fn check_design(database: &Opened, id: &str) -> Result<()> {
-    if id.starts_with(DESIGN_PREFIX) && database.access.level() < Level::Designer {
+    if id.starts_with(DESIGN_PREFIX) && database.level() < Level::Designer {
         return Err(access::not_designer());
     }
     Ok(())

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use scrinium_database::{DatabaseOptions, Databases, Edit, EditMode};
+use scrinium_database::{Access, DatabaseOptions, Databases, Edit, EditMode};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a measurement");
 
 const PEOPLE: usize = 200;
 const WRITERS: usize = 16;
@@ -28,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             "FullName": [format!("Person {number}")], "MailFile": format!("mail/p{number}")});
         Edit { json: person.to_string().into(), ..Edit::default() }
     });
-    databases.get(DIRECTORY_DATABASE)?.update(people.collect(), EditMode::Interactive)?.wait()?;
+    databases.get(DIRECTORY_DATABASE)?.update(people.collect(), EditMode::Interactive, &SERVER)?.wait()?;
     for number in 0..PEOPLE {
         databases.create(&format!("mail/p{number}"), &scrinium_database::InitialAccess::Everybody)?;
     }

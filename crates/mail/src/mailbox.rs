@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use scrinium_clock::Clock;
 use scrinium_database::{
-    Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, NewAttachment, Updated,
+    Access, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, NewAttachment, Updated,
 };
 use scrinium_statistics::{Operation, Registry};
 use serde_json::{Map, Value};
@@ -13,6 +13,9 @@ use thiserror::Error;
 
 use crate::memo::{MemoError, check_mailable, field};
 use crate::time::now_text;
+
+/// Who puts mail of the server into a mail.box.
+static DEPOSITOR: Access = Access::of_the_server("depositing mail");
 
 /// A server has at most so many mail.box databases.
 pub const MOST_MAILBOXES: usize = 64;
@@ -99,7 +102,7 @@ impl Mailboxes {
             .get(number)
             .ok_or_else(|| DatabaseError::NotFound { reason: "There is no mail.box.".to_owned() })?;
         let edit = Edit { json: Value::Object(memo).to_string().into(), attachments, ..Edit::default() };
-        let mut results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
+        let mut results = database.update(vec![edit], EditMode::Interactive, &DEPOSITOR)?.wait()?;
         let result = results.pop().unwrap_or(Err(DatabaseError::Conflict));
         Ok(result?)
     }

@@ -38,7 +38,7 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {
 }
 
 /// The crate whose sources, tests apart, this file belongs to.
-fn product_crate(path: &Path) -> Option<&str> {
+pub(crate) fn product_crate(path: &Path) -> Option<&str> {
     let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     match parts.as_slice() {
         ["crates", name, "src", inner @ ..] if !inner.iter().any(|part| is_tests(part)) => Some(*name),

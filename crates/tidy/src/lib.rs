@@ -3,6 +3,7 @@
 //! [`check`] reads the whole repository and tells what breaks a rule. It knows files and manifests, and
 //! nothing of what the crates do. The rules and their reasons are in CONTRIBUTING.md.
 
+mod access;
 pub mod benchmarks;
 mod clock;
 pub mod closing;
@@ -72,6 +73,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     crates::check(&files, &mut findings);
     json::check(&files, &mut findings);
     stamps::check(root, &files, &mut findings);
+    access::check(&files, &mut findings);
     clock::check(&files, &mut findings);
     findings.sort();
     Ok(findings)

@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// The role that CouchDB gives to server administrators.
 const ADMINISTRATOR_ROLE: &str = "_admin";
 
+/// So many groups of the directory are known of a person.
+pub const GROUPS_MAX: usize = 1000;
+
 /// Who asks: a name with roles and groups, or nobody. Clones are cheap.
 #[derive(Clone, Default)]
 pub struct Identity {
@@ -13,6 +16,8 @@ pub struct Identity {
     roles: Arc<[String]>,
     /// How many of `roles` are the person's own; those behind them are groups of the directory.
     own_roles: usize,
+    /// As many groups as are ever known.
+    has_most_groups: bool,
     grant: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -35,16 +40,29 @@ impl Identity {
     /// Somebody who has shown who they are. The role `_admin` makes a server administrator.
     #[must_use]
     pub fn new(name: &str, roles: Vec<String>) -> Self {
-        Self { name: Some(name.into()), own_roles: roles.len(), roles: roles.into(), grant: None }
+        Self {
+            name: Some(name.into()),
+            own_roles: roles.len(),
+            roles: roles.into(),
+            has_most_groups: false,
+            grant: None,
+        }
     }
 
     /// Somebody who has shown who they are, with the groups of the directory that they are in. No group makes a server
     /// administrator: what a group is called says nothing of roles that begin with an underscore.
     #[must_use]
     pub fn with_groups(name: &str, roles: &[String], groups: &[String]) -> Self {
+        let has_most_groups = groups.len() >= GROUPS_MAX;
         let groups = groups.iter().filter(|group| !group.starts_with(['_', '[']) && !roles.contains(group));
         let all: Vec<String> = roles.iter().chain(groups).cloned().collect();
-        Self { name: Some(name.into()), roles: all.into(), own_roles: roles.len(), grant: None }
+        Self {
+            name: Some(name.into()),
+            roles: all.into(),
+            own_roles: roles.len(),
+            has_most_groups,
+            grant: None,
+        }
     }
 
     /// The same, with what whoever knows people keeps of why this one is believed.
@@ -81,6 +99,11 @@ impl Identity {
     #[must_use]
     pub fn roles(&self) -> &[String] {
         &self.roles
+    }
+
+    /// Whether the person may be in more groups than are known: [`GROUPS_MAX`] are.
+    pub(crate) fn may_have_more_groups(&self) -> bool {
+        self.has_most_groups
     }
 
     /// Whether this is nobody.

@@ -4,7 +4,9 @@ use scrinium_store::{Batch, Family};
 use serde_json::{Value, json};
 
 use super::Level;
-use super::list::AccessList;
+use super::list::{AccessList, check_owner};
+use super::restriction::Restriction;
+use crate::error::Result;
 use crate::keys;
 
 /// Who may do what in a database that is being made.
@@ -37,6 +39,15 @@ impl InitialAccess {
         Self::List(AccessList::with_default(Level::Depositor))
     }
 
+    /// # Errors
+    /// [`DatabaseError::BadRequest`](crate::DatabaseError::BadRequest) if the owner cannot be anybody's name.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Self::Owner(owner) => check_owner(owner),
+            Self::Closed { .. } | Self::List(_) | Self::Everybody => Ok(()),
+        }
+    }
+
     /// The access control list, where there is one; else `_security` says who may do what.
     #[must_use]
     pub fn list(&self) -> Option<AccessList> {
@@ -64,6 +75,7 @@ impl InitialAccess {
 
     /// Adds to the batch that makes a database what is kept of this.
     pub(crate) fn write(&self, batch: &mut Batch, number: u32) {
+        Restriction::write_open(batch, number);
         if let Some(list) = self.list() {
             batch.put(Family::Meta, &keys::access_list(number), list.to_json().to_string().as_bytes());
         }

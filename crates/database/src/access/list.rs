@@ -156,6 +156,18 @@ impl AccessList {
         granted.unwrap_or_else(|| self.default.clone())
     }
 
+    /// The lowest level that a group has by its name.
+    pub(crate) fn lowest_of_groups(&self) -> Option<Level> {
+        let groups = self.entries.iter().filter(|entry| entry.kind != Some(Kind::Person));
+        groups.map(|entry| entry.grant.level).min()
+    }
+
+    /// Whether the list has an entry for this person's own name.
+    pub(crate) fn names_person(&self, name: &str) -> bool {
+        let own = |entry: &Entry| entry.kind != Some(Kind::Group) && folded(&entry.name) == folded(name);
+        self.entries.iter().any(own)
+    }
+
     /// Whether who has no entry reads nothing.
     pub(crate) fn is_closed(&self) -> bool {
         self.default.level < Level::Reader
@@ -198,6 +210,20 @@ impl AccessList {
             "entries": entries,
         })
     }
+}
+
+/// # Errors
+/// [`DatabaseError::BadRequest`] if this is nobody's name: what reads like a role is none.
+pub(super) fn check_owner(name: &str) -> Result<()> {
+    let is_name = !name.is_empty()
+        && name.len() <= NAME_BYTES_MAX
+        && name.trim() == name
+        && !name.starts_with(['_', '[', '*'])
+        && !name.contains(char::is_control);
+    if is_name {
+        return Ok(());
+    }
+    Err(wrong(&format!("`owner` must be the name of a person, of 1 to {NAME_BYTES_MAX} bytes.")))
 }
 
 fn parse_entry(entry: &Value) -> Result<Entry> {

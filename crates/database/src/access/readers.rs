@@ -5,8 +5,9 @@
 //! name in `Readers` the document is everybody's. Upper and lower case are one, and so are spaces around a name, as in
 //! formulas.
 //!
-//! `Readers` that are something else, or cannot be read, name nobody: the document is for administrators of the server
-//! until they have mended it. Where names count such fields are refused when they are written.
+//! `Readers` that are something else, have more than [`NAMES_MAX`] elements, or cannot be read, name nobody: the document is
+//! for administrators of the server until they have mended it. Where names count such fields are refused when they are
+//! written.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,11 +26,11 @@ pub(crate) const READERS: &str = "Readers";
 /// The field that says who may edit a document.
 pub(crate) const AUTHORS: &str = "Authors";
 
-/// So many names of a document are known; those behind them neither read nor edit it.
+/// A field has at most so many names; one that has more names nobody.
 pub(crate) const NAMES_MAX: usize = 1000;
 
 /// Changes with the form of names in indexes, so that an index that was made of others is built anew.
-pub(crate) const NAMES_VERSION: u32 = 1;
+pub(crate) const NAMES_VERSION: u32 = 2;
 
 /// What stands for a name in indexes.
 pub(crate) type NameDigest = [u8; 16];
@@ -63,8 +64,8 @@ impl NamesField {
         let texts = match value {
             Value::Null => Vec::new(),
             Value::String(name) => vec![name],
-            Value::Array(names) => {
-                let texts = names.into_iter().take(NAMES_MAX).map(|name| match name {
+            Value::Array(names) if names.len() <= NAMES_MAX => {
+                let texts = names.into_iter().map(|name| match name {
                     Value::String(name) => Some(name),
                     _ => None,
                 });
@@ -93,6 +94,18 @@ impl NamesField {
             Self::Names(names) => names,
             Self::Unreadable => &[],
         }
+    }
+}
+
+/// Whether fields have `Readers` that do not let everybody in, as far as that can be told without what is stored outside.
+pub(crate) fn names_somebody(fields: &Fields<'_>) -> bool {
+    match fields.value(READERS) {
+        None => false,
+        Some(FieldValue::Outside(_)) => true,
+        Some(FieldValue::Json(json)) => match NamesField::parse(json.as_bytes()) {
+            NamesField::Unreadable => true,
+            NamesField::Names(names) => !names.is_empty() && !names.iter().any(|name| name == "*"),
+        },
     }
 }
 
@@ -139,7 +152,8 @@ pub(crate) fn check_names(fields: &Fields<'_>) -> Result<()> {
         let Some(FieldValue::Json(json)) = fields.value(field) else { continue };
         if NamesField::parse(json.as_bytes()) == NamesField::Unreadable {
             return Err(DatabaseError::bad_request(format!(
-                "`{field}` must be a name or a list of names: people, groups, roles in brackets, or \"*\"."
+                "`{field}` must be a name or a list of at most {NAMES_MAX} names: people, groups, roles in brackets, or \
+                 \"*\". Name a group instead of many people."
             )));
         }
     }

@@ -11,9 +11,10 @@ use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::Purged;
+use crate::access::SERVER;
 use crate::database::Database;
 use crate::writer::Foreseen;
-use crate::{Access, DatabaseOptions, Databases, Edit, EditMode, FolderChange};
+use crate::{DatabaseOptions, Databases, Edit, EditMode, FolderChange};
 
 struct World {
     databases: Databases,
@@ -44,7 +45,7 @@ impl World {
     fn put(&self, documents: Vec<Value>) -> Vec<String> {
         let edit = |json: Value| Edit { json: json.to_string().into(), ..Edit::default() };
         let edits = documents.into_iter().map(edit).collect();
-        let done = self.database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        let done = self.database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         done.into_iter().map(|result| result.unwrap().revision).collect()
     }
 
@@ -70,7 +71,7 @@ fn a_tombstone_that_updates_on_their_way_keep_is_purged_by_a_later_compaction() 
 #[test]
 fn a_tombstone_that_is_held_back_hides_nothing_that_left_a_folder_behind_it() {
     let world = World::new();
-    let everything = Access::everything();
+    let everything = SERVER.clone();
     let changes = |since| world.database.folder_changes("Inbox", since, 100, &everything).unwrap();
     let change = |change: fn(String) -> FolderChange| {
         let changes = vec![("m".to_owned(), change("Inbox".to_owned()))];

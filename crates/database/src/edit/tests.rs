@@ -10,7 +10,7 @@ use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{Beside, Edit, EditMode, Prepared, PreparedAttachment, Secret};
-use crate::access::Access;
+use crate::access::SERVER;
 use crate::{
     ChangesQuery, Database, DatabaseOptions, Databases, InitialAccess, OpenRevision, OpenRevisions,
     PurgedLeaves, ReadOptions, RowQuery,
@@ -48,7 +48,7 @@ fn store_unchecked(database: &Arc<Database>, id: &str, revision: &str, fields: &
         attachments: vec![attachment],
         remove_attachments: Vec::new(),
         beside: Beside::default(),
-        access: Access::everything(),
+        access: SERVER.clone(),
         secret: Secret::Keep,
         members: None,
         validated: None,
@@ -59,7 +59,7 @@ fn store_unchecked(database: &Arc<Database>, id: &str, revision: &str, fields: &
 
 fn ids(database: &Arc<Database>) -> Vec<String> {
     let query = RowQuery { include_documents: true, attachments: true, ..RowQuery::default() };
-    let rows = database.all_documents(query).unwrap().next_rows(100).unwrap();
+    let rows = database.all_documents(query, &SERVER).unwrap().next_rows(100).unwrap();
     rows.iter().for_each(|row| {
         parse_value(row.value.as_ref().unwrap(), 600).unwrap();
         parse_value(row.document.as_ref().unwrap(), 600).unwrap();
@@ -70,7 +70,7 @@ fn ids(database: &Arc<Database>) -> Vec<String> {
 fn delete(database: &Arc<Database>, id: &str, revision: &str) -> crate::Result<crate::Updated> {
     let json = json!({"_id": id, "_rev": revision, "_deleted": true}).to_string().into();
     let edit = Edit { json, ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn what_earlier_versions_stored_is_read_listed_and_deleted() {
     }
     assert_eq!(ids(&database), ["0", "1", "2", "3"]);
     let query = ChangesQuery { include_documents: true, all_leaves: true, ..ChangesQuery::default() };
-    let changes = database.changes(query).unwrap().next_changes(100).unwrap();
+    let changes = database.changes(query, &SERVER).unwrap().next_changes(100).unwrap();
     assert_eq!(changes.len(), old.len());
     for (number, revision) in old.iter().enumerate() {
         let id = number.to_string();
@@ -93,13 +93,14 @@ fn what_earlier_versions_stored_is_read_listed_and_deleted() {
             attachments: true,
             ..ReadOptions::default()
         };
-        let document = database.read(&id, &options).unwrap();
+        let document = database.read(&id, &options, &SERVER).unwrap();
         let read = parse_value(&document.json, 600).unwrap();
         assert_eq!((&read["_rev"], &read["n"]), (&json!(revision), &json!(1)));
-        let found = database.open_revisions(&id, &OpenRevisions::All, &ReadOptions::default()).unwrap();
+        let found =
+            database.open_revisions(&id, &OpenRevisions::All, &ReadOptions::default(), &SERVER).unwrap();
         assert!(matches!(&found[..], [OpenRevision::Found(_)]));
         // One that is copied or sent on as an attachment is so under a name that may be stored.
-        let shared = database.share_attachment(&id, "a\r\nX: y", &Access::everything()).unwrap();
+        let shared = database.share_attachment(&id, "a\r\nX: y", &SERVER).unwrap();
         assert_eq!(
             (shared.name.as_str(), shared.content_type.as_str()),
             ("a  X: y", "application/octet-stream")
@@ -125,15 +126,15 @@ fn a_document_that_no_edit_can_follow_is_purged() {
     assert_eq!(purge("never", "1-a"), [""; 0]);
     assert_eq!(ids(&database), ["two"]);
     assert_eq!(database.info().unwrap().document_count, 1);
-    assert_eq!(database.read("last", &ReadOptions::default()).unwrap_err().status(), 404);
+    assert_eq!(database.read("last", &ReadOptions::default(), &SERVER).unwrap_err().status(), 404);
     // The other leaf wins then.
     assert_eq!(purge("two", "2-b"), ["2-b"]);
     let left: Value =
-        serde_json::from_str(&database.read("two", &ReadOptions::default()).unwrap().json).unwrap();
+        serde_json::from_str(&database.read("two", &ReadOptions::default(), &SERVER).unwrap().json).unwrap();
     assert_eq!((&left["_rev"], &left["n"]), (&json!("1-a"), &json!(1)));
     // The id is free again.
     let edit = Edit { json: json!({"_id": "last", "n": 3}).to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
     assert_eq!(ids(&database), ["last", "two"]);
 }
 
@@ -142,7 +143,7 @@ fn what_comes_in_is_held_against_the_same_rules_in_every_way_of_writing() {
     let (_dir, database) = world();
     let update = |json: &Value, mode: EditMode| {
         let edit = Edit { json: json.to_string().into(), ..Edit::default() };
-        database.update(vec![edit], mode).unwrap().wait().unwrap().remove(0)
+        database.update(vec![edit], mode, &SERVER).unwrap().wait().unwrap().remove(0)
     };
     for revision in ["1-\"", "0-a", "9007199254740992-x", "18446744073709551615-x", "1-ä"] {
         let refused = update(&json!({"_id": "a", "_rev": revision}), EditMode::Replicated).unwrap_err();
@@ -172,7 +173,7 @@ fn what_comes_in_is_held_against_the_same_rules_in_every_way_of_writing() {
         let attachments =
             vec![crate::NewAttachment { name: "a".into(), content_type: "text/plain".into(), content }];
         let edit = Edit { id: Some(id), attachments_only: true, attachments, ..Edit::default() };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0)
+        database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0)
     };
     for id in ["x".repeat(60_000), "_local/x".into(), "_x".into(), String::new()] {
         assert_eq!(named(id).unwrap_err().status(), 400);
@@ -180,7 +181,7 @@ fn what_comes_in_is_held_against_the_same_rules_in_every_way_of_writing() {
     // A local document is one, however it is written.
     let local = update(&json!({"_id": "_local/x", "n": 1}), EditMode::Interactive).unwrap();
     assert_eq!(local.revision, "0-1");
-    assert!(database.read_local("_local/x", &Access::everything()).unwrap().json.contains("\"n\":1"));
+    assert!(database.read_local("_local/x", &SERVER).unwrap().json.contains("\"n\":1"));
     update(&json!({"_id": "_local/x", "_rev": "0-1", "_deleted": true}), EditMode::Replicated).unwrap();
-    assert_eq!(database.read_local("_local/x", &Access::everything()).unwrap_err().status(), 404);
+    assert_eq!(database.read_local("_local/x", &SERVER).unwrap_err().status(), 404);
 }

@@ -9,12 +9,13 @@ use scrinium_store::{Batch, Family, Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{FindingKind, FixupOptions, FixupReport, Outcome};
+use crate::access::SERVER;
 use crate::folder::record::{FolderState, Member, Membership, ReadCounts, encode_count};
 use crate::head::{ChangeRecord, Head};
 use crate::header::Header;
 use crate::{
-    Access, Database, DatabaseOptions, Databases, Edit, EditMode, FolderChange, NewAttachment, ReadOptions,
-    RowQuery, keys,
+    Database, DatabaseOptions, Databases, Edit, EditMode, FolderChange, NewAttachment, ReadOptions, RowQuery,
+    keys,
 };
 
 const LOOK: FixupOptions = FixupOptions { views: true, contents: true, repair: false };
@@ -28,7 +29,7 @@ struct World {
 }
 
 fn put(database: &Arc<Database>, mode: EditMode, edit: Edit) {
-    database.update(vec![edit], mode).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], mode, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 fn document(json: &Value) -> Edit {
@@ -64,41 +65,31 @@ fn fill(database: &Arc<Database>, seed: u32) {
     let attachment = NewAttachment { name: "large".into(), content_type: "application/zip".into(), content };
     let edit = Edit { attachments: vec![attachment], ..document(&json!({"_id": "attached", "n": 9})) };
     put(database, Interactive, edit);
-    let revision = database.read("gone", &ReadOptions::default()).unwrap().revision;
+    let revision = database.read("gone", &ReadOptions::default(), &SERVER).unwrap().revision;
     put(database, Interactive, document(&json!({"_id": "gone", "_rev": revision, "_deleted": true})));
-    database
-        .write_local("_local/x", b"{\"a\":1}", false, None, &Access::everything())
-        .unwrap()
-        .wait()
-        .unwrap();
+    database.write_local("_local/x", b"{\"a\":1}", false, None, &SERVER).unwrap().wait().unwrap();
     database.define_folder("Inbox", None).unwrap();
     let add = |id: &str| (id.to_owned(), FolderChange::Add { folder: "Inbox".to_owned() });
-    database
-        .change_folders(["a", "bb", "placed"].map(add).to_vec(), &Access::everything())
-        .unwrap()
-        .wait()
-        .unwrap();
-    database
-        .mark("ada", vec!["a".to_owned(), "b".to_owned()], true, &Access::everything())
-        .unwrap()
-        .wait()
-        .unwrap();
-    database.mark("bob", vec!["a".to_owned()], true, &Access::everything()).unwrap().wait().unwrap();
+    database.change_folders(["a", "bb", "placed"].map(add).to_vec(), &SERVER).unwrap().wait().unwrap();
+    database.mark("ada", vec!["a".to_owned(), "b".to_owned()], true, &SERVER).unwrap().wait().unwrap();
+    database.mark("bob", vec!["a".to_owned()], true, &SERVER).unwrap().wait().unwrap();
     database.set_security(&json!({"members": {"names": ["ada"]}})).unwrap();
     pages(database);
 }
 
 /// What the pages of the view and the folder show.
 fn pages(database: &Arc<Database>) -> Vec<String> {
-    let mut view = database.view("v", "all", RowQuery::default()).unwrap();
+    let mut view = database.view("v", "all", RowQuery::default(), &SERVER).unwrap();
     let mut rows = view.next_rows(1000).unwrap();
-    rows.extend(database.folder_rows("Inbox", RowQuery::default(), None).unwrap().next_rows(1000).unwrap());
+    rows.extend(
+        database.folder_rows("Inbox", RowQuery::default(), (None, &SERVER)).unwrap().next_rows(1000).unwrap(),
+    );
     rows.into_iter().map(|row| format!("{:?} {:?} {:?}", row.id, row.key, row.value)).collect()
 }
 
 fn everything(database: &Arc<Database>) -> Vec<String> {
     let ids = ["a", "b", "bb", "c", "gone", "placed", "torn", "attached"];
-    let read = |id| database.read(id, &ReadOptions::default());
+    let read = |id| database.read(id, &ReadOptions::default(), &SERVER);
     let mut all: Vec<String> = ids.map(|id| format!("{:?}", read(id).map(|found| found.json))).to_vec();
     all.extend(pages(database));
     all.push(format!("{:?} {:?}", database.unread("ada"), database.unread("bob")));

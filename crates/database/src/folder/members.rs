@@ -38,8 +38,8 @@ pub struct FolderMembers {
     pub uid_validity: u32,
     /// As in [`crate::FolderInfo`].
     pub next_uid: u64,
-    /// As in [`crate::FolderInfo`].
-    pub total: u64,
+    /// As in [`crate::FolderInfo`]; `None` for those who do not see all documents.
+    pub total: Option<u64>,
     /// The documents, without those that the one who asks may not read.
     pub members: Vec<FolderMember>,
     /// The uid from which a reader goes on.
@@ -115,7 +115,7 @@ impl Database {
         Ok(FolderMembers {
             uid_validity: folder.uid_validity,
             next_uid: state.next_uid,
-            total: state.total,
+            total: self.shows_all(access)?.then_some(state.total),
             members,
             last_uid,
             more,

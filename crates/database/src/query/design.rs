@@ -6,6 +6,7 @@ use scrinium_document::json::stored_value;
 use scrinium_mango::{IndexDefinition, MangoError};
 use serde_json::{Value, json};
 
+use crate::access::Access;
 use crate::database::Database;
 use crate::edit::{Edit, EditMode};
 use crate::error::{DatabaseError, Result};
@@ -20,9 +21,9 @@ impl Database {
     ///
     /// # Errors
     /// As [`IndexDefinition::put_into_design`], and what storing a document reports.
-    pub fn create_index(self: &Arc<Self>, definition: &IndexDefinition) -> Result<bool> {
+    pub fn create_index(self: &Arc<Self>, definition: &IndexDefinition, access: &Access) -> Result<bool> {
         let id = definition.design();
-        let created = self.edit_design(id, |design| Ok(definition.put_into_design(design)?))?;
+        let created = self.edit_design((id, access), |design| Ok(definition.put_into_design(design)?))?;
         if created {
             self.want_views(id.strip_prefix(scrinium_document::DESIGN_PREFIX).unwrap_or(id));
         }
@@ -33,8 +34,8 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] if there is no such index, and what storing a document reports.
-    pub fn delete_index(self: &Arc<Self>, design: &str, name: &str) -> Result<()> {
-        self.edit_design(design, |stored| {
+    pub fn delete_index(self: &Arc<Self>, design: &str, name: &str, access: &Access) -> Result<()> {
+        self.edit_design((design, access), |stored| {
             let stored = stored.ok_or_else(DatabaseError::missing)?;
             match IndexDefinition::remove_from_design(stored, name) {
                 Ok(left) => Ok(Some(left.unwrap_or_else(|| tombstone(stored)))),
@@ -51,11 +52,11 @@ impl Database {
     /// stored.
     fn edit_design(
         self: &Arc<Self>,
-        id: &str,
+        (id, access): (&str, &Access),
         edit: impl Fn(Option<&Value>) -> Result<Option<Value>>,
     ) -> Result<bool> {
         for _ in 0..TRIES {
-            let stored = match self.read(id, &ReadOptions::default()) {
+            let stored = match self.read(id, &ReadOptions::default(), access) {
                 Ok(document) => {
                     let damaged = || DatabaseError::damaged("design document", id);
                     Some(stored_value(&document.json).ok_or_else(damaged)?)
@@ -65,7 +66,7 @@ impl Database {
             };
             let Some(edited) = edit(stored.as_ref())? else { return Ok(false) };
             let edit = Edit { json: edited.to_string().into(), ..Edit::default() };
-            let results = self.update(vec![edit], EditMode::Interactive)?.wait()?;
+            let results = self.update(vec![edit], EditMode::Interactive, access)?.wait()?;
             match results.into_iter().next() {
                 Some(Err(DatabaseError::Conflict)) => {}
                 Some(Err(error)) => return Err(error),

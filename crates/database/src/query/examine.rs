@@ -25,6 +25,7 @@ pub(super) struct Examiner {
     selector: Selector,
     fields: Projection,
     options: ReadOptions,
+    access: Access,
     /// Documents are read from here.
     snapshot: Snapshot,
     skip: u64,
@@ -48,11 +49,8 @@ impl Examiner {
             plan,
             selector,
             fields: query.fields.clone(),
-            options: ReadOptions {
-                conflicts: query.conflicts,
-                access: access.clone(),
-                ..ReadOptions::default()
-            },
+            options: ReadOptions { conflicts: query.conflicts, ..ReadOptions::default() },
+            access: access.clone(),
             snapshot,
             skip: query.skip,
             left: query.limit,
@@ -127,7 +125,7 @@ impl Examiner {
     }
 
     fn examine_document(&mut self, id: &str, record: &[u8]) -> Result<Option<JsonText>> {
-        let access = &self.options.access;
+        let access = &self.access;
         let leaf = access.readable(&self.database, id, Leaf::decode(id, record)?)?;
         let Some(leaf) = leaf.filter(|leaf| !leaf.deleted) else { return Ok(None) };
         if self.plan.index().is_none() {

@@ -7,6 +7,7 @@ use scrinium_store::{Direction, Family, KeyRange, Snapshot};
 use serde_json::Value;
 
 use super::{Row, RowQuery};
+use crate::access::Access;
 use crate::access::readable::ReadableId;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
@@ -61,19 +62,21 @@ struct Source {
     snapshot: Snapshot,
     include_documents: bool,
     options: ReadOptions,
+    access: Access,
     piece_bytes: usize,
     /// Which local documents are listed.
     space: LocalSpace,
 }
 
 impl Source {
-    fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
+    fn new((database, access): (&Arc<Database>, &Access), kind: Kind, query: &RowQuery) -> Self {
         Self {
             database: Arc::clone(database),
             kind,
             snapshot: database.store().snapshot(),
             include_documents: query.include_documents,
-            space: LocalSpace::of(&query.access),
+            space: LocalSpace::of(access),
+            access: access.clone(),
             options: query.read_options(),
             piece_bytes: query.piece_bytes.unwrap_or(usize::MAX),
         }
@@ -100,7 +103,7 @@ impl Source {
     fn row(&self, id: &str, stored: &[u8], tombstones: bool) -> Result<Option<Row>> {
         match self.database.pass_over(id, self.sound_row(id, stored, tombstones))? {
             Some(row) => Ok(row),
-            None if !self.options.access.reads_everything() => Ok(None),
+            None if !self.access.reads_everything() => Ok(None),
             None => Ok(Some(Row {
                 id: Some(id.to_owned()),
                 key: JsonText::of_string(id),
@@ -120,7 +123,7 @@ impl Source {
         if winner.deleted && !tombstones {
             return Ok(None);
         }
-        let access = &self.options.access;
+        let access = &self.access;
         let Some(readable) = access.readable_id(&self.database, &self.snapshot, id.to_owned())? else {
             return Ok(None);
         };
@@ -141,7 +144,7 @@ impl Source {
         let number = self.database.number();
         let stored = self.snapshot.get(Family::Scan, &keys::winner(number, id))?;
         let stored = stored.ok_or_else(|| DatabaseError::damaged("document", id))?;
-        let access = &self.options.access;
+        let access = &self.access;
         let Some(leaf) = access.readable(&self.database, id, Leaf::decode(id, &stored)?)? else {
             return Ok(None);
         };
@@ -180,8 +183,8 @@ pub(super) struct RangeRows {
 }
 
 impl RangeRows {
-    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery) -> Self {
-        let source = Source::new(database, kind, query);
+    pub(super) fn new(reader: (&Arc<Database>, &Access), kind: Kind, query: &RowQuery) -> Self {
+        let source = Source::new(reader, kind, query);
         let (first, last) = source.range();
         let (low, high) = if query.descending {
             (&query.end_key, &query.start_key)
@@ -260,14 +263,19 @@ pub(super) struct ListedRows {
 }
 
 impl ListedRows {
-    pub(super) fn new(database: &Arc<Database>, kind: Kind, query: &RowQuery, mut keys: Vec<Value>) -> Self {
+    pub(super) fn new(
+        reader: (&Arc<Database>, &Access),
+        kind: Kind,
+        query: &RowQuery,
+        mut keys: Vec<Value>,
+    ) -> Self {
         if query.descending {
             keys.reverse();
         }
         let skip = usize::try_from(query.skip).unwrap_or(usize::MAX);
         let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let keys: Vec<Value> = keys.into_iter().skip(skip).take(limit).collect();
-        Self { source: Source::new(database, kind, query), keys: keys.into_iter() }
+        Self { source: Source::new(reader, kind, query), keys: keys.into_iter() }
     }
 
     pub(super) fn next_rows(&mut self, max_rows: usize) -> Result<Vec<Row>> {

@@ -7,6 +7,7 @@ use scrinium_document::{Merged, Revision, RevisionTree, is_design, new_revision}
 use scrinium_store::Family;
 
 use super::{Transaction, Updated};
+use crate::access::restriction::restricts;
 use crate::edit::{Beside, EditMode, Prepared, PreparedAttachment};
 use crate::error::{DatabaseError, Result};
 use crate::guard::Secret;
@@ -103,6 +104,7 @@ impl Transaction<'_> {
         let created_ms = if before.is_new { self.now_ms } else { before.head.created_ms };
         let mut leaves = before.leaves.clone();
         if grown == Grown::Leaf {
+            self.restricts = self.restricts || restricts(fields)?;
             let parts = LeafParts {
                 revision: &revision,
                 deleted: edit.deleted,

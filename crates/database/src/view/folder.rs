@@ -6,6 +6,7 @@ use super::policy::Policies;
 use super::update::Waiting;
 use super::waiting::{Patience, Reading};
 use super::{Group, View, design, read, registry};
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::Result;
 use crate::folder::members::Places;
@@ -15,13 +16,19 @@ use crate::folder::{columns_of, record_at};
 use crate::rows::{Freshness, RowQuery, Rows};
 
 impl Database {
-    /// Rows of a folder, in the order of its columns, each with its [`crate::Place`].
+    /// Rows of a folder, in the order of its columns, each with its [`crate::Place`], for a person with
+    /// this access.
     ///
     /// # Errors
     /// [`crate::DatabaseError::NotFound`], parameters that contradict each other, and what the store reports.
     #[allow(clippy::needless_pass_by_value, reason = "used up by reading, as for the other rows")]
-    pub fn folder_rows(self: &Arc<Self>, name: &str, query: RowQuery, person: Option<&str>) -> Result<Rows> {
-        self.folder_or_wait(name, &query, person, Patience::Here)?.ready()
+    pub fn folder_rows(
+        self: &Arc<Self>,
+        name: &str,
+        query: RowQuery,
+        (person, access): (Option<&str>, &Access),
+    ) -> Result<Rows> {
+        self.folder_or_wait(name, &query, (person, access), Patience::Here)?.ready()
     }
 
     /// As [`folder_rows`](Self::folder_rows) for a reader who waits without a thread. `reached` is what
@@ -33,17 +40,17 @@ impl Database {
         self: &Arc<Self>,
         name: &str,
         query: &RowQuery,
-        person: Option<&str>,
+        (person, access): (Option<&str>, &Access),
         reached: Option<u64>,
     ) -> Result<Reading<Rows>> {
-        self.folder_or_wait(name, query, person, Patience::Elsewhere(reached))
+        self.folder_or_wait(name, query, (person, access), Patience::Elsewhere(reached))
     }
 
     fn folder_or_wait(
         self: &Arc<Self>,
         name: &str,
         query: &RowQuery,
-        person: Option<&str>,
+        (person, access): (Option<&str>, &Access),
         patience: Patience,
     ) -> Result<Reading<Rows>> {
         self.check_there()?;
@@ -66,7 +73,7 @@ impl Database {
             return Ok(Reading::Behind(update));
         }
         group.begin_order(self, view, query)?;
-        let mut rows = read::rows(self, view, query)?;
+        let mut rows = read::rows((self, access), view, query)?;
         if !rows.reduced {
             rows.places = Some(Places {
                 database: Arc::clone(self),

@@ -113,7 +113,8 @@ impl Database {
         {
             return Ok(Arc::clone(designs));
         }
-        let mut rows = self.design_documents(RowQuery { include_documents: true, ..RowQuery::default() })?;
+        let query = RowQuery { include_documents: true, ..RowQuery::default() };
+        let mut rows = self.design_documents(query, &crate::view::access_for_designs())?;
         let mut designs = Vec::new();
         loop {
             let some = rows.next_rows(DESIGNS_AT_ONCE)?;

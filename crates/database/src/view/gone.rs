@@ -154,6 +154,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::access::SERVER;
     use crate::{CompactOrder, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, RowQuery};
 
     const DOCUMENTS: usize = 1200;
@@ -161,13 +162,13 @@ mod tests {
     fn put(database: &Arc<Database>, mut documents: Vec<Value>) {
         for document in &mut documents {
             let id = document["_id"].as_str().unwrap().to_owned();
-            if let Ok(stored) = database.read(&id, &ReadOptions::default()) {
+            if let Ok(stored) = database.read(&id, &ReadOptions::default(), &SERVER) {
                 document["_rev"] = json!(stored.revision);
             }
         }
         let edit = |json: Value| Edit { json: json.to_string().into(), ..Edit::default() };
         let edits = documents.into_iter().map(edit).collect();
-        let done = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        let done = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         done.into_iter().for_each(|result| drop(result.unwrap()));
     }
 
@@ -189,7 +190,7 @@ mod tests {
     }
 
     fn keys_of(database: &Arc<Database>, view: &str) -> Vec<String> {
-        let mut rows = database.view("d", view, RowQuery::default()).unwrap();
+        let mut rows = database.view("d", view, RowQuery::default(), &SERVER).unwrap();
         let mut keys = Vec::new();
         while let Some(some) = Some(rows.next_rows(1000).unwrap()).filter(|rows| !rows.is_empty()) {
             keys.extend(some.into_iter().map(|row| format!("{} {:?}", row.key, row.id)));

@@ -98,7 +98,7 @@ fn share(bytes: u64, part: u64, whole: u64) -> u64 {
 
 /// Keys, values and totals of all entries, going by a sample of a large view.
 fn external_bytes(view: &View) -> Result<u64> {
-    let collection = Collection::open(view, &Access::everything())?;
+    let collection = Collection::open(view, &Access::of_the_server("weighing indexes"))?;
     let entries = collection.len()?;
     let places = if entries > SAMPLE { SAMPLE_PLACES } else { 1 };
     let (mut bytes, mut seen) = (0, 0);

@@ -16,6 +16,7 @@ use super::View;
 use super::collection::Collection;
 use super::definition::{ColumnOrder, Definition};
 use super::entries::StoredEntry;
+use crate::access::Access;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
@@ -40,15 +41,26 @@ pub(crate) struct ViewRows {
     last: Option<Vec<u8>>,
     tell_next: bool,
     /// Documents are read from here, if they are wanted.
-    documents: Option<(Snapshot, ReadOptions)>,
+    documents: Option<Documents>,
     totals: Option<Totals>,
     /// Categories are rows too.
     categories: Option<Arc<Categories>>,
 }
 
-/// The rows of a view that a query asks for.
-pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> Result<Rows> {
-    let collection = Collection::open(view, &query.access)?;
+/// How the documents of rows are read.
+struct Documents {
+    snapshot: Snapshot,
+    options: ReadOptions,
+    access: Access,
+}
+
+/// The rows of a view that a query asks for and `access` lets be read.
+pub(super) fn rows(
+    (database, access): (&Arc<Database>, &Access),
+    view: &View,
+    query: &RowQuery,
+) -> Result<Rows> {
+    let collection = Collection::open(view, access)?;
     // What a map function emits is one key, also if it is an array.
     let orders: Vec<ColumnOrder> = match view.definition.script() {
         Some(_) => Vec::new(),
@@ -65,7 +77,11 @@ pub(super) fn rows(database: &Arc<Database>, view: &View, query: &RowQuery) -> R
         true => Some(counts(&collection, &ranges, query)?),
         false => None,
     };
-    let documents = query.include_documents.then(|| (database.store().snapshot(), query.read_options()));
+    let documents = query.include_documents.then(|| Documents {
+        snapshot: database.store().snapshot(),
+        options: query.read_options(),
+        access: access.clone(),
+    });
     let reduced = totals.is_some();
     // What the entries hold, which may be less than what the index has reached meanwhile.
     let reached = collection.reached();
@@ -198,8 +214,8 @@ impl ViewRows {
         let id = entry.id().ok_or_else(|| self.damaged())?;
         let document = match &self.documents {
             None => None,
-            Some((snapshot, options)) => {
-                let found = self.database.read_at(snapshot, id, options)?;
+            Some(Documents { snapshot, options, access }) => {
+                let found = self.database.read_at(snapshot, id, options, access)?;
                 Some(found.map_or_else(JsonText::default, |document| document.json))
             }
         };

@@ -173,7 +173,7 @@ impl Database {
         }
         let built: Vec<&View> = group.views.iter().filter(is_noted).collect();
         let id = format!("{}{design}", scrinium_document::DESIGN_PREFIX);
-        let document = match self.read(&id, &ReadOptions::default()) {
+        let document = match self.read(&id, &ReadOptions::default(), &super::access_for_designs()) {
             Ok(document) => document,
             Err(DatabaseError::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),

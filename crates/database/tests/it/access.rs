@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::common::{Server, all_rows, edit, put};
+use crate::common::{SERVER, Seen, Server, all_rows, edit, put};
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, AccessList, ChangesQuery, Database, DatabaseError, Edit, EditMode, Freshness, Identity, Level,
+    Access, AccessList, ChangesQuery, Database, DatabaseError, EditMode, Freshness, Identity, Level,
     ReadOptions, Row, RowQuery,
 };
 use scrinium_mango::Query;
@@ -108,7 +108,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn read(database: &Arc<Database>, design: &str, query: RowQuery) -> Vec<Row> {
+fn read(database: &Seen, design: &str, query: RowQuery) -> Vec<Row> {
     let view = if design == "f" { "all" } else { "sums" };
     all_rows(database.view(design, view, query).unwrap())
 }
@@ -130,29 +130,29 @@ fn number(json: &str, pointer: &str) -> f64 {
 
 fn check_view(database: &Arc<Database>, design: &str, access: &Access, may_read: &dyn Fn(&Row) -> bool) {
     let plain = |descending| RowQuery { descending, reduce: Some(false), ..RowQuery::default() };
-    let own = |query: RowQuery| RowQuery { access: access.clone(), ..query };
+    let own = Seen { database: Arc::clone(database), access: access.clone() };
+    let all = Seen::by_the_server(database);
     for descending in [false, true] {
-        let expected: Vec<Row> =
-            read(database, design, plain(descending)).into_iter().filter(may_read).collect();
-        assert_eq!(read(database, design, own(plain(descending))), expected, "{design} {descending}");
+        let expected: Vec<Row> = read(&all, design, plain(descending)).into_iter().filter(may_read).collect();
+        assert_eq!(read(&own, design, plain(descending)), expected, "{design} {descending}");
         for (skip, limit) in [(1, 3), (expected.len() as u64 / 2, 2), (expected.len() as u64, 1)] {
             let query = RowQuery { skip, limit: Some(limit), ..plain(descending) };
             let some: Vec<Row> = expected.iter().skip(skip as usize).take(limit as usize).cloned().collect();
             let view = if design == "f" { "all" } else { "sums" };
-            let rows = database.view(design, view, own(query)).unwrap();
+            let rows = own.view(design, view, query).unwrap();
             let total = rows.total_rows.is_none_or(|total| total == expected.len() as u64);
             assert!(total, "{design}: {:?} of {} rows", rows.total_rows, expected.len());
             assert_eq!(all_rows(rows), some, "{design} {descending} {skip} {limit}");
         }
         if let Some(row) = expected.get(expected.len() / 2) {
             let at = RowQuery { at: row.id.clone(), ..plain(descending) };
-            let from = read(database, design, own(at));
+            let from = read(&own, design, at);
             let first = expected.iter().position(|other| other.id == row.id).unwrap();
             assert_eq!(from, expected[first..].to_vec());
         }
     }
-    let expected: Vec<Row> = read(database, design, plain(false)).into_iter().filter(may_read).collect();
-    let groups = read(database, design, own(RowQuery { group_level: Some(1), ..RowQuery::default() }));
+    let expected: Vec<Row> = read(&all, design, plain(false)).into_iter().filter(may_read).collect();
+    let groups = read(&own, design, RowQuery { group_level: Some(1), ..RowQuery::default() });
     if design == "f" {
         let expected = sums(&expected, |row| number(row.value.as_ref().unwrap(), "/size"));
         let found = groups.iter().map(|row| {
@@ -182,8 +182,9 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
             check_view(database, design, &access, &|row| may_read(row.id.as_ref().unwrap()));
         }
         let readable: Vec<&String> = memos.keys().filter(|id| may_read(id)).collect();
-        let query = RowQuery { access: access.clone(), include_documents: true, ..RowQuery::default() };
-        let listed = all_rows(database.all_documents(query).unwrap()).into_iter().filter_map(|row| row.id);
+        let query = RowQuery { include_documents: true, ..RowQuery::default() };
+        let listed =
+            all_rows(database.all_documents(query, &access).unwrap()).into_iter().filter_map(|row| row.id);
         let listed: Vec<String> = listed.filter(|id| !id.starts_with('_')).collect();
         assert_eq!(listed.iter().collect::<Vec<_>>(), readable, "{name}");
         for selector in [json!({"n": {"$gte": 2}}), json!({"k": {"$size": 1}})] {
@@ -202,9 +203,8 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
                 readable.iter().filter(|id| matches(&memos[**id])).map(|id| (*id).clone()).collect();
             assert_eq!(found, expected, "{name} {selector}");
         }
-        let query =
-            ChangesQuery { access: access.clone(), include_documents: true, ..ChangesQuery::default() };
-        let mut changes = database.changes(query).unwrap();
+        let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
+        let mut changes = database.changes(query, &access).unwrap();
         let mut changed = BTreeSet::new();
         while !changes.is_at_end() {
             let alive = changes.next_changes(100).unwrap().into_iter().filter(|change| !change.deleted);
@@ -212,8 +212,7 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
         }
         assert_eq!(changed.iter().collect::<Vec<_>>(), readable, "{name}");
         for id in memos.keys() {
-            let options = ReadOptions { access: access.clone(), ..ReadOptions::default() };
-            match database.read(id, &options) {
+            match database.read(id, &ReadOptions::default(), &access) {
                 Ok(_) => assert!(may_read(id), "{name} {id}"),
                 // What may not be read is as if it were not there.
                 Err(DatabaseError::NotFound { .. }) => assert!(!may_read(id), "{name} {id}"),
@@ -226,7 +225,7 @@ fn check(database: &Arc<Database>, memos: &BTreeMap<String, Memo>) {
 fn store(database: &Arc<Database>, json: &Value) {
     let id = json["_id"].as_str().unwrap();
     let mut json = json.clone();
-    if let Ok(document) = database.read(id, &ReadOptions::default()) {
+    if let Ok(document) = database.read(id, &ReadOptions::default(), &SERVER) {
         json["_rev"] = document.revision.into();
     }
     put(database, &json).unwrap();
@@ -252,14 +251,14 @@ proptest! {
                 Step::Delete(id) => {
                     let id = format!("m{id}");
                     if memos.remove(&id).is_some() {
-                        let revision = database.read(&id, &ReadOptions::default()).unwrap().revision;
+                        let revision = database.read(&id, &ReadOptions::default(), &SERVER).unwrap().revision;
                         put(&database, &json!({"_id": id, "_rev": revision, "_deleted": true})).unwrap();
                     }
                 }
                 Step::Rebuild => drop(database.update_all_views(None, true).unwrap()),
                 Step::Read => {
                     let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
-                    drop(database.view("f", "all", query).unwrap());
+                    drop(database.view("f", "all", query, &SERVER).unwrap());
                 }
             }
         }
@@ -278,8 +277,12 @@ pub(crate) fn store_as(
 ) -> Result<String, DatabaseError> {
     let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
     let access = database.access(&Identity::new(name, groups)).unwrap();
-    let edit = Edit { access, ..edit(json) };
-    let updated = database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0)?;
+    let updated = database
+        .update(vec![edit(json)], EditMode::Interactive, &access)
+        .unwrap()
+        .wait()
+        .unwrap()
+        .remove(0)?;
     Ok(updated.revision)
 }
 
@@ -336,8 +339,7 @@ fn a_replicated_revision_does_not_win_over_what_its_sender_may_not_edit() {
     let forged = json!({"_id": "a", "_rev": "9-ffffffffffffffffffffffffffffffff"});
     let send = |name: &str| {
         let access = database.access(&Identity::new(name, Vec::new())).unwrap();
-        let edit = Edit { access, ..edit(&forged) };
-        database.update(vec![edit], EditMode::Replicated).unwrap().wait().unwrap().remove(0)
+        database.update(vec![edit(&forged)], EditMode::Replicated, &access).unwrap().wait().unwrap().remove(0)
     };
     assert!(matches!(send("eve"), Err(DatabaseError::Forbidden { .. })));
     send("ada").unwrap();
@@ -386,13 +388,10 @@ fn a_document_with_thousands_of_readers_is_bounded() {
     put(&database, &json!({"_id": "many", "k": categories, "n": 1, "Readers": names})).unwrap();
     let seen = |name: &str| {
         let access = database.access(&Identity::new(name, Vec::new())).unwrap();
-        let row = |id: &str| {
-            database.read(id, &ReadOptions { access: access.clone(), ..ReadOptions::default() }).is_ok()
-        };
-        let query = RowQuery { access: access.clone(), ..RowQuery::default() };
+        let row = |id: &str| database.read(id, &ReadOptions::default(), &access).is_ok();
         (
             row("few"),
-            all_rows(database.view("f", "all", query).unwrap())
+            all_rows(database.view("f", "all", RowQuery::default(), &access).unwrap())
                 .iter()
                 .filter(|row| row.id.as_deref() == Some("few"))
                 .count(),
@@ -400,8 +399,8 @@ fn a_document_with_thousands_of_readers_is_bounded() {
     };
     assert_eq!((seen("person 0"), seen("person 999")), ((true, 1), (true, 1)));
     assert_eq!((seen("person 1000"), seen("person 2999"), seen("ada")), ((false, 0), (false, 0), (false, 0)));
-    let info = database.view_info("f", &Access::everything()).unwrap();
-    let all = all_rows(database.view("f", "all", RowQuery::default()).unwrap()).len();
+    let info = database.view_info("f", &SERVER).unwrap();
+    let all = all_rows(database.view("f", "all", RowQuery::default(), &SERVER).unwrap()).len();
     assert_eq!((all, &info["view_index"]["entries"]), (901, &json!(901)));
     let snapshot = server.store.as_ref().unwrap().snapshot();
     let mut cursor = snapshot.cursor(Family::DerivedScan, KeyRange::ALL, Direction::Forward);
@@ -409,5 +408,5 @@ fn a_document_with_thousands_of_readers_is_bounded() {
     assert!((1001 + 900..1001 + 20_000).contains(&entries), "{entries}");
     let old = crate::common::get(&database, "many").unwrap();
     put(&database, &json!({"_id": "many", "_rev": old["_rev"], "_deleted": true})).unwrap();
-    assert_eq!(all_rows(database.view("f", "all", RowQuery::default()).unwrap()).len(), 1);
+    assert_eq!(all_rows(database.view("f", "all", RowQuery::default(), &SERVER).unwrap()).len(), 1);
 }

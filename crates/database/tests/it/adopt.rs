@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::common::{Server, edit, get, put, read_attachment, replicate};
+use crate::common::{SERVER, Server, edit, get, put, read_attachment, replicate};
 use scrinium_database::{
-    Access, Database, DatabaseError, Databases, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
+    Database, DatabaseError, Databases, Edit, EditMode, FolderChange, NewAttachment, RowQuery,
 };
 use scrinium_store::{Direction, Family, KeyRange, Store};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn with_attachment(database: &Arc<Database>, id: &str, bytes: &[u8]) {
         content: upload.finish().unwrap(),
     };
     let edit = Edit { attachments: vec![attachment], ..edit(&json!({"_id": id})) };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 /// Everything that lies under the database's number, without the number.
@@ -62,8 +62,8 @@ fn sample(databases: &Databases) -> Arc<Database> {
     with_attachment(&database, "shared", &noise(400_000));
     database.define_folder("Inbox", None).unwrap();
     let add = vec![("memo-3".to_owned(), FolderChange::Add { folder: "Inbox".to_owned() })];
-    database.change_folders(add, &Access::everything()).unwrap().wait().unwrap();
-    database.mark("ada", vec!["memo-4".to_owned()], true, &Access::everything()).unwrap().wait().unwrap();
+    database.change_folders(add, &SERVER).unwrap().wait().unwrap();
+    database.mark("ada", vec!["memo-4".to_owned()], true, &SERVER).unwrap().wait().unwrap();
     database.set_security(&json!({"members": {"names": ["ada"], "roles": []}})).unwrap();
     database
 }
@@ -92,7 +92,7 @@ fn a_database_that_is_brought_in_is_the_same() {
     assert_eq!(*adopted.security().unwrap(), *original.security().unwrap());
 
     // What nobody refers to any more is collected, and nothing else, also after a restart.
-    other.update(vec![], EditMode::Interactive).unwrap().wait().unwrap();
+    other.update(vec![], EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     to.databases.delete("other").unwrap();
     to.databases.purge_dropped().unwrap();
     to.databases.collect_contents().unwrap();
@@ -103,7 +103,10 @@ fn a_database_that_is_brought_in_is_the_same() {
     assert!(read_attachment(&adopted, "large").unwrap() == noise(1_500_000));
     assert!(read_attachment(&adopted, "shared").unwrap() == noise(400_000));
     assert!(adopted.is_read("ada", "memo-4").unwrap() && !adopted.is_read("ada", "memo-5").unwrap());
-    assert_eq!(adopted.folder_rows("Inbox", RowQuery::default(), None).unwrap().total_rows, Some(1));
+    assert_eq!(
+        adopted.folder_rows("Inbox", RowQuery::default(), (None, &SERVER)).unwrap().total_rows,
+        Some(1)
+    );
     put(&adopted, &json!({"_id": "new"})).unwrap();
     assert_eq!(adopted.info().unwrap().change_number, before.change_number + 1);
 }

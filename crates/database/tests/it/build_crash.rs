@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
@@ -41,7 +42,7 @@ fn open(folder: &Path) -> (Store, Databases, Arc<Database>) {
 fn put(database: &Arc<Database>, documents: impl Iterator<Item = Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
     // What somebody else has changed meanwhile is changed another time.
-    drop(database.update(edits, EditMode::Interactive).unwrap().wait().unwrap());
+    drop(database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
 }
 
 fn document(number: u64, random: &mut StdRng) -> Value {
@@ -64,7 +65,7 @@ fn design(version: u64) -> Value {
 
 /// What stands in the database, with its revision, if it is there.
 fn stored(database: &Arc<Database>, id: &str) -> Option<Value> {
-    let document = database.read(id, &ReadOptions::default()).ok()?;
+    let document = database.read(id, &ReadOptions::default(), &SERVER).ok()?;
     serde_json::from_str(&document.json).ok()
 }
 
@@ -145,7 +146,7 @@ fn up_to_date() -> RowQuery {
 /// Keys, ids and values.
 fn rows(database: &Arc<Database>, view: &str, query: &RowQuery) -> Vec<(Value, String, Value)> {
     let parse = |json: &str| serde_json::from_str::<Value>(json).unwrap();
-    let rows = database.view("d", view, query.clone()).unwrap().next_rows(usize::MAX).unwrap();
+    let rows = database.view("d", view, query.clone(), &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     let row = |row: scrinium_database::Row| {
         (parse(&row.key), row.id.unwrap_or_default(), parse(&row.value.unwrap()))
     };
@@ -157,7 +158,7 @@ fn check(folder: &Path) {
     let (store, databases, database) = open(folder);
     let version = stored(&database, "_design/d").unwrap()["version"].as_i64().unwrap();
     let query = RowQuery { include_documents: true, ..RowQuery::default() };
-    let all = database.all_documents(query).unwrap().next_rows(usize::MAX).unwrap();
+    let all = database.all_documents(query, &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     let documents: Vec<Value> = all
         .into_iter()
         .filter(|row| !row.id.as_ref().unwrap().starts_with('_'))

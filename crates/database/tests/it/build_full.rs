@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
@@ -35,18 +36,18 @@ fn fill(database: &Arc<Database>) {
             let json = json!({"_id": format!("{number:05}"), "N": number * 7 % 1000, "Text": text()});
             Edit { json: json.to_string().into(), ..Edit::default() }
         });
-        let done = database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+        let done = database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         assert!(done.iter().all(Result::is_ok));
     }
     let columns =
         json!([{"title": "N", "formula": "N", "sort": "asc"}, {"title": "Text", "formula": "Text"}]);
     let design = json!({"_id": "_design/d", "language": "formula", "views": {"all": {"columns": columns}}});
     let edit = Edit { json: design.to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 fn entries(database: &Arc<Database>) -> Result<usize, DatabaseError> {
-    let mut rows = database.view("d", "all", RowQuery::default())?;
+    let mut rows = database.view("d", "all", RowQuery::default(), &SERVER)?;
     let mut count = 0;
     while let Some(some) = Some(rows.next_rows(1000)?).filter(|rows| !rows.is_empty()) {
         count += some.len();
@@ -81,7 +82,7 @@ fn child() {
     assert!(files(&root.join("store/rebuild")).is_empty(), "runs are left on the full disk");
     assert!(files(&root.join("store/ingest")).is_empty(), "sorted files are left on the full disk");
     for number in 0..DOCUMENTS {
-        database.read(&format!("{number:05}"), &ReadOptions::default()).unwrap();
+        database.read(&format!("{number:05}"), &ReadOptions::default(), &SERVER).unwrap();
     }
     writeln!(marks, "@mend").unwrap();
     assert_eq!(entries(&database).unwrap(), DOCUMENTS);

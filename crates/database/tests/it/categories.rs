@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Server, get, put};
+use crate::common::{SERVER, Seen, Server, get, put};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scrinium_database::{Access, AccessList, CategoryQuery, Database, Identity, Row, RowQuery};
+use scrinium_database::{AccessList, CategoryQuery, Database, Identity, Row, RowQuery};
 use serde_json::{Value, json};
 
 /// A document: its values for each category column, for the sorted column, and to be added up; and which of
@@ -188,7 +188,7 @@ fn without_places(rows: &[ModelRow]) -> Vec<ModelRow> {
 }
 
 /// The rows of a page, its offset, and where the next one begins.
-fn page(database: &Arc<Database>, query: &RowQuery) -> (Vec<Row>, Option<u64>, Option<String>) {
+fn page(database: &Seen, query: &RowQuery) -> (Vec<Row>, Option<u64>, Option<String>) {
     let mut rows = database.view("d", "v", RowQuery { next_page: true, ..query.clone() }).unwrap();
     let mut all = Vec::new();
     loop {
@@ -201,7 +201,7 @@ fn page(database: &Arc<Database>, query: &RowQuery) -> (Vec<Row>, Option<u64>, O
 }
 
 /// The rows, and the offset where it is told.
-fn read(database: &Arc<Database>, query: &RowQuery) -> (Vec<ModelRow>, Option<u64>) {
+fn read(database: &Seen, query: &RowQuery) -> (Vec<ModelRow>, Option<u64>) {
     let (rows, offset, _) = page(database, query);
     (rows.iter().map(shown).collect(), offset)
 }
@@ -215,14 +215,15 @@ fn seen_by(names: usize, documents: &BTreeMap<String, Document>) -> BTreeMap<Str
     seen.map(|(id, document)| (id.clone(), document.clone())).collect()
 }
 
-fn access(database: &Arc<Database>, names: usize) -> Access {
-    match NAMES[..names].split_first() {
-        None => Access::everything(),
+fn seen_database(database: &Arc<Database>, names: usize) -> Seen {
+    let access = match NAMES[..names].split_first() {
+        None => SERVER.clone(),
         Some((own, groups)) => {
             let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
             database.access(&Identity::new(own, groups)).unwrap()
         }
-    }
+    };
+    Seen { database: Arc::clone(database), access }
 }
 
 fn create(server: &Server, view: &View, number: u32) -> Arc<Database> {
@@ -283,10 +284,9 @@ fn any_question() -> impl Strategy<Value = Question> {
 }
 
 fn query_of(
-    database: &Arc<Database>,
     view: &View,
     documents: &BTreeMap<String, Document>,
-    (level, expand, collapse, descending, _, names): &Question,
+    (level, expand, collapse, descending, ..): &Question,
 ) -> RowQuery {
     let all = RowQuery { categories: Some(CategoryQuery::default()), ..RowQuery::default() };
     let keys: Vec<Value> = view
@@ -302,8 +302,7 @@ fn query_of(
     let mut collapse = pick(collapse);
     collapse.retain(|key| expand.iter().all(|other| view.folded(other) != view.folded(key)));
     let categories = Some(CategoryQuery { level: *level, expand, collapse });
-    let access = access(database, *names);
-    RowQuery { categories, descending: *descending, access, ..RowQuery::default() }
+    RowQuery { categories, descending: *descending, ..RowQuery::default() }
 }
 
 fn check(
@@ -313,7 +312,8 @@ fn check(
     question: &Question,
 ) -> Result<(), TestCaseError> {
     let documents = &seen_by(question.5, documents);
-    let query = query_of(database, view, documents, question);
+    let query = query_of(view, documents, question);
+    let database = &seen_database(database, question.5);
     let expected = view.rows(documents, &query);
     let entries = view.entries(documents).len() as u64;
     let before = |place: usize| expected.get(place).map_or(entries, |row| row.before);
@@ -365,7 +365,7 @@ fn check(
 
 /// A page that begins at a document has its first entry first, whatever is collapsed.
 fn check_at(
-    database: &Arc<Database>,
+    database: &Seen,
     view: &View,
     documents: &BTreeMap<String, Document>,
     query: &RowQuery,
@@ -448,12 +448,12 @@ fn pages_leave_nothing_out_while_documents_come_and_go() {
             stay.iter().chain(&there).for_each(|(id, document)| store(&database, id, document));
             let mut ever: BTreeMap<String, Document> = stay.clone();
             ever.extend(there.clone());
-            let query = query_of(&database, &view, &ever, &question);
+            let query = query_of(&view, &ever, &question);
+            let as_seen = seen_database(&database, question.5);
             let seen_by = |documents| seen_by(question.5, documents);
             let (mut from, mut seen) = (None, Vec::new());
             for (round, (limit, changes)) in rounds.into_iter().enumerate() {
-                let (rows, _, next) =
-                    page(&database, &RowQuery { from, limit: Some(limit), ..query.clone() });
+                let (rows, _, next) = page(&as_seen, &RowQuery { from, limit: Some(limit), ..query.clone() });
                 seen.extend(rows.iter().map(|row| name_of(&view, &shown(row))));
                 from = next;
                 if from.is_none() {

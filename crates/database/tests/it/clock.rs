@@ -5,8 +5,8 @@
 use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::common::{Server, all_rows, get, put};
-use scrinium_database::{Access, DatabaseOptions, Freshness, RowQuery};
+use crate::common::{SERVER, Server, all_rows, get, put};
+use scrinium_database::{DatabaseOptions, Freshness, RowQuery};
 use scrinium_fault::{ClockJumps, Faults, Plan, rerun, run_bounded};
 use serde_json::{Value, json};
 
@@ -41,14 +41,10 @@ fn child() {
         let mut document = get(&database, "document").unwrap();
         document["N"] = json!(read);
         put(&database, &document).unwrap();
-        database
-            .mark("ada", vec!["document".to_owned()], true, &Access::everything())
-            .unwrap()
-            .wait()
-            .unwrap();
+        database.mark("ada", vec!["document".to_owned()], true, &SERVER).unwrap().wait().unwrap();
         let before_s = now_s();
         let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
-        let rows = all_rows(database.view("d", "now", query.clone()).unwrap());
+        let rows = all_rows(database.view("d", "now", query.clone(), &SERVER).unwrap());
         let after_s = now_s();
         let still = rows.iter().find(|row| row.id.as_deref() == Some("still")).unwrap();
         let key: Value = serde_json::from_str(&still.key).unwrap();
@@ -57,7 +53,10 @@ fn child() {
         let is_near = |time_s: i64| (time_s - shown_s).abs() <= OLDEST_S + 5;
         // It may have jumped meanwhile.
         assert!(is_near(before_s) || is_near(after_s), "{shown} was shown at {before_s} to {after_s}");
-        assert_eq!(all_rows(database.view("d", "slowly", query).unwrap())[1].key, format!("[{read}]"));
+        assert_eq!(
+            all_rows(database.view("d", "slowly", query, &SERVER).unwrap())[1].key,
+            format!("[{read}]")
+        );
         database.update_followed_views().unwrap();
         server.databases.discard_unused_views(Duration::from_hours(24)).unwrap();
         server.databases.purge_dropped().unwrap();

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{Server, get, put, replicate};
+use crate::common::{SERVER, Server, get, put, replicate};
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, Databases,
-    Edit, EditMode, FolderChange, Freshness, OpenRevision, OpenRevisions, ReadOptions, RowQuery, Since,
+    ChangesQuery, CompactOptions, CompactOrder, CompactStyle, Database, DatabaseError, Databases, Edit,
+    EditMode, FolderChange, Freshness, OpenRevision, OpenRevisions, ReadOptions, RowQuery, Since,
 };
 use scrinium_statistics::{Registry, Tasks};
 use scrinium_store::IoClass;
@@ -98,16 +98,10 @@ fn run(database: &Arc<Database>, step: &Step) {
             let folder = "Inbox".to_owned();
             let change = if *there { FolderChange::Add { folder } } else { FolderChange::Remove { folder } };
             let changes = vec![(name(*document), change)];
-            drop(database.change_folders(changes, &Access::everything()).unwrap().wait().unwrap());
+            drop(database.change_folders(changes, &SERVER).unwrap().wait().unwrap());
         }
         Step::Mark { document, read } => {
-            drop(
-                database
-                    .mark("ada", vec![name(*document)], *read, &Access::everything())
-                    .unwrap()
-                    .wait()
-                    .unwrap(),
-            );
+            drop(database.mark("ada", vec![name(*document)], *read, &SERVER).unwrap().wait().unwrap());
         }
         Step::Look => drop(rows(database)),
     }
@@ -115,8 +109,8 @@ fn run(database: &Arc<Database>, step: &Step) {
 
 fn rows(database: &Arc<Database>) -> Vec<String> {
     let query = || RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
-    let mut views = vec![database.view("d", "sizes", query()).unwrap()];
-    views.push(database.folder_rows("Inbox", query(), None).unwrap());
+    let mut views = vec![database.view("d", "sizes", query(), &SERVER).unwrap()];
+    views.push(database.folder_rows("Inbox", query(), (None, &SERVER)).unwrap());
     let row = |row: scrinium_database::Row| format!("{:?} {} {:?}", row.id, row.key, row.value);
     views.into_iter().flat_map(|mut rows| rows.next_rows(usize::MAX).unwrap()).map(row).collect()
 }
@@ -125,12 +119,12 @@ fn rows(database: &Arc<Database>) -> Vec<String> {
 fn everything(database: &Arc<Database>) -> Vec<String> {
     let mut all = rows(database);
     let query = ChangesQuery { all_leaves: true, ..ChangesQuery::default() };
-    let changes = database.changes(query).unwrap().next_changes(usize::MAX).unwrap();
+    let changes = database.changes(query, &SERVER).unwrap().next_changes(usize::MAX).unwrap();
     let options =
         ReadOptions { revisions: true, attachments: true, conflicts: true, ..ReadOptions::default() };
     for change in &changes {
         all.push(format!("{} {} {:?} {}", change.change_number, change.id, change.revisions, change.deleted));
-        let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options).unwrap();
+        let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options, &SERVER).unwrap();
         for leaf in leaves {
             all.push(match leaf {
                 OpenRevision::Found(document) => document.json.filled().unwrap().into_string(),
@@ -138,11 +132,11 @@ fn everything(database: &Arc<Database>) -> Vec<String> {
             });
         }
     }
-    let members = database.folder_members("Inbox", 0, 1000, (Some("ada"), &Access::everything())).unwrap();
+    let members = database.folder_members("Inbox", 0, 1000, (Some("ada"), &SERVER)).unwrap();
     all.extend(
         members.members.iter().map(|member| format!("{} {} {:?}", member.uid, member.id, member.read)),
     );
-    let folder = database.folder_changes("Inbox", 0, 1000, &Access::everything()).unwrap();
+    let folder = database.folder_changes("Inbox", 0, 1000, &SERVER).unwrap();
     all.extend(folder.changes.iter().map(|change| format!("{change:?}")));
     let info = database.info().unwrap();
     let sizes = (info.sizes.external_bytes, info.document_count, info.deleted_count, info.change_number);
@@ -261,7 +255,8 @@ struct Replica {
 impl Replica {
     fn follow(&mut self, database: &Arc<Database>, number: u8) {
         let since = if self.since.is_empty() { Since::Beginning } else { Since::At(self.since.clone()) };
-        let mut changes = database.changes(ChangesQuery { since, ..ChangesQuery::default() }).unwrap();
+        let mut changes =
+            database.changes(ChangesQuery { since, ..ChangesQuery::default() }, &SERVER).unwrap();
         for change in changes.next_changes(usize::MAX).unwrap() {
             self.documents.retain(|id| *id != change.id);
             if !change.deleted && !change.id.starts_with('_') {
@@ -276,13 +271,7 @@ impl Replica {
             json!({"session_id": "s", "last_seq": self.since, "replicator": "pouchdb", "version": 1})
         };
         let (id, json) = (format!("_local/replica{number}"), checkpoint.to_string());
-        drop(
-            database
-                .write_local(&id, json.as_bytes(), false, None, &Access::everything())
-                .unwrap()
-                .wait()
-                .unwrap(),
-        );
+        drop(database.write_local(&id, json.as_bytes(), false, None, &SERVER).unwrap().wait().unwrap());
     }
 }
 
@@ -311,7 +300,7 @@ fn a_checkpoint_that_nobody_renews_does_not_hold_purging_for_ever() {
     run(&database, &Step::Put { document: 0, size: 10, attached: 1 });
     let rita = database.access(&scrinium_database::Identity::new("rita", Vec::new())).unwrap();
     let forged = json!({"session_id": "s", "history": []}).to_string();
-    for access in [&rita, &Access::everything()] {
+    for access in [&rita, &SERVER] {
         let written = database.write_local("_local/forged", forged.as_bytes(), false, None, access);
         drop(written.unwrap().wait().unwrap());
     }
@@ -342,7 +331,7 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
     {
         drop(
             database
-                .write_local(id, checkpoint.to_string().as_bytes(), false, None, &Access::everything())
+                .write_local(id, checkpoint.to_string().as_bytes(), false, None, &SERVER)
                 .unwrap()
                 .wait()
                 .unwrap(),
@@ -352,16 +341,10 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
     delete(&database, "n01");
     rows(&database);
     let begun = json!({"session_id": "s", "history": []}).to_string();
-    drop(
-        database
-            .write_local("_local/new", begun.as_bytes(), false, None, &Access::everything())
-            .unwrap()
-            .wait()
-            .unwrap(),
-    );
+    drop(database.write_local("_local/new", begun.as_bytes(), false, None, &SERVER).unwrap().wait().unwrap());
     let purged = compact("a");
     assert_eq!((purged.documents, purged.held_by.unwrap().contains("_local/new")), (0, true));
-    drop(database.write_local("_local/new", b"", true, None, &Access::everything()).unwrap().wait().unwrap());
+    drop(database.write_local("_local/new", b"", true, None, &SERVER).unwrap().wait().unwrap());
     assert_eq!(compact("a").documents, 1);
     // The content that both had is still the third's, and goes with it.
     assert_eq!(server.databases.collect_contents().unwrap().removed, 0);
@@ -370,7 +353,10 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
     assert_eq!((compact("a").documents, database.info().unwrap().purged_count), (1, 3));
     assert_eq!(database.info().unwrap().sizes.external_bytes, get_external(&database));
     // A purged document is one that never was.
-    assert!(matches!(database.read("n00", &ReadOptions::default()), Err(DatabaseError::NotFound { .. })));
+    assert!(matches!(
+        database.read("n00", &ReadOptions::default(), &SERVER),
+        Err(DatabaseError::NotFound { .. })
+    ));
     assert!(put(&database, &json!({"_id": "n00", "Size": 1})).unwrap().revision.starts_with("1-"));
     assert_eq!(rows(&database).len(), 1);
 }
@@ -393,7 +379,7 @@ fn what_left_a_folder_is_purged_and_clients_from_before_are_told() {
         run(&database, &Step::Put { document, size: 10, attached: 0 });
         run(&database, &Step::Place { document, there: true });
     }
-    let everything = Access::everything();
+    let everything = SERVER.clone();
     let changes = |since| database.folder_changes("Inbox", since, 100, &everything).unwrap();
     let seen = changes(0).last;
     run(&database, &Step::Place { document: 0, there: false });
@@ -437,12 +423,13 @@ fn an_update_that_read_a_tombstone_before_it_was_purged_builds_on_nothing() {
             compact("a");
         }
     });
-    let there = database.all_documents(RowQuery::default()).unwrap().next_rows(100).unwrap().len() as u64;
+    let there =
+        database.all_documents(RowQuery::default(), &SERVER).unwrap().next_rows(100).unwrap().len() as u64;
     let info = database.info().unwrap();
     assert_eq!(info.document_count, there);
     compact("a");
     assert_eq!(database.info().unwrap().deleted_count, 0);
-    let feed = database.changes(ChangesQuery::default()).unwrap().next_changes(1000).unwrap();
+    let feed = database.changes(ChangesQuery::default(), &SERVER).unwrap().next_changes(1000).unwrap();
     assert_eq!(feed.len() as u64, there);
 }
 
@@ -470,7 +457,8 @@ fn garbage_is_told_reclaimed_and_counted_and_a_task_pauses_and_stops() {
                 }
                 Edit { json: json.to_string().into(), ..Edit::default() }
             });
-            let updated = database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+            let updated =
+                database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
             for (number, updated) in (start..).zip(updated) {
                 revisions.insert(number, updated.unwrap().revision);
             }

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
@@ -52,11 +53,11 @@ fn close(store: Store, databases: Databases, database: Arc<Database>) {
 
 fn put(database: &Arc<Database>, json: &Value) -> Result<(), DatabaseError> {
     let edit = Edit { json: json.to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0).map(drop)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
 fn stored(database: &Arc<Database>, id: &str) -> Option<Value> {
-    let document = database.read(id, &ReadOptions::default()).ok()?;
+    let document = database.read(id, &ReadOptions::default(), &SERVER).ok()?;
     serde_json::from_str(&document.json).ok()
 }
 
@@ -124,7 +125,7 @@ fn write_some(database: &Arc<Database>, seed: u64) {
 
 fn rows(database: &Arc<Database>) -> Vec<String> {
     let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
-    let rows = database.view("d", "turns", query).unwrap().next_rows(usize::MAX).unwrap();
+    let rows = database.view("d", "turns", query, &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     rows.into_iter().map(|row| format!("{} {}", row.id.unwrap(), row.key)).collect()
 }
 
@@ -164,7 +165,7 @@ fn check(database: &Arc<Database>, known: &BTreeMap<u64, u64>) {
     let expected: Vec<String> = expected.into_iter().map(|(_, row)| row).collect();
     let found: Vec<String> = rows(database).into_iter().filter(|row| !row.ends_with("\"\"]")).collect();
     assert_eq!(found, expected);
-    let feed = database.changes(ChangesQuery::default()).unwrap().next_changes(usize::MAX).unwrap();
+    let feed = database.changes(ChangesQuery::default(), &SERVER).unwrap().next_changes(usize::MAX).unwrap();
     let info = database.info().unwrap();
     let alive: Vec<&str> =
         feed.iter().filter(|change| !change.deleted).map(|change| change.id.as_str()).collect();
@@ -248,7 +249,7 @@ fn without_room_a_compaction_is_refused_with_a_number_and_a_full_disk_amid_one_l
                 known.insert(number, turn);
                 Edit { json: document.to_string().into(), ..Edit::default() }
             });
-            drop(database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap());
+            drop(database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
         }
     }
     drop(rows(&database));

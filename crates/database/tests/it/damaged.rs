@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
+    DatabaseOptions, Databases, Edit, EditMode, FindingKind, FixupOptions, FolderChange, ReadOptions,
     RowQuery,
 };
 use scrinium_fault::{Kills, copy_folder, harm};
@@ -53,14 +54,14 @@ fn fill(dir: &Path) {
             let folders = vec![FolderChange::Add { folder: "Inbox".to_owned() }];
             edits.push(Edit { json: json.to_string().into(), folders, ..Edit::default() });
         }
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         database
-            .mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true, &Access::everything())
+            .mark("ada", (0..DOCUMENTS).step_by(3).map(id).collect(), true, &SERVER)
             .unwrap()
             .wait()
             .unwrap();
         assert_eq!(
-            database.view("v", "all", RowQuery::default()).unwrap().total_rows,
+            database.view("v", "all", RowQuery::default(), &SERVER).unwrap().total_rows,
             Some(DOCUMENTS as u64)
         );
         store.checkpoint().unwrap();
@@ -83,7 +84,7 @@ fn unreadable(databases: &Databases, name: &str, told: &str) -> Result<BTreeSet<
     let database = databases.get(name).map_err(|error| error.to_string())?;
     let mut unreadable = BTreeSet::new();
     for number in 0..DOCUMENTS {
-        match database.read(&id(number), &ReadOptions::default()) {
+        match database.read(&id(number), &ReadOptions::default(), &SERVER) {
             Ok(document) => {
                 let json: serde_json::Value = serde_json::from_str(&document.json).unwrap();
                 assert_eq!((&json["n"], &json["of"]), (&json!(number), &json!(name)), "{told}");

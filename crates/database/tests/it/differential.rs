@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Updated};
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, ReadOptions, RowQuery, Updated};
 use scrinium_document::json::{NESTING_MAX, parse_value};
 use scrinium_mango::Query;
 use serde_json::{Value, json};
 
-use crate::common::{Server, all_rows, put};
+use crate::common::{SERVER, Server, all_rows, put};
 
 fn store(database: &Arc<Database>, json: &str) -> Result<Updated, DatabaseError> {
     let edit = Edit { json: json.to_owned().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
 fn nested(open: &str, levels: usize, close: &str) -> String {
@@ -65,13 +65,13 @@ fn all_parsers_agree_on_what_is_taken() {
         store(&database, &format!("{{\"_id\":\"{number:02}\",\"Id\":\"{number:02}\",\"v\":{text}}}"))
             .unwrap_or_else(|error| panic!("{text:.60}: {error}"));
     }
-    let js = all_rows(database.view("js", "v", RowQuery::default()).unwrap());
-    let formula = all_rows(database.view("formula", "v", RowQuery::default()).unwrap());
+    let js = all_rows(database.view("js", "v", RowQuery::default(), &SERVER).unwrap());
+    let formula = all_rows(database.view("formula", "v", RowQuery::default(), &SERVER).unwrap());
     assert_eq!((js.len(), formula.len()), (texts.len(), texts.len()));
     for (number, (text, row)) in texts.iter().zip(&js).enumerate() {
         let id = format!("{number:02}");
         let expected = parse_value(text, NESTING_MAX).unwrap();
-        let json = database.read(&id, &ReadOptions::default()).unwrap().json;
+        let json = database.read(&id, &ReadOptions::default(), &SERVER).unwrap().json;
         let read = parse_value(&json, NESTING_MAX).unwrap();
         assert_eq!(read["v"], expected, "{text:.60}");
         if let Ok(theirs) = serde_json::from_str::<Value>(&json) {
@@ -82,7 +82,7 @@ fn all_parsers_agree_on_what_is_taken() {
         let emitted = parse_value(row.value.as_ref().unwrap(), NESTING_MAX).unwrap();
         assert!(same(&emitted, &expected), "{text:.60}: {row:?}");
         let query = json!({"selector": {"v": expected, "_id": id}});
-        let query = Query::parse(&query).map(|query| database.find(&query, &Access::everything()).unwrap());
+        let query = Query::parse(&query).map(|query| database.find(&query, &SERVER).unwrap());
         if let Ok(mut found) = query {
             assert_eq!(found.next(10, 1000).unwrap().len(), 1, "{text:.60}");
         }
@@ -125,6 +125,6 @@ fn what_one_parser_refuses_is_refused_before_another_sees_it() {
     assert_eq!(store(&database, &format!("{{\"_id\":\"x\",\"v\":{deeper}}}")).unwrap_err().status(), 400);
     // Of several members with one name the last one counts, for the id, too.
     store(&database, r#"{"_id":"_design/hidden","_id":"seen","\u005fid":"last","n":1,"n":2}"#).unwrap();
-    assert!(database.read("last", &ReadOptions::default()).unwrap().json.ends_with("\"n\":2}"));
-    assert_eq!(database.read("seen", &ReadOptions::default()).unwrap_err().status(), 404);
+    assert!(database.read("last", &ReadOptions::default(), &SERVER).unwrap().json.ends_with("\"n\":2}"));
+    assert_eq!(database.read("seen", &ReadOptions::default(), &SERVER).unwrap_err().status(), 404);
 }

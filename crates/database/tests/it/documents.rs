@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::common::{Server, edit, get, get_with, put, replicate};
+use crate::common::{SERVER, Server, edit, get, get_with, put, replicate};
 use scrinium_database::{
-    Access, ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision,
-    OpenRevisions, ReadOptions, RowQuery, Since,
+    ChangesQuery, DatabaseError, DatabaseOptions, Edit, EditMode, NewAttachment, OpenRevision, OpenRevisions,
+    ReadOptions, RowQuery, Since,
 };
 use serde_json::{Value, json};
 
@@ -57,12 +57,12 @@ fn replicas_agree_on_the_winner_and_keep_the_loser() {
 
     let settled = put(&database, &json!({"_id": "a", "_rev": "2-cc", "_deleted": true})).unwrap();
     assert_eq!(get(&database, "a").unwrap()["n"], 1, "the loser wins once the winner is deleted");
-    let all = database.open_revisions("a", &OpenRevisions::All, &ReadOptions::default()).unwrap();
+    let all = database.open_revisions("a", &OpenRevisions::All, &ReadOptions::default(), &SERVER).unwrap();
     assert_eq!(all.len(), 2);
     assert!(all.iter().any(|found| matches!(found, OpenRevision::Found(document)
         if document.deleted && document.revision == settled.revision)));
     let wanted = [("a".to_owned(), vec!["2-bb".to_owned(), "9-zz".to_owned()])];
-    let difference = &database.revisions_difference(&wanted, &Access::everything()).unwrap()[0].1;
+    let difference = &database.revisions_difference(&wanted, &SERVER).unwrap()[0].1;
     assert_eq!(difference.missing, ["9-zz"]);
     assert_eq!(database.info().unwrap().document_count, 1);
 }
@@ -72,7 +72,7 @@ fn one_update_is_one_batch_with_a_result_for_each_edit() {
     let server = Server::new();
     let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let edits = [json!({"_id": "a"}), json!({"_id": "a"}), json!({"_id": "_bad"}), json!({"n": 1})];
-    let update = database.update(edits.iter().map(edit).collect(), EditMode::Interactive).unwrap();
+    let update = database.update(edits.iter().map(edit).collect(), EditMode::Interactive, &SERVER).unwrap();
     let results = update.wait().unwrap();
     let words: Vec<_> =
         results.iter().map(|result| result.as_ref().map_or_else(|error| error.error(), |_| "ok")).collect();
@@ -101,13 +101,19 @@ fn attachments_are_kept_once_and_collected_when_nobody_refers_to_them() {
             attachments_only: true,
             ..Edit::default()
         };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap()
+        database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap()
     };
     let a = put_large(&first, "a");
     put_large(&second, "b");
     drop(content);
     for (database, id) in [(&first, "a"), (&second, "b")] {
-        let reader = database.open_attachment(id, "big", None, &Access::everything()).unwrap();
+        let reader = database.open_attachment(id, "big", None, &SERVER).unwrap();
         assert_eq!(reader.length, large.len() as u64);
         let mut read = Vec::new();
         while read.len() < large.len() {
@@ -178,7 +184,7 @@ fn changes_come_once_for_each_document_in_order() {
     put(&database, &json!({"_id": "a", "_rev": a.revision, "_deleted": true})).unwrap();
     put(&database, &json!({"_id": "_design/x", "views": {}})).unwrap();
     let ids = |query: ChangesQuery| {
-        let mut changes = database.changes(query).unwrap();
+        let mut changes = database.changes(query, &SERVER).unwrap();
         let mut all = Vec::new();
         loop {
             let some = changes.next_changes(1).unwrap();
@@ -219,7 +225,7 @@ fn rows_by_id() {
     let b = get(&database, "b").unwrap();
     put(&database, &json!({"_id": "b", "_rev": b["_rev"], "_deleted": true})).unwrap();
     let ids = |query: RowQuery| {
-        let mut rows = database.all_documents(query).unwrap();
+        let mut rows = database.all_documents(query, &SERVER).unwrap();
         let mut all = Vec::new();
         loop {
             let some = rows.next_rows(2).unwrap();
@@ -245,7 +251,7 @@ fn rows_by_id() {
         "c not_found b"
     );
     assert_eq!(ids(RowQuery { start_key: Some(json!([])), ..query() }), "");
-    let total = database.all_documents(query()).unwrap().total_rows;
+    let total = database.all_documents(query(), &SERVER).unwrap().total_rows;
     assert_eq!(total, Some(4));
 }
 
@@ -254,17 +260,14 @@ fn local_documents_stay_out_of_sight() {
     let server = Server::new();
     let database = server.databases.create("test", &scrinium_database::InitialAccess::Everybody).unwrap();
     let write = |json: &str, revision: Option<&str>| {
-        database
-            .write_local("_local/x", json.as_bytes(), false, revision, &Access::everything())?
-            .wait()?
-            .remove(0)
+        database.write_local("_local/x", json.as_bytes(), false, revision, &SERVER)?.wait()?.remove(0)
     };
     assert_eq!(write(r#"{"n":1}"#, None).unwrap().revision, "0-1");
     assert_eq!(write(r#"{"n":2,"_rev":"0-1"}"#, None).unwrap().revision, "0-2");
     assert_eq!(write(r#"{"n":3}"#, Some("0-1")).unwrap_err().error(), "conflict");
     assert_eq!(get(&database, "_local/x").unwrap(), json!({"_id": "_local/x", "_rev": "0-2", "n": 2}));
     assert_eq!(database.info().unwrap().change_number, 0);
-    database.write_local("_local/x", b"", true, None, &Access::everything()).unwrap().wait().unwrap();
+    database.write_local("_local/x", b"", true, None, &SERVER).unwrap().wait().unwrap();
     assert_eq!(get(&database, "_local/x").unwrap_err().error(), "not_found");
 }
 
@@ -351,7 +354,7 @@ fn edits_at_the_same_time_leave_one_chain_of_revisions() {
         while stored < EDITS {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let id = ids[usize::try_from(random >> 33).unwrap() % ids.len()];
-            let before = database.read(id, &ReadOptions::default()).ok();
+            let before = database.read(id, &ReadOptions::default(), &SERVER).ok();
             let mut next = before
                 .map_or(json!({"_id": id, "Count": 0}), |read| serde_json::from_str(&read.json).unwrap());
             next["Count"] = json!(next["Count"].as_u64().unwrap() + 1);
@@ -365,7 +368,7 @@ fn edits_at_the_same_time_leave_one_chain_of_revisions() {
     std::thread::scope(|scope| (0..EDITORS).for_each(|editor| drop(scope.spawn(move || edit_often(editor)))));
     let counts = ids.iter().map(|id| {
         let document: Value =
-            serde_json::from_str(&database.read(id, &ReadOptions::default()).unwrap().json).unwrap();
+            serde_json::from_str(&database.read(id, &ReadOptions::default(), &SERVER).unwrap().json).unwrap();
         let (count, revision) = (document["Count"].as_u64().unwrap(), document["_rev"].as_str().unwrap());
         // Each edit that was acknowledged built on the one before it.
         assert!(revision.starts_with(&format!("{count}-")), "{document}");

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Server, edit, get, put};
+use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};
+use scrinium_database::{Collation, Database, DatabaseOptions, EditMode, Freshness, RowQuery};
 use serde_json::{Value, json};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -32,7 +32,7 @@ fn put_design(database: &Arc<Database>, views: &Value) {
 /// Keys and ids of a view, and the change that it claims to reach.
 fn read(database: &Arc<Database>, view: &str, freshness: Freshness) -> (Vec<String>, u64) {
     let query = RowQuery { freshness, update_sequence: true, ..RowQuery::default() };
-    let mut rows = database.view("d", view, query).unwrap();
+    let mut rows = database.view("d", view, query, &SERVER).unwrap();
     let reached = database.parse_sequence(rows.update_sequence.as_ref().unwrap()).unwrap();
     let all = rows.next_rows(usize::MAX).unwrap();
     (all.into_iter().map(|row| format!("{} {}", row.key, row.id.unwrap())).collect(), reached)
@@ -56,11 +56,11 @@ fn fill(database: &Arc<Database>, range: std::ops::Range<u32>) {
     let document =
         |number: u32| edit(&json!({"_id": format!("{number:05}"), "A": number, "B": 9000 - number}));
     let edits = range.map(document).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
 }
 
 fn stored_entries(database: &Arc<Database>) -> u64 {
-    database.view_info("d", &Access::everything()).unwrap()["view_index"]["entries"].as_u64().unwrap()
+    database.view_info("d", &SERVER).unwrap()["view_index"]["entries"].as_u64().unwrap()
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn readers_keep_what_they_read_while_its_index_is_discarded() {
     let database = server.databases.create("unused", &scrinium_database::InitialAccess::Everybody).unwrap();
     put_design(&database, &json!({"v": by("A")}));
     fill(&database, 0..300);
-    let mut rows = database.view("d", "v", RowQuery::default()).unwrap();
+    let mut rows = database.view("d", "v", RowQuery::default(), &SERVER).unwrap();
     assert_eq!(rows.next_rows(10).unwrap().len(), 10);
     assert_eq!(server.databases.discard_unused_views(Duration::ZERO).unwrap(), 1);
     assert_eq!(rows.next_rows(1000).unwrap().len(), 290);
@@ -355,7 +355,7 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     drop(database);
     let server = server.reopen_with(of_collation(2, 7));
     let database = server.databases.get("large").unwrap();
-    let pending = || database.view_info("d", &Access::everything()).unwrap()["view_index"]["update_seq"] == 0;
+    let pending = || database.view_info("d", &SERVER).unwrap()["view_index"]["update_seq"] == 0;
     fill(&database, 3000..3001);
     assert_eq!((usual(&database, "v").len(), usual(&database, "w").len()), (3001, 3001));
     assert!(pending(), "nobody had to wait for the new ones");
@@ -370,7 +370,7 @@ fn an_index_of_another_collation_answers_until_the_new_one_is_built() {
     let database = server.databases.get("large").unwrap();
     assert_eq!(usual(&database, "v").len(), 3001);
     assert_ne!(
-        database.view_info("d", &Access::everything()).unwrap()["view_index"]["update_seq"],
+        database.view_info("d", &SERVER).unwrap()["view_index"]["update_seq"],
         0,
         "the read has built it"
     );
@@ -412,7 +412,13 @@ fn other_orders_of_a_view_are_kept_with_it() {
     let first = |database: &Arc<Database>, view: &str, freshness: Freshness| {
         let query =
             RowQuery { resort: Some("B".to_owned()), freshness, limit: Some(1), ..RowQuery::default() };
-        database.view("d", view, query).unwrap().next_rows(1).unwrap().pop().map(|row| row.id.unwrap())
+        database
+            .view("d", view, query, &SERVER)
+            .unwrap()
+            .next_rows(1)
+            .unwrap()
+            .pop()
+            .map(|row| row.id.unwrap())
     };
     assert_eq!(usual(&database, "v").len(), 3000);
     assert_eq!(first(&database, "v", Freshness::Usual).unwrap(), "02999");

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{all_rows, edit, get, put, replicate};
+use crate::common::{SERVER, all_rows, edit, get, put, replicate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, AccessList, AttachmentOptions, ChangesQuery, Database, DatabaseOptions, Databases, Edit,
-    EditMode, FIRST_VOLUME, FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions,
+    AccessList, AttachmentOptions, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode,
+    FIRST_VOLUME, FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions,
     ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
@@ -95,7 +95,7 @@ fn add_memos(database: &Arc<Database>, numbers: std::ops::Range<u32>) {
         }],
         ..edit(&memo(number))
     });
-    let updated = database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    let updated = database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     assert!(updated.iter().all(Result::is_ok));
 }
 
@@ -116,7 +116,7 @@ fn define(database: &Arc<Database>) {
     put(database, &mail).unwrap();
     put(database, &counts).unwrap();
     let index = json!({"index": {"fields": ["Form", "Size"]}, "ddoc": "by-size", "name": "by size"});
-    database.create_index(&IndexDefinition::parse(&index).unwrap()).unwrap();
+    database.create_index(&IndexDefinition::parse(&index).unwrap(), &SERVER).unwrap();
     database
         .set_security(
             &json!({"admins": {"names": ["ada"], "roles": []}, "members": {"names": [], "roles": []}}),
@@ -127,7 +127,7 @@ fn define(database: &Arc<Database>) {
     database.set_revision_limit(500).unwrap();
     let local = json!({"source": "here", "n": 7}).to_string();
     database
-        .write_local("_local/checkpoint", local.as_bytes(), false, None, &Access::everything())
+        .write_local("_local/checkpoint", local.as_bytes(), false, None, &SERVER)
         .unwrap()
         .wait()
         .unwrap();
@@ -170,16 +170,21 @@ fn fill(databases: &Databases, half: u32) {
             attachments_only: true,
             ..Edit::default()
         };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+        database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap();
     }
     let moved = FolderChange::Move { from: "Inbox".to_owned(), to: "Projects\\Old".to_owned() };
-    let placed =
-        database.change_folders(vec![(id(6), moved)], &Access::everything()).unwrap().wait().unwrap();
+    let placed = database.change_folders(vec![(id(6), moved)], &SERVER).unwrap().wait().unwrap();
     assert!(placed.iter().all(Result::is_ok));
     for person in PEOPLE {
-        database.mark(person, vec![id(7), id(8)], true, &Access::everything()).unwrap().wait().unwrap();
+        database.mark(person, vec![id(7), id(8)], true, &SERVER).unwrap().wait().unwrap();
     }
-    database.mark(PEOPLE[1], vec![id(8)], false, &Access::everything()).unwrap().wait().unwrap();
+    database.mark(PEOPLE[1], vec![id(8)], false, &SERVER).unwrap().wait().unwrap();
     for (design, view) in VIEWS {
         drop(view_of(&database, design, view, RowQuery::default()));
     }
@@ -201,7 +206,13 @@ fn fill_volume(databases: &Databases, half: u32) {
             content: upload.finish().unwrap(),
         };
         let edit = Edit { attachments: vec![attachment], ..edit(&json!({"_id": id, "Size": length})) };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+        database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap();
     };
     let papers = databases
         .get("papers")
@@ -230,7 +241,7 @@ fn parse(text: Option<&str>) -> Value {
 
 fn view_of(database: &Arc<Database>, design: &str, view: &str, query: RowQuery) -> Value {
     let query = RowQuery { freshness: Freshness::UpToDate, ..query };
-    let rows = all_rows(database.view(design, view, query).unwrap());
+    let rows = all_rows(database.view(design, view, query, &SERVER).unwrap());
     let row =
         |row: scrinium_database::Row| json!([row.id, parse(Some(&row.key)), parse(row.value.as_deref())]);
     rows.into_iter().map(row).collect()
@@ -257,14 +268,14 @@ fn shortened(mut document: Value) -> Value {
 }
 
 fn seen_of(database: &Arc<Database>) -> Value {
-    let mut changes = database.changes(ChangesQuery::default()).unwrap();
+    let mut changes = database.changes(ChangesQuery::default(), &SERVER).unwrap();
     let changes = changes.next_changes(usize::MAX).unwrap();
     let documents: Vec<Value> = changes
         .iter()
         .map(|change| {
             let options =
                 ReadOptions { revisions: true, conflicts: true, attachments: true, ..ReadOptions::default() };
-            let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options).unwrap();
+            let leaves = database.open_revisions(&change.id, &OpenRevisions::All, &options, &SERVER).unwrap();
             let json = |leaf| match leaf {
                 OpenRevision::Found(document) => shortened(parse(Some(&document.json.filled().unwrap()))),
                 OpenRevision::Missing(revision) => json!(revision),
@@ -278,11 +289,12 @@ fn seen_of(database: &Arc<Database>) -> Value {
         .unwrap()
         .into_iter()
         .map(|folder| {
-            let asked = (Some(PEOPLE[0]), &Access::everything());
+            let asked = (Some(PEOPLE[0]), &SERVER);
             let members = database.folder_members(&folder.name, 0, usize::MAX, asked).unwrap();
             let members: Vec<Value> =
                 members.members.iter().map(|member| json!([member.uid, member.id, member.read])).collect();
-            let rows = all_rows(database.folder_rows(&folder.name, RowQuery::default(), None).unwrap());
+            let rows =
+                all_rows(database.folder_rows(&folder.name, RowQuery::default(), (None, &SERVER)).unwrap());
             let rows: Vec<Value> =
                 rows.into_iter().map(|row| json!([row.id, parse(row.value.as_deref())])).collect();
             json!({"name": folder.name, "uid_validity": folder.uid_validity, "next_uid": folder.next_uid,
@@ -304,7 +316,7 @@ fn seen_of(database: &Arc<Database>) -> Value {
         "documents": documents, "folders": folders, "unread": unread, "views": views,
         "security": *database.security().unwrap(),
         "access": database.access_list().unwrap().map(|list| list.to_json()),
-        "local": database.read_local("_local/checkpoint", &Access::everything()).ok().map(|found| parse(Some(&found.json))),
+        "local": database.read_local("_local/checkpoint", &SERVER).ok().map(|found| parse(Some(&found.json))),
         "revision_limit": database.info().unwrap().revision_limit,
     })
 }

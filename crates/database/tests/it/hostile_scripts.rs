@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use scrinium_database::{
-    Access, Database, DatabaseError, EditMode, InitialAccess, RowQuery, ScriptLimits, ScriptOptions,
+    Database, DatabaseError, EditMode, InitialAccess, RowQuery, ScriptLimits, ScriptOptions,
 };
 use serde_json::{Value, json};
 
-use crate::common::{Server, all_rows, edit, put};
+use crate::common::{SERVER, Server, all_rows, edit, put};
 
 const GOOD: &str = "function (doc) { if (doc.word) emit(doc._id, doc.word); }";
 
@@ -42,7 +42,7 @@ fn short() -> ScriptOptions {
 }
 
 fn rows(database: &Arc<Database>, design: &str, view: &str) -> Vec<String> {
-    let rows = all_rows(database.view(design, view, RowQuery::default()).unwrap()).into_iter();
+    let rows = all_rows(database.view(design, view, RowQuery::default(), &SERVER).unwrap()).into_iter();
     rows.map(|row| format!("{} {:?}", row.key.as_str(), row.value.map(|value| value.as_str().to_owned())))
         .collect()
 }
@@ -53,12 +53,12 @@ fn fill(server: &Server, name: &str, documents: u32) -> Arc<Database> {
         edit(&json!({"_id": format!("{number:05}"), "n": number, "word": format!("{name}{number}z")}))
     };
     let edits = (0..documents).map(document).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     database
 }
 
 fn errors(database: &Arc<Database>, design: &str) -> Value {
-    database.view_info(design, &Access::everything()).unwrap()["view_index"]["errors"].clone()
+    database.view_info(design, &SERVER).unwrap()["view_index"]["errors"].clone()
 }
 
 #[test]
@@ -183,14 +183,14 @@ fn a_build_whose_processes_are_killed_comes_to_the_same() {
                 }
             });
             let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
-            match database.view(&format!("d{round}"), "v", query) {
+            match database.view(&format!("d{round}"), "v", query, &SERVER) {
                 Ok(built) => assert_eq!(all_rows(built).len(), 2500),
                 Err(error) => assert!(matches!(error, DatabaseError::Unavailable { .. }), "{error:?}"),
             }
             is_over.store(true, Ordering::Relaxed);
         });
         let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
-        assert_eq!(all_rows(database.view(&format!("d{round}"), "v", query).unwrap()).len(), 2500);
+        assert_eq!(all_rows(database.view(&format!("d{round}"), "v", query, &SERVER).unwrap()).len(), 2500);
         assert_eq!(errors(&database, &format!("d{round}")), json!({}), "no document is to blame");
     }
 }

@@ -9,7 +9,7 @@ use scrinium_database::{
 use serde_json::{Value, json};
 
 use crate::access::{designs, store_as};
-use crate::common::{Server, all_rows, edit, put};
+use crate::common::{SERVER, Server, all_rows, edit, put};
 
 /// A database in which everybody is an author, with leaves of the document `a` as they are given.
 fn with_leaves(server: &Server, leaves: &[Value]) -> Arc<Database> {
@@ -28,17 +28,15 @@ fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String
     let mut told = String::new();
     for (all_leaves, include_documents) in [(false, false), (true, false), (false, true), (true, true)] {
         let query = ChangesQuery {
-            access: access.clone(),
             all_leaves,
             include_documents,
             attachments: true,
             conflicts: true,
             ..ChangesQuery::default()
         };
-        told += &format!("{:?}", database.changes(query).unwrap().next_changes(100).unwrap());
+        told += &format!("{:?}", database.changes(query, access).unwrap().next_changes(100).unwrap());
     }
     let options = ReadOptions {
-        access: access.clone(),
         conflicts: true,
         deleted_conflicts: true,
         attachments: true,
@@ -48,7 +46,7 @@ fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String
     };
     let named = revisions.iter().map(|revision| (*revision).to_owned()).collect();
     for which in [OpenRevisions::All, OpenRevisions::These(named)] {
-        for revision in database.open_revisions("a", &which, &options).unwrap_or_default() {
+        for revision in database.open_revisions("a", &which, &options, access).unwrap_or_default() {
             if let OpenRevision::Found(document) = revision {
                 told += &document.json;
             }
@@ -58,12 +56,13 @@ fn told(database: &Arc<Database>, access: &Access, revisions: &[&str]) -> String
         let found = database.open_attachment("a", "file", revision.as_deref(), access);
         told += &found.map_or(String::new(), |found| found.digest);
         let latest = ReadOptions { revision, latest: true, ..options.clone() };
-        told += &database.read("a", &latest).map_or(String::new(), |document| document.json.to_string());
+        told +=
+            &database.read("a", &latest, access).map_or(String::new(), |document| document.json.to_string());
     }
-    let query = RowQuery { access: access.clone(), include_documents: true, ..RowQuery::default() };
+    let query = RowQuery { include_documents: true, ..RowQuery::default() };
     let keys = Some(vec![json!("a")]);
     for query in [query.clone(), RowQuery { keys, ..query }] {
-        let rows = all_rows(database.all_documents(query).unwrap()).into_iter();
+        let rows = all_rows(database.all_documents(query, access).unwrap()).into_iter();
         told += &format!("{:?}", rows.filter(|row| row.error.is_none()).collect::<Vec<_>>());
     }
     told
@@ -110,8 +109,13 @@ fn who_may_read_one_leaf_is_told_nothing_of_the_others() {
         }
         let brought = json!({"_id": "a", "_rev": "3-aa", "_revisions": {"start": 3, "ids": ["aa", &hidden[2..]]},
             "_attachments": stub});
-        let edit = Edit { access: access_of(&database, "bob"), ..edit(&brought) };
-        let refused = database.update(vec![edit], EditMode::Replicated).unwrap().wait().unwrap().remove(0);
+        let bob = access_of(&database, "bob");
+        let refused = database
+            .update(vec![edit(&brought)], EditMode::Replicated, &bob)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0);
         assert!(matches!(refused, Err(DatabaseError::Forbidden { .. })), "{refused:?}");
     }
 }
@@ -154,10 +158,10 @@ fn a_tombstone_that_may_not_be_read_is_not_built_on() {
         id: Some("a".to_owned()),
         revision: Some(HIGH.to_owned()),
         attachments_only: true,
-        access: access_of(&database, "bob"),
         ..Edit::default()
     };
-    let refused = database.update(vec![only], EditMode::Interactive).unwrap().wait().unwrap().remove(0);
+    let bob = access_of(&database, "bob");
+    let refused = database.update(vec![only], EditMode::Interactive, &bob).unwrap().wait().unwrap().remove(0);
     assert!(matches!(refused, Err(DatabaseError::Conflict)), "{refused:?}");
     store_as(&database, "ada", &[], &json!({"_id": "a", "_attachments": stub})).unwrap();
 }
@@ -199,16 +203,17 @@ fn readers_that_are_no_names_hide_their_document_and_are_refused() {
     let list = json!({"default": {"level": "manager"}, "entries": [{"name": "Ada", "level": "author"}]});
     database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
     let listed = |access: &Access| {
-        let query = RowQuery { access: access.clone(), ..RowQuery::default() };
-        let rows = all_rows(database.all_documents(query).unwrap()).into_iter().filter_map(|row| row.id);
+        let rows = all_rows(database.all_documents(RowQuery::default(), access).unwrap())
+            .into_iter()
+            .filter_map(|row| row.id);
         rows.filter(|id| !id.starts_with('a') && !id.starts_with('_')).collect::<Vec<_>>()
     };
     let (ada, bob) = (access_of(&database, "aDa"), access_of(&database, "bob"));
     assert_eq!((ada.level(), bob.level()), (Level::Author, Level::Manager));
     assert_eq!((listed(&ada), listed(&bob)), (vec!["case".to_owned()], Vec::new()));
-    assert_eq!(listed(&Access::everything()).len(), wrong.len() + 1);
-    let query = RowQuery { access: ada, reduce: Some(false), ..RowQuery::default() };
-    assert_eq!(all_rows(database.view("m", "n", query).unwrap()).len(), 1);
+    assert_eq!(listed(&SERVER).len(), wrong.len() + 1);
+    let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
+    assert_eq!(all_rows(database.view("m", "n", query, &ada).unwrap()).len(), 1);
     let revision = crate::common::get(&database, "case").unwrap()["_rev"].clone();
     store_as(&database, "ADA", &[], &json!({"_id": "case", "_rev": revision, "n": 2})).unwrap();
     let revision = crate::common::get(&database, "a0").unwrap()["_rev"].clone();
@@ -219,7 +224,8 @@ fn readers_that_are_no_names_hide_their_document_and_are_refused() {
             let mut json = json!({"_id": "new", "_rev": "1-ab"});
             json[field] = readers.clone();
             for mode in [EditMode::Interactive, EditMode::Replicated] {
-                let refused = database.update(vec![edit(&json)], mode).unwrap().wait().unwrap().remove(0);
+                let refused =
+                    database.update(vec![edit(&json)], mode, &SERVER).unwrap().wait().unwrap().remove(0);
                 assert_eq!(refused.unwrap_err().status(), 400, "{json} {mode:?}");
             }
         }
@@ -251,9 +257,8 @@ fn local_documents_of_readers_are_their_own() {
         assert!(read(name).unwrap().contains(name), "{name}");
     }
     let listed = |name: &str| {
-        let query =
-            RowQuery { access: access_of(&database, name), include_documents: true, ..RowQuery::default() };
-        let rows = all_rows(database.local_documents(query).unwrap());
+        let query = RowQuery { include_documents: true, ..RowQuery::default() };
+        let rows = all_rows(database.local_documents(query, &access_of(&database, name)).unwrap());
         rows.into_iter().map(|row| (row.id.unwrap(), row.document.unwrap().to_string())).collect::<Vec<_>>()
     };
     let rows = listed("rita");

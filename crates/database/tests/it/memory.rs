@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::common::SERVER;
 use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use scrinium_store::{Purpose, Store, StoreOptions};
@@ -11,12 +12,12 @@ const DOCUMENTS: u64 = 3000;
 
 fn put(database: &Arc<Database>, documents: impl Iterator<Item = serde_json::Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
-    let results = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    let results = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
 fn rows(database: &Arc<Database>) -> Option<u64> {
-    database.view("d", "keys", RowQuery::default()).unwrap().total_rows
+    database.view("d", "keys", RowQuery::default(), &SERVER).unwrap().total_rows
 }
 
 #[test]

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::stores::numbers;
-use crate::common::{get, put};
+use crate::common::{SERVER, get, put};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, FIRST_VOLUME, FixupOptions,
+    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, FIRST_VOLUME, FixupOptions,
     FolderChange, RowQuery,
 };
 use scrinium_fault::{Kills, rerun};
@@ -153,8 +153,8 @@ fn write_some(databases: &Databases, seed: u64) {
         put(&database, &document).unwrap();
         if told != 0 && turn.is_multiple_of(7) {
             let filed = vec![(id(number), FolderChange::Add { folder: "Inbox".to_owned() })];
-            database.change_folders(filed, &Access::everything()).unwrap().wait().unwrap();
-            database.mark("ada", vec![id(number)], true, &Access::everything()).unwrap().wait().unwrap();
+            database.change_folders(filed, &SERVER).unwrap().wait().unwrap();
+            database.mark("ada", vec![id(number)], true, &SERVER).unwrap().wait().unwrap();
         }
         writeln!(output, "@done {number} {told}").unwrap();
         output.flush().unwrap();
@@ -215,9 +215,9 @@ fn check(world: &World, folder: &Path, known: &BTreeMap<u64, u64>) {
     let there = known.values().filter(|turn| **turn != 0).count() as u64;
     let info = database.info().unwrap();
     assert_eq!(info.document_count, there + 1);
-    let rows = database.view("d", "turns", RowQuery::default()).unwrap();
+    let rows = database.view("d", "turns", RowQuery::default(), &SERVER).unwrap();
     assert_eq!(rows.total_rows, Some(there));
-    let feed = database.changes(ChangesQuery::default()).unwrap().next_changes(usize::MAX).unwrap();
+    let feed = database.changes(ChangesQuery::default(), &SERVER).unwrap().next_changes(usize::MAX).unwrap();
     assert_eq!(feed.len() as u64, info.document_count + info.deleted_count);
     world.databases.purge_dropped().unwrap();
     while world.databases.collect_contents().unwrap().removed > 0 {}

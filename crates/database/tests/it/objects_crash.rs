@@ -10,11 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
-    FixupOptions, NewAttachment, ReadOptions, Relocation,
+    AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME, FixupOptions,
+    NewAttachment, ReadOptions, Relocation,
 };
 use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_statistics::Registry;
@@ -55,7 +56,8 @@ fn content(number: u64) -> Vec<u8> {
 
 fn attach(database: &Arc<Database>, id: u64, number: u64) {
     let id = id.to_string();
-    let revision = database.read(&id, &ReadOptions::default()).ok().map(|document| document.revision);
+    let revision =
+        database.read(&id, &ReadOptions::default(), &SERVER).ok().map(|document| document.revision);
     let mut edit = Edit { id: Some(id), revision: revision.clone(), json: "{}".into(), ..Edit::default() };
     if number == 0 {
         if revision.is_none() {
@@ -69,12 +71,12 @@ fn attach(database: &Arc<Database>, id: u64, number: u64) {
         let attachment = NewAttachment { name: "file".into(), content_type: "text/plain".into(), content };
         edit.attachments.push(attachment);
     }
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 /// Which content a document has; 0: none.
 fn stored(database: &Arc<Database>, id: u64) -> u64 {
-    let Ok(reader) = database.open_attachment(&id.to_string(), "file", None, &Access::everything()) else {
+    let Ok(reader) = database.open_attachment(&id.to_string(), "file", None, &SERVER) else {
         return 0;
     };
     let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::common::{Server, get, put};
+use crate::common::{SERVER, Server, get, put};
 use scrinium_database::{ChangesQuery, Properties};
 use serde_json::json;
 
@@ -43,7 +43,7 @@ fn logging_is_changed_while_a_database_is_written_to() {
         });
         while !writers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
             let (step, logged) = (steps.load(Ordering::SeqCst), database.is_logged());
-            let mut changes = database.changes(ChangesQuery::default()).unwrap();
+            let mut changes = database.changes(ChangesQuery::default(), &SERVER).unwrap();
             let numbers: Vec<u64> =
                 changes.next_changes(1000).unwrap().iter().map(|change| change.change_number).collect();
             let visible = database.visible_change_number();

@@ -4,13 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
 
-use crate::common::{Server, edit, get, put, replicate};
+use crate::common::{SERVER, Server, edit, get, put, replicate};
 use crate::support::{condition, documents, field, index, selector, values};
 use proptest::prelude::*;
 use proptest::sample::select;
-use scrinium_database::{
-    Access, Database, DatabaseError, Edit, EditMode, ExecutionStatistics, Find, RowQuery,
-};
+use scrinium_database::{Database, DatabaseError, Edit, EditMode, ExecutionStatistics, Find, RowQuery};
 use scrinium_document::collation::sort_key;
 use scrinium_mango::{
     Bookmark, Direction, FieldPath, IndexDefinition, MangoError, Projection, Query, Selector, plan,
@@ -22,7 +20,7 @@ use serde_json::{Value, json};
 const CUT_BYTES: usize = 1023;
 
 fn find(database: &Arc<Database>, body: &Value) -> Result<Find, DatabaseError> {
-    database.find(&Query::parse(body).unwrap(), &Access::everything())
+    database.find(&Query::parse(body).unwrap(), &SERVER)
 }
 
 /// All that a query gives, a few at a time.
@@ -44,7 +42,7 @@ fn ids(database: &Arc<Database>, body: &Value) -> Vec<String> {
 }
 
 fn create(database: &Arc<Database>, body: &Value) -> bool {
-    database.create_index(&IndexDefinition::parse(body).unwrap()).unwrap()
+    database.create_index(&IndexDefinition::parse(body).unwrap(), &SERVER).unwrap()
 }
 
 fn statistics(find: &Find) -> (u64, u64, u64) {
@@ -56,7 +54,7 @@ fn statistics(find: &Find) -> (u64, u64, u64) {
 /// Every document as it is read, but design documents.
 fn everything(database: &Arc<Database>) -> Vec<Value> {
     let query = RowQuery { include_documents: true, ..RowQuery::default() };
-    let mut rows = database.all_documents(query).unwrap();
+    let mut rows = database.all_documents(query, &SERVER).unwrap();
     let rows = rows.next_rows(1000).unwrap().into_iter();
     let documents = rows.map(|row| serde_json::from_str::<Value>(&row.document.unwrap()).unwrap());
     documents.filter(|document| !document["_id"].as_str().unwrap().starts_with("_design/")).collect()
@@ -106,7 +104,7 @@ fn check(database: &Arc<Database>, body: &Value) -> Result<(), TestCaseError> {
     let plan = match plan(&query, &indexes) {
         Ok(plan) => plan,
         Err(MangoError::NoSortIndex) => {
-            let refused = database.find(&query, &Access::everything()).map(|_| ()).unwrap_err();
+            let refused = database.find(&query, &SERVER).map(|_| ()).unwrap_err();
             prop_assert_eq!(refused.error(), "no_usable_index");
             return Ok(());
         }
@@ -232,7 +230,7 @@ fn become_these(database: &Arc<Database>, documents: &[Value]) {
     for old in old.iter().filter(|old| !documents.iter().any(|new| is(&new, &old["_id"]))) {
         edits.push(edit(&json!({ "_id": old["_id"], "_rev": old["_rev"], "_deleted": true })));
     }
-    let updated = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    let updated = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     assert!(updated.iter().all(Result::is_ok), "{updated:?}");
 }
 
@@ -253,7 +251,7 @@ fn check_case(server: &Server, case: &Case) -> Result<(), TestCaseError> {
     become_these(&database, &case.after);
     case.queries.iter().try_for_each(|query| check(&database, query))?;
     for index in database.mango_indexes().unwrap().iter() {
-        database.delete_index(index.design(), index.name()).unwrap();
+        database.delete_index(index.design(), index.name(), &SERVER).unwrap();
     }
     assert!(database.mango_indexes().unwrap().is_empty());
     case.queries.iter().try_for_each(|query| check(&database, query))?;
@@ -278,7 +276,7 @@ fn filled(server: &Server) -> Arc<Database> {
     let database = server.databases.create("some", &scrinium_database::InitialAccess::Everybody).unwrap();
     let document = |number: u32| json!({ "_id": format!("d{number:02}"), "group": number % 10, "number": number, "text": "x".repeat(5000) });
     let edits: Vec<Edit> = (0..100).map(|number| edit(&document(number))).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     assert!(create(&database, &json!({ "index": { "fields": ["group"] }, "ddoc": "by", "name": "group" })));
     database
 }
@@ -446,6 +444,6 @@ fn indexes_of_other_servers_are_used_where_they_are_indexes() {
     assert_eq!(names, ["group", "text"]);
     let query = json!({ "selector": { "text": { "$gt": "a" } }, "limit": 1000 });
     assert_eq!(ids(&database, &query).len(), 100);
-    assert_eq!(database.delete_index("_design/other", "nothing").unwrap_err().reason(), "missing");
-    assert_eq!(database.delete_index("_design/nothing", "text").unwrap_err().reason(), "missing");
+    assert_eq!(database.delete_index("_design/other", "nothing", &SERVER).unwrap_err().reason(), "missing");
+    assert_eq!(database.delete_index("_design/nothing", "text", &SERVER).unwrap_err().reason(), "missing");
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::common::{Server, edit, get, put};
+use crate::common::{SERVER, Seen, Server, edit, get, put};
 use proptest::prelude::*;
 use scrinium_database::{AccessList, CategoryQuery, Database, EditMode, Identity, Row, RowQuery};
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ fn line(row: Row) -> Line {
     }
 }
 
-fn rows(database: &Arc<Database>, view: &str, query: RowQuery) -> (Vec<Row>, u64) {
+fn rows(database: &Seen, view: &str, query: RowQuery) -> (Vec<Row>, u64) {
     let mut rows = database.view("d", view, query).unwrap();
     let (offset, mut all) = (rows.offset.unwrap(), Vec::new());
     let at_once = if rows.total_rows.is_some_and(|total| total > 500) { 200 } else { 3 };
@@ -158,7 +158,7 @@ fn rows(database: &Arc<Database>, view: &str, query: RowQuery) -> (Vec<Row>, u64
     (all, offset)
 }
 
-fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> (Vec<Line>, u64) {
+fn read(database: &Seen, view: &str, query: RowQuery) -> (Vec<Line>, u64) {
     let (rows, offset) = rows(database, view, query);
     (rows.into_iter().map(line).collect(), offset)
 }
@@ -168,7 +168,7 @@ fn total(lines: &[Line]) -> Value {
     json!({"count": lines.len(), "totals": {"Size": size as f64}})
 }
 
-fn totals(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<(Value, Value)> {
+fn totals(database: &Seen, view: &str, query: RowQuery) -> Vec<(Value, Value)> {
     let parse = |text: &str| serde_json::from_str(text).unwrap();
     let (rows, _) = rows(database, view, query);
     rows.into_iter().map(|row| (parse(&row.key), parse(&row.value.unwrap()))).collect()
@@ -183,26 +183,26 @@ fn grouped(lines: &[Line], level: usize) -> Vec<(Value, Value)> {
 }
 
 fn check(database: &Arc<Database>, model: &Model) {
-    check_for(database, model, RowQuery::default);
+    check_for(&Seen::by_the_server(database), model);
     let access = database.access(&Identity::new("ada", Vec::new())).unwrap();
-    let of_ada = || RowQuery { access: access.clone(), ..RowQuery::default() };
-    check_for(database, &readable(model, Some("ada")), of_ada);
+    let of_ada = Seen { database: Arc::clone(database), access };
+    check_for(&of_ada, &readable(model, Some("ada")));
 }
 
 /// What somebody sees is what there would be if there were no other documents.
-fn check_for(database: &Arc<Database>, model: &Model, query: impl Fn() -> RowQuery) {
+fn check_for(database: &Seen, model: &Model) {
     for view in ["descendants", "children", "all"] {
         let expected = walked(model, view);
-        let (found, _) = read(database, view, query());
+        let (found, _) = read(database, view, RowQuery::default());
         assert_eq!(found, expected, "{view}");
-        let backwards = read(database, view, RowQuery { descending: true, ..query() }).0;
+        let backwards = read(database, view, RowQuery { descending: true, ..RowQuery::default() }).0;
         assert!(backwards.iter().rev().eq(&expected), "{view}");
         for skip in 0..expected.len() {
-            let page = RowQuery { skip: skip as u64, limit: Some(4), ..query() };
+            let page = RowQuery { skip: skip as u64, limit: Some(4), ..RowQuery::default() };
             let slice = &expected[skip..expected.len().min(skip + 4)];
             assert_eq!(read(database, view, page), (slice.to_vec(), skip as u64), "{view}");
         }
-        let all = RowQuery { reduce: Some(true), ..query() };
+        let all = RowQuery { reduce: Some(true), ..RowQuery::default() };
         let of_all: Vec<(Value, Value)> =
             if expected.is_empty() { Vec::new() } else { vec![(Value::Null, total(&expected))] };
         assert_eq!(totals(database, view, all), of_all, "{view}");
@@ -212,28 +212,28 @@ fn check_for(database: &Arc<Database>, model: &Model, query: impl Fn() -> RowQue
             _ => 0,
         };
         for level in 1..=columns {
-            let groups = RowQuery { group_level: Some(level), ..query() };
+            let groups = RowQuery { group_level: Some(level), ..RowQuery::default() };
             assert_eq!(totals(database, view, groups), grouped(&expected, level as usize), "{view}");
         }
         for id in expected.iter().map(|line| &line.id).collect::<BTreeSet<_>>() {
             let place = expected.iter().position(|line| line.id == *id).unwrap();
-            let at = RowQuery { at: Some(id.clone()), limit: Some(1), ..query() };
+            let at = RowQuery { at: Some(id.clone()), limit: Some(1), ..RowQuery::default() };
             assert_eq!(
                 read(database, view, at),
                 (vec![expected[place].clone()], place as u64),
                 "{view} {id}"
             );
         }
-        check_ranges(database, view, &expected, &query);
+        check_ranges(database, view, &expected);
         if view == "descendants" {
-            check_categories(database, &expected, query());
+            check_categories(database, &expected);
         }
     }
 }
 
 /// Responses lie in the categories of their main documents, and are as much deeper.
-fn check_categories(database: &Arc<Database>, expected: &[Line], query: RowQuery) {
-    let query = RowQuery { categories: Some(CategoryQuery::default()), ..query };
+fn check_categories(database: &Seen, expected: &[Line]) {
+    let query = RowQuery { categories: Some(CategoryQuery::default()), ..RowQuery::default() };
     let (rows, _) = rows(database, "descendants", query);
     let (categories, entries): (Vec<Row>, Vec<Row>) =
         rows.into_iter().partition(|row| row.expanded.is_some());
@@ -247,17 +247,22 @@ fn check_categories(database: &Arc<Database>, expected: &[Line], query: RowQuery
 }
 
 /// Ranges of keys, with and without ids, and pages by token.
-fn check_ranges(database: &Arc<Database>, view: &str, expected: &[Line], query: &dyn Fn() -> RowQuery) {
+fn check_ranges(database: &Seen, view: &str, expected: &[Line]) {
     let mains = || expected.iter().filter(|line| line.level == 0);
     for key in mains().map(|line| &line.key).filter(|key| **key != json!([])) {
         let of_key: Vec<Line> = expected.iter().filter(|line| line.key == *key).cloned().collect();
-        let one = RowQuery { keys: Some(vec![key.clone()]), ..query() };
+        let one = RowQuery { keys: Some(vec![key.clone()]), ..RowQuery::default() };
         assert_eq!(read(database, view, one).0, of_key);
     }
     for main in mains().filter(|main| main.key != json!([])) {
         let (key, id) = (Some(main.key.clone()), Some(main.id.clone()));
-        let thread =
-            RowQuery { start_key: key.clone(), start_id: id.clone(), end_key: key, end_id: id, ..query() };
+        let thread = RowQuery {
+            start_key: key.clone(),
+            start_id: id.clone(),
+            end_key: key,
+            end_id: id,
+            ..RowQuery::default()
+        };
         let mut is_in = false;
         let is_in_thread = |line: &&Line| {
             is_in = if line.level == 0 { line.key == main.key && line.id == main.id } else { is_in };
@@ -268,7 +273,7 @@ fn check_ranges(database: &Arc<Database>, view: &str, expected: &[Line], query: 
     }
     let (mut from, mut seen) = (None, Vec::new());
     loop {
-        let page = RowQuery { limit: Some(3), next_page: true, from, ..query() };
+        let page = RowQuery { limit: Some(3), next_page: true, from, ..RowQuery::default() };
         let mut rows = database.view("d", view, page).unwrap();
         seen.extend(rows.next_rows(10).unwrap().into_iter().map(line));
         from = rows.next_page().unwrap();
@@ -438,15 +443,18 @@ fn large_threads_move_whole() {
         model.insert(format!("{number:05}"), response(&parent, number % 7));
     }
     let edits = model.iter().map(|(id, doc)| edit(&doc.json(id))).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     put(&database, &design()).unwrap();
     let whole = |model: &Model| {
         for view in ["descendants", "all"] {
-            assert!(read(&database, view, RowQuery::default()).0 == walked(model, view), "{view}");
+            assert!(
+                read(&Seen::by_the_server(&database), view, RowQuery::default()).0 == walked(model, view),
+                "{view}"
+            );
         }
         let lines = walked(model, "descendants");
         let groups = RowQuery { group_level: Some(2), ..RowQuery::default() };
-        assert_eq!(totals(&database, "descendants", groups), grouped(&lines, 2));
+        assert_eq!(totals(&Seen::by_the_server(&database), "descendants", groups), grouped(&lines, 2));
         lines.len()
     };
     let count = whole(&model);
@@ -475,7 +483,7 @@ fn responses_come_as_they_were_created() {
         server.pass(std::time::Duration::from_millis(1));
     }
     let ids = |database| {
-        let lines = read(database, "v", RowQuery::default()).0.into_iter();
+        let lines = read(&Seen::by_the_server(database), "v", RowQuery::default()).0.into_iter();
         lines.map(|line| format!("{}{}", line.id, line.level)).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(ids(&database), "c0 z1 b1 a1");
@@ -524,7 +532,7 @@ fn another_order_takes_responses_along() {
     }
     let ids = |resort: Option<&str>| {
         let query = RowQuery { resort: resort.map(str::to_owned), ..RowQuery::default() };
-        let lines = read(&database, "v", query).0.into_iter();
+        let lines = read(&Seen::by_the_server(&database), "v", query).0.into_iter();
         lines.map(|line| format!("{}{}{}", line.key[0], line.id, line.level)).collect::<Vec<_>>().join(" ")
     };
     let (one, two) = (r#""one"a0 "one"a21 "one"a11 "one"a32"#, r#""two"b0 "two"b11"#);

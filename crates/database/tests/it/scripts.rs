@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Server, all_rows, edit, get, put};
+use crate::common::{SERVER, Server, all_rows, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, Database, EditMode, Row, RowQuery};
+use scrinium_database::{Database, EditMode, Row, RowQuery};
 use serde_json::{Value, json};
 
 fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
-    all_rows(database.view("js", view, query).unwrap())
+    all_rows(database.view("js", view, query, &SERVER).unwrap())
 }
 
 /// Rows as `key value`, which are JSON.
@@ -73,12 +73,9 @@ fn rows_and_reductions_come_as_couchdb_gives_them() {
             "Multi-key fetches for reduce views must use `group=true`",
         ),
     ] {
-        assert_eq!(database.view("js", view, query).err().unwrap().to_string(), reason);
+        assert_eq!(database.view("js", view, query, &SERVER).err().unwrap().to_string(), reason);
     }
-    assert_eq!(
-        database.view_info("js", &Access::everything()).unwrap()["view_index"]["language"],
-        "javascript"
-    );
+    assert_eq!(database.view_info("js", &SERVER).unwrap()["view_index"]["language"], "javascript");
 }
 
 /// A function that loops, throws or eats memory on one document costs that document, in that view.
@@ -100,7 +97,7 @@ fn a_bad_document_costs_itself_only() {
     );
     assert_eq!(rows(&database, "bad", RowQuery::default()), ["null 2"]);
     assert_eq!(rows(&database, "good", RowQuery::default()).len(), 5);
-    let errors = &database.view_info("js", &Access::everything()).unwrap()["view_index"]["errors"];
+    let errors = &database.view_info("js", &SERVER).unwrap()["view_index"]["errors"];
     assert_eq!((errors["bad"]["count"].as_u64(), errors.get("good")), (Some(3), None), "{errors}");
     assert!(errors["bad"]["last"].as_str().unwrap().contains("memory"), "{errors}");
 }
@@ -132,7 +129,7 @@ fn large_databases_are_built_in_bulk() {
     let database = server.databases.create("db", &scrinium_database::InitialAccess::Everybody).unwrap();
     let edits =
         (0..3000).map(|number: u32| edit(&json!({"_id": format!("{number:05}"), "n": number}))).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     let views =
         json!({"thirds": {"map": "function (doc) { emit([doc.n % 3, doc.n], doc.n); }", "reduce": "_sum"}});
     put(&database, &json!({"_id": "_design/js", "language": "javascript", "views": views})).unwrap();

@@ -8,7 +8,7 @@ use scrinium_database::{
 };
 use serde_json::json;
 
-use crate::common::{Server, edit, get, put, replicate};
+use crate::common::{SERVER, Server, edit, get, put, replicate};
 
 const FUNCTION: &str = "function (newDoc, oldDoc, userCtx, secObj) {
     if (newDoc.hang) for (;;);
@@ -56,7 +56,7 @@ fn every_way_of_writing_is_asked_about() {
     // Several at once have each their own answer.
     let several =
         ["evil", "good", "evil"].map(|word| edit(&json!({"_id": format!("m-{word}"), "word": word})));
-    let results = database.update(several.to_vec(), EditMode::Interactive).unwrap().wait().unwrap();
+    let results = database.update(several.to_vec(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, false]);
     // A document that comes into a folder with an edit.
     database.define_folder("inbox", None).unwrap();
@@ -64,7 +64,8 @@ fn every_way_of_writing_is_asked_about() {
         folders: vec![FolderChange::Add { folder: "inbox".to_owned() }],
         ..edit(&json!({"_id": "f", "word": "evil"}))
     };
-    let result = database.update(vec![into], EditMode::Interactive).unwrap().wait().unwrap().remove(0);
+    let result =
+        database.update(vec![into], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0);
     assert_eq!(refused(result), forbidden("no evil"));
     assert!(
         get(&database, "f").is_err() && get(&database, "m-evil").is_err() && get(&database, "b").is_err()
@@ -88,11 +89,17 @@ fn every_way_of_writing_is_asked_about() {
         attachments_only: true,
         ..Edit::default()
     };
-    let result =
-        database.update(vec![only("bad", &revision)], EditMode::Interactive).unwrap().wait().unwrap();
+    let result = database
+        .update(vec![only("bad", &revision)], EditMode::Interactive, &SERVER)
+        .unwrap()
+        .wait()
+        .unwrap();
     assert_eq!(refused(result.into_iter().next().unwrap()), forbidden("text/other"));
-    let result =
-        database.update(vec![only("fine", &revision)], EditMode::Interactive).unwrap().wait().unwrap();
+    let result = database
+        .update(vec![only("fine", &revision)], EditMode::Interactive, &SERVER)
+        .unwrap()
+        .wait()
+        .unwrap();
     result.into_iter().next().unwrap().unwrap();
     // Neither design documents nor local ones are asked about, as in CouchDB 3.
     put(&database, &json!({"_id": "_design/other", "word": "evil"})).unwrap();
@@ -138,8 +145,12 @@ fn functions_are_told_who_edits() {
     let by = |person: &str, roles: &[&str], document: serde_json::Value| {
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
         let access = database.access(&Identity::new(person, roles)).unwrap();
-        let edit = Edit { access, ..edit(&document) };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0)
+        database
+            .update(vec![edit(&document)], EditMode::Interactive, &access)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
     };
     by("ada", &["clerk", "driver"], json!({"_id": "a", "user": "db clerk,driver"})).unwrap();
     by("root", &["_admin"], json!({"_id": "b", "user": "db _admin"})).unwrap();

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Server, edit, get, put};
+use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, Database, EditMode, Freshness, Row, RowQuery};
+use scrinium_database::{Database, EditMode, Freshness, Row, RowQuery};
 use scrinium_document::collation::{descending, sort_key};
 use serde_json::{Value, json};
 
@@ -247,7 +247,7 @@ fn key(value: &Value, order: Order) -> Vec<u8> {
 }
 
 fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> (Option<u64>, Vec<Row>) {
-    let mut rows = database.view("d", view, query).unwrap();
+    let mut rows = database.view("d", view, query, &SERVER).unwrap();
     let total = rows.total_rows;
     let mut all = Vec::new();
     while let Some(some) = Some(rows.next_rows(3).unwrap()).filter(|rows| !rows.is_empty()) {
@@ -375,12 +375,15 @@ fn a_unique_key_shows_its_first_document_and_the_next_when_that_goes() {
     assert_eq!(shown(), "a");
     let at = |id: &str| {
         let query = RowQuery { at: Some(id.to_owned()), ..RowQuery::default() };
-        database.view("d", "unique", query).map(|rows| rows.offset).map_err(|error| error.to_string())
+        database
+            .view("d", "unique", query, &SERVER)
+            .map(|rows| rows.offset)
+            .map_err(|error| error.to_string())
     };
     assert_eq!(at("a"), Ok(Some(0)));
     assert_eq!(at("b"), Err("The document is not in the view.".to_owned()));
     assert_eq!(
-        database.view_info("d", &Access::everything()).unwrap()["view_index"]["entries"],
+        database.view_info("d", &SERVER).unwrap()["view_index"]["entries"],
         json!(3 + 3 + 3 + 1 + 1 + 3)
     );
     change(&database, "a", Some(&json!({"Who": "Ada", "Day": "02", "Size": 1})));
@@ -408,7 +411,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
         ..RowQuery::default()
     };
     let bytes = |database: &Arc<Database>| {
-        database.view_info("d", &Access::everything()).unwrap()["view_index"]["signature"].clone()
+        database.view_info("d", &SERVER).unwrap()["view_index"]["signature"].clone()
     };
     let signature = bytes(&database);
     assert_eq!(ids(&database, "orders", RowQuery::default()), "c b a");
@@ -434,7 +437,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
     let stands = RowQuery { freshness: Freshness::AsItStands, ..RowQuery::default() };
     assert_eq!(ids(&database, "orders", stands), "c b d a");
     assert_eq!(database.clean_up_views().unwrap(), 1);
-    let error = |query: RowQuery| database.view("d", "orders", query).err().unwrap().to_string();
+    let error = |query: RowQuery| database.view("d", "orders", query, &SERVER).err().unwrap().to_string();
     let usual = |title: &str, descending: Option<bool>| error(by(title, descending, Freshness::Usual));
     assert_eq!(
         usual("Size", None),
@@ -457,7 +460,7 @@ fn orders_before_a_change_of_design_answer_until_the_new_views_are_built() {
     let server = Server::quick();
     let database = server.databases.create("large", &scrinium_database::InitialAccess::Everybody).unwrap();
     let documents = (0..2500).map(|n| edit(&json!({"_id": format!("{n:04}"), "A": n, "B": 5000 - n})));
-    database.update(documents.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(documents.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     let column = |title: &str, formula: &str| json!({"title": title, "formula": formula, "resort": "desc"});
     let mut design = json!({"_id": "_design/d", "language": "formula", "views": {"orders": {
         "columns": [{"title": "Key", "formula": "A", "sort": "asc"}, column("A", "A"), column("B", "B")]}}});

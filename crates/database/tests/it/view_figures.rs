@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Server, all_rows, edit, put};
+use crate::common::{SERVER, Server, all_rows, edit, put};
 use scrinium_database::{DatabaseOptions, EditMode, RowQuery};
 use scrinium_statistics::Registry;
 use serde_json::{Value, json};
@@ -19,11 +19,12 @@ fn builds_returns_refreshes_and_failures_are_counted() {
     let names = ["View.Builds", "View.ReadAgain", "View.Refreshes", "View.Scripts.Failures"];
     let counted = || names.map(|name| statistics.snapshot().gauges[name]);
     let database = server.databases.create("counted", &scrinium_database::InitialAccess::Everybody).unwrap();
-    let read = |design: &str| all_rows(database.view(design, "v", RowQuery::default()).unwrap()).len();
+    let read =
+        |design: &str| all_rows(database.view(design, "v", RowQuery::default(), &SERVER).unwrap()).len();
 
     let documents: Vec<Value> = (0..DOCUMENTS).map(|n| json!({"_id": format!("{n:05}"), "n": n})).collect();
     let edits = documents.iter().map(edit).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     let map = "function (doc) { if (doc.n < 3) throw new Error('no'); if (doc.n < 9) emit(doc.n); }";
     put(&database, &json!({"_id": "_design/script", "views": {"v": {"map": map}}})).unwrap();
     let column = json!({"title": "Now", "formula": "@Now", "sort": "asc"});
@@ -61,7 +62,7 @@ fn it_is_counted_how_far_views_were_behind() {
         .collect();
     put(&database, &json!({"_id": "_design/d", "language": "formula", "views": views})).unwrap();
     put(&database, &json!({"_id": "0", "n": 0})).unwrap();
-    let read = |view: &str| all_rows(database.view("d", view, RowQuery::default()).unwrap()).len();
+    let read = |view: &str| all_rows(database.view("d", view, RowQuery::default(), &SERVER).unwrap()).len();
     assert_eq!((read("v"), counted()), (1, [0.0, 0.0]), "what is new was not behind");
     for n in 1..=3 {
         put(&database, &json!({"_id": n.to_string(), "n": n})).unwrap();

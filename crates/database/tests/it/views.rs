@@ -4,9 +4,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::common::mail::{design, filled, ids, memo, read};
-use crate::common::{Server, edit, get, put};
+use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, Database, DatabaseOptions, Edit, EditMode, Freshness, RowQuery};
+use scrinium_database::{Database, DatabaseOptions, Edit, EditMode, Freshness, RowQuery};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 use serde_json::{Value, json};
 
@@ -26,13 +26,13 @@ fn entries_come_in_the_order_of_the_columns() {
     assert_eq!(ids(&database, "inbox", one), "c b");
     let page = RowQuery { skip: 1, limit: Some(1), ..query() };
     assert_eq!(ids(&database, "inbox", page.clone()), "c");
-    let rows = database.view("mail", "inbox", page).unwrap();
+    let rows = database.view("mail", "inbox", page, &SERVER).unwrap();
     assert_eq!((rows.total_rows, rows.offset), (Some(3), Some(1)));
     let with = RowQuery { include_documents: true, limit: Some(1), ..query() };
     let document: Value =
         serde_json::from_str(read(&database, "inbox", with)[0].document.as_ref().unwrap()).unwrap();
     assert_eq!(document, get(&database, "b").unwrap());
-    let missing = database.view("mail", "nothing", query()).map(|_| ()).unwrap_err();
+    let missing = database.view("mail", "nothing", query(), &SERVER).map(|_| ()).unwrap_err();
     assert_eq!(missing.reason(), "missing_named_view");
 }
 
@@ -83,7 +83,7 @@ fn a_view_follows_the_documents_unless_told_not_to() {
     assert_eq!(ids(&database, "inbox", soon), "b c a");
     assert_eq!(database.take_wanted_views(), ["mail"]);
     assert_eq!(ids(&database, "inbox", RowQuery::default()), "a c");
-    let info = database.view_info("mail", &Access::everything()).unwrap();
+    let info = database.view_info("mail", &SERVER).unwrap();
     assert_eq!(info["view_index"]["pending_changes"], 0);
     drop(database);
     let server = server.reopen();
@@ -153,7 +153,7 @@ fn a_bulk_build_is_what_following_the_changes_gives() {
         memo(&format!("{:05}", n * 7919 % 3000), &format!("2026-01-{:02}", n % 28 + 1), "x", n, &category)
     });
     let edits: Vec<Edit> = documents.map(|document| crate::common::edit(&document)).collect();
-    database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     put(&database, &design()).unwrap();
     let built = read(&database, "by category", RowQuery::default());
     let followed =
@@ -162,7 +162,7 @@ fn a_bulk_build_is_what_following_the_changes_gives() {
     let all = read_documents(&database);
     for some in all.chunks(700) {
         let edits = some.iter().map(crate::common::edit).collect();
-        followed.update(edits, EditMode::Replicated).unwrap().wait().unwrap();
+        followed.update(edits, EditMode::Replicated, &SERVER).unwrap().wait().unwrap();
         read(&followed, "inbox", RowQuery { limit: Some(1), ..RowQuery::default() });
     }
     assert_eq!(built.len(), 6000);
@@ -177,7 +177,7 @@ fn a_bulk_build_of_damaged_documents_ends_without_them() {
         server.databases.create("mail/damaged", &scrinium_database::InitialAccess::Everybody).unwrap();
     for _ in 0..6 {
         let edits = (0..1000).map(|_| edit(&json!({"Form": "Memo"}))).collect();
-        drop(database.update(edits, EditMode::Interactive).unwrap().wait().unwrap());
+        drop(database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
     }
     put(&database, &design()).unwrap();
     let store = server.store.as_ref().unwrap();
@@ -191,15 +191,16 @@ fn a_bulk_build_of_damaged_documents_ends_without_them() {
     }
     store.commit(batch).unwrap();
     let (ended, waiting) = mpsc::channel();
-    let rows =
-        move || database.view("mail", "inbox", RowQuery::default()).unwrap().next_rows(1).unwrap().len();
+    let rows = move || {
+        database.view("mail", "inbox", RowQuery::default(), &SERVER).unwrap().next_rows(1).unwrap().len()
+    };
     std::thread::spawn(move || ended.send(rows()));
     assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(0));
 }
 
 fn read_documents(database: &Arc<Database>) -> Vec<Value> {
     let mut rows =
-        database.all_documents(RowQuery { include_documents: true, ..RowQuery::default() }).unwrap();
+        database.all_documents(RowQuery { include_documents: true, ..RowQuery::default() }, &SERVER).unwrap();
     let rows = rows.next_rows(usize::MAX).unwrap();
     rows.into_iter()
         .filter(|row| !row.id.as_ref().unwrap().starts_with('_'))
@@ -319,7 +320,7 @@ fn views_before_a_change_of_design_answer_until_the_new_ones_are_built() {
     let fill = |range: std::ops::Range<u32>| {
         let edits = range
             .map(|number| edit(&json!({"_id": format!("{number:05}"), "A": number, "B": 5000 - number})));
-        database.update(edits.collect(), EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits.collect(), EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     };
     let column = |formula: &str| json!([{"title": formula, "formula": formula, "sort": "asc"}]);
     let mut design = json!({"_id": "_design/mail", "language": "formula", "views": {
@@ -374,7 +375,7 @@ fn pages_stay_right_while_documents_come_and_go() {
             |from| RowQuery { limit: Some(7), descending, next_page: true, from, ..RowQuery::default() };
         let (mut from, mut seen, mut round) = (None, Vec::new(), 0);
         loop {
-            let mut rows = database.view("mail", "inbox", query(from)).unwrap();
+            let mut rows = database.view("mail", "inbox", query(from), &SERVER).unwrap();
             seen.extend(rows.next_rows(100).unwrap());
             let Some(next) = rows.next_page().unwrap() else { break };
             from = Some(next);
@@ -407,7 +408,7 @@ fn pages_stay_right_while_documents_come_and_go() {
 fn a_page_begins_where_it_is_told_to() {
     let (_server, database) = filled();
     let page = |query: RowQuery| {
-        let mut rows = database.view("mail", "by category", query).unwrap();
+        let mut rows = database.view("mail", "by category", query, &SERVER).unwrap();
         let ids: Vec<String> = rows.next_rows(10).unwrap().into_iter().filter_map(|row| row.id).collect();
         (rows.offset, ids.join(" "))
     };
@@ -435,11 +436,15 @@ fn a_page_begins_where_it_is_told_to() {
     };
     assert_eq!(at("b", false), (Some(2), "b b a".to_owned()));
     assert_eq!(at("b", true), (Some(1), "b b d c".to_owned()));
-    let gone =
-        database.view("mail", "by category", RowQuery { at: Some("z".to_owned()), ..RowQuery::default() });
+    let gone = database.view(
+        "mail",
+        "by category",
+        RowQuery { at: Some("z".to_owned()), ..RowQuery::default() },
+        &SERVER,
+    );
     assert_eq!(gone.err().unwrap().to_string(), "The document is not in the view.");
     let twice = RowQuery { at: Some("b".to_owned()), find: Some("w".to_owned()), ..RowQuery::default() };
-    assert!(database.view("mail", "by category", twice).is_err());
+    assert!(database.view("mail", "by category", twice, &SERVER).is_err());
 }
 
 /// An id is no beginning of others: what ends at document `1` has nothing of `10`.

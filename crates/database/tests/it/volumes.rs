@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::common::stores::numbers;
-use crate::common::{edit, get, put, read_attachment};
+use crate::common::{SERVER, edit, get, put, read_attachment};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use scrinium_database::{
-    Access, ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
+    ChangesQuery, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
     FolderChange, NameRange, NewAttachment, RowQuery,
 };
 use scrinium_statistics::{Registry, Tasks};
@@ -107,7 +107,7 @@ fn write(database: &Arc<Database>, id: &str, title: u64, kind: u8, from: &Arc<Da
     }
     // The attachment may have been uploaded into a database of another volume.
     let edit = Edit { attachments: vec![attachment(from, kind)], ..edit(&json) };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 fn check(databases: &Databases, name: &str, known: &Known) {
@@ -120,9 +120,9 @@ fn check(databases: &Databases, name: &str, known: &Known) {
         let bytes = read_attachment(&database, id).unwrap();
         assert_eq!((bytes.len(), bytes[7]), (usize::from(*kind) * 60_000 + 10, 7 ^ kind), "{name} {id}");
     }
-    let rows = database.view("d", "titles", RowQuery::default()).unwrap();
+    let rows = database.view("d", "titles", RowQuery::default(), &SERVER).unwrap();
     assert_eq!(rows.total_rows, Some(known.documents.len() as u64), "{name}");
-    let mut changes = database.changes(ChangesQuery::default()).unwrap();
+    let mut changes = database.changes(ChangesQuery::default(), &SERVER).unwrap();
     assert_eq!(changes.next_changes(10_000).unwrap().len() as u64, info.document_count + info.deleted_count);
 }
 
@@ -227,14 +227,10 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
                     let id = format!("w{writer}-{number}");
                     let folders = vec![(id.clone(), FolderChange::Add { folder: "Inbox".to_owned() })];
                     put(&database, &json!({"_id": id, "title": number})).unwrap();
-                    database.change_folders(folders, &Access::everything()).unwrap().wait().unwrap();
+                    database.change_folders(folders, &SERVER).unwrap().wait().unwrap();
+                    database.mark("ada", vec![id.clone()], true, &SERVER).unwrap().wait().unwrap();
                     database
-                        .mark("ada", vec![id.clone()], true, &Access::everything())
-                        .unwrap()
-                        .wait()
-                        .unwrap();
-                    database
-                        .write_local(&format!("_local/{writer}"), b"{}", false, None, &Access::everything())
+                        .write_local(&format!("_local/{writer}"), b"{}", false, None, &SERVER)
                         .unwrap()
                         .wait()
                         .unwrap();
@@ -258,7 +254,7 @@ fn writers_and_readers_go_on_while_a_database_is_moved() {
     let moved = world.databases.get("mail/ada").unwrap();
     let info = moved.info().unwrap();
     assert_eq!((info.uuid, info.document_count), (uuid, written + 1));
-    assert_eq!(moved.view("d", "titles", RowQuery::default()).unwrap().total_rows, Some(written));
+    assert_eq!(moved.view("d", "titles", RowQuery::default(), &SERVER).unwrap().total_rows, Some(written));
     assert_eq!(moved.folder("Inbox", Some("ada")).unwrap().total, written);
     let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
     assert_eq!(report.databases, 1);
@@ -337,14 +333,20 @@ fn a_document_whose_attachments_are_more_than_a_batch_takes_is_moved() {
             edit.revision = document["_rev"].as_str().map(str::to_owned);
             edit.attachments_only = true;
         }
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+        database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap();
     }
     drop(database);
     world.databases.relocate("papers", "fast").unwrap();
     world.check_leftovers();
     let database = world.databases.get("papers").unwrap();
     for (number, bytes) in contents.iter().enumerate() {
-        let reader = database.open_attachment("a", &number.to_string(), None, &Access::everything()).unwrap();
+        let reader = database.open_attachment("a", &number.to_string(), None, &SERVER).unwrap();
         assert!(reader.read(0, 1 << 20).unwrap() == *bytes, "attachment {number}");
     }
     let report = world.databases.fixup(None, Default::default(), |finding| panic!("{finding:?}")).unwrap();
@@ -358,7 +360,7 @@ fn the_views_of_a_dropped_database_do_not_come_back_with_a_crash() {
     let database = server.databases.create("papers", &scrinium_database::InitialAccess::Everybody).unwrap();
     prepare(&database);
     put(&database, &json!({"_id": "a", "title": 1})).unwrap();
-    assert_eq!(database.view("d", "titles", RowQuery::default()).unwrap().total_rows, Some(1));
+    assert_eq!(database.view("d", "titles", RowQuery::default(), &SERVER).unwrap().total_rows, Some(1));
     server.store.as_ref().unwrap().checkpoint().unwrap();
     drop(database);
     server.databases.delete("papers").unwrap();

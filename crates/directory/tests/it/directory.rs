@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
+use scrinium_database::{Access, Database, DatabaseOptions, Databases, Edit, EditMode, ReadOptions};
 use scrinium_directory::{
     CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, Found, NameLookup, prepare,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a test");
 
 fn open(folder: &std::path::Path) -> (Store, Databases) {
     let mut options = StoreOptions::new(folder);
@@ -23,7 +26,7 @@ fn put(database: &Arc<Database>, document: Value) -> String {
     let Value::Object(document) = document else { unreachable!() };
     let json = Value::Object(prepare(document).unwrap()).to_string();
     let edit = Edit { json: json.into(), ..Edit::default() };
-    let update = database.update(vec![edit], EditMode::Interactive).unwrap();
+    let update = database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap();
     update.wait().unwrap().remove(0).unwrap().revision
 }
 
@@ -65,7 +68,8 @@ fn a_server_gets_one_administrator_and_keeps_it() {
     let password = made.made_password.unwrap();
     let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
     assert!(credentials.check("admin", &password).unwrap().has_role("_admin"));
-    let stored = databases.get(DIRECTORY_DATABASE).unwrap().read("person:admin", &ReadOptions::default());
+    let stored =
+        databases.get(DIRECTORY_DATABASE).unwrap().read("person:admin", &ReadOptions::default(), &SERVER);
     assert!(!stored.unwrap().json.contains(&password));
     drop((credentials, directory, databases));
     store.close().unwrap();
@@ -86,14 +90,14 @@ fn hashes_that_an_earlier_version_kept_in_documents_are_moved_out_of_them() {
     let person = json!({"_id": "person:ada", "Form": "Person", "FullName": "Ada", "ShortName": "ada",
         "password": "engine"});
     put(&database, person);
-    let text = |id: &str| database.read(id, &ReadOptions::default()).unwrap().json.to_string();
+    let text = |id: &str| database.read(id, &ReadOptions::default(), &SERVER).unwrap().json.to_string();
     assert!(text("person:ada").contains("argon2"));
     let directory = Arc::new(Directory::open(&databases).unwrap());
     assert!(!text("person:ada").contains("argon2"), "{}", text("person:ada"));
     let credentials = Credentials::new(directory.clone(), &CredentialOptions::default()).unwrap();
     assert_eq!(credentials.check("ada", "engine").unwrap().short_name, "ada");
     // An edit that says nothing of the password leaves it, and a removed person leaves nothing.
-    let revision = database.read("person:ada", &ReadOptions::default()).unwrap().revision;
+    let revision = database.read("person:ada", &ReadOptions::default(), &SERVER).unwrap().revision;
     let edited = put(
         &database,
         json!({"_id": "person:ada", "_rev": revision, "Form": "Person", "FullName": "Ada", "ShortName": "ada"}),
@@ -102,7 +106,7 @@ fn hashes_that_an_earlier_version_kept_in_documents_are_moved_out_of_them() {
     let gone = json!({"_id": "person:ada", "_rev": edited, "_deleted": true});
     let edit =
         Edit { json: gone.to_string().into(), secret: scrinium_database::Secret::Remove, ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
     assert!(database.secret("person:ada").unwrap().is_none());
     assert!(credentials.check("ada", "engine").is_err());
     drop((credentials, directory, database, databases));

@@ -10,6 +10,9 @@ use super::{ImportTarget, ImportedMemo, Position, StoredBatch};
 use crate::inbox::into_folder;
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
+/// Who imports mail into a mail file.
+static IMPORT: Access = Access::of_the_server("importing mail");
+
 /// Imports into a mail database, and remembers there how far it came.
 pub struct MailDatabase {
     database: Arc<Database>,
@@ -46,7 +49,7 @@ impl ImportTarget for MailDatabase {
     type Pending = Update;
 
     fn position(&self) -> Result<Option<Position>, String> {
-        match self.database.read_local(&self.checkpoint_id, &Access::everything()) {
+        match self.database.read_local(&self.checkpoint_id, &IMPORT) {
             Ok(document) => {
                 Ok(serde_json::from_str(&document.json).ok().and_then(|value| read_position(&value)))
             }
@@ -58,7 +61,7 @@ impl ImportTarget for MailDatabase {
     fn submit(&self, batch: Vec<ImportedMemo>) -> Result<Update, String> {
         let edits: Result<Vec<Edit>, DatabaseError> =
             batch.into_iter().map(|memo| self.edit_of(memo)).collect();
-        let update = edits.and_then(|edits| self.database.update(edits, EditMode::Interactive));
+        let update = edits.and_then(|edits| self.database.update(edits, EditMode::Interactive, &IMPORT));
         update.map_err(|error| error.to_string())
     }
 
@@ -73,13 +76,8 @@ impl ImportTarget for MailDatabase {
             }
         }
         let checkpoint = write_position(position).to_string();
-        let written = self.database.write_local(
-            &self.checkpoint_id,
-            checkpoint.as_bytes(),
-            false,
-            None,
-            &Access::everything(),
-        );
+        let written =
+            self.database.write_local(&self.checkpoint_id, checkpoint.as_bytes(), false, None, &IMPORT);
         written.and_then(Update::wait).map_err(|error| error.to_string())?;
         Ok(stored)
     }
@@ -87,7 +85,7 @@ impl ImportTarget for MailDatabase {
     fn complete(&self) -> Result<(), String> {
         match self
             .database
-            .write_local(&self.checkpoint_id, b"{}", true, None, &Access::everything())
+            .write_local(&self.checkpoint_id, b"{}", true, None, &IMPORT)
             .and_then(Update::wait)
         {
             Ok(_) | Err(DatabaseError::NotFound { .. }) => Ok(()),

@@ -21,6 +21,9 @@ use crate::memo::{field, recipients_of};
 use crate::recipients::Resolver;
 use crate::time::now_text;
 
+/// Who takes mail from a mail.box to mail files.
+pub(super) static ROUTER: Access = Access::of_the_server("routing mail");
+
 /// What became of one memo of a round.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -182,14 +185,14 @@ impl Deliverer<'_> {
         if edits.is_empty() {
             return Ok(None);
         }
-        let update = database.update(edits, EditMode::Interactive)?;
+        let update = database.update(edits, EditMode::Interactive, &ROUTER)?;
         Ok(Some(Sent { memos: sent, update }))
     }
 }
 
 /// Whether a database has this memo, or had it: a tombstone counts.
 pub(super) fn was_delivered(database: &Database, id: &str) -> Result<bool, DatabaseError> {
-    match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default()) {
+    match database.open_revisions(id, &OpenRevisions::All, &ReadOptions::default(), &ROUTER) {
         Ok(_) => Ok(true),
         Err(DatabaseError::NotFound { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -201,7 +204,7 @@ fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy,
     let mut memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
-        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, &Access::everything())).collect();
+        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, &ROUTER)).collect();
     let attachments = attachments?;
     for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
         memo.shift_remove(name);

@@ -264,7 +264,10 @@ impl Router {
         let mut updates = Vec::new();
         for ((mailbox, edits), places) in self.mailboxes.iter().zip(edits).zip(places) {
             if !edits.is_empty() {
-                updates.push((mailbox.database.update(edits, EditMode::Interactive)?, places));
+                updates.push((
+                    mailbox.database.update(edits, EditMode::Interactive, &delivery::ROUTER)?,
+                    places,
+                ));
             }
         }
         let mut results: Vec<Option<Result<Updated>>> = endings.iter().map(|_| None).collect();

@@ -8,6 +8,7 @@ use scrinium_clock::Clock;
 use scrinium_database::{ChangesQuery, Database, DatabaseError, ReadOptions, Result, Since};
 use serde_json::{Map, Value, json};
 
+use super::delivery::ROUTER;
 use super::failure::{DEAD, HELD};
 use crate::memo::field;
 
@@ -99,7 +100,7 @@ impl Followed {
             include_documents: true,
             ..ChangesQuery::default()
         };
-        let mut changes = self.database.changes(query)?;
+        let mut changes = self.database.changes(query, &ROUTER)?;
         while round.len() < most_memos && *most_bytes > 0 {
             let some = changes.next_changes(CHANGES_AT_ONCE.min(most_memos - round.len()))?;
             if some.is_empty() {
@@ -146,7 +147,7 @@ impl Followed {
             if *most_bytes == 0 {
                 break;
             }
-            match self.database.read(&id, &ReadOptions::default()) {
+            match self.database.read(&id, &ReadOptions::default(), &ROUTER) {
                 Ok(document) => {
                     self.retries.remove(&id);
                     *most_bytes = most_bytes.saturating_sub(document.json.len());

@@ -10,6 +10,9 @@ use scrinium_mail::import::{ImportOptions, Importer, MailDatabase, MailFiles, Po
 use scrinium_mail::{SOURCE_ATTACHMENT, imported_id};
 use serde_json::Value;
 
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a test");
+
 /// A part of the corpus that `scripts/corpus` fetches: newsletters with much HTML, hard to read right.
 const FOLDER: &str = "hard-ham-1";
 
@@ -45,9 +48,8 @@ fn import_twice(root: &Path) {
     assert_eq!(report.added, sources.len() as u64);
     assert_eq!(documents(&database).len(), sources.len());
     for source in &sources {
-        let stored = database
-            .open_attachment(&imported_id(source, "ada"), SOURCE_ATTACHMENT, None, &Access::everything())
-            .unwrap();
+        let stored =
+            database.open_attachment(&imported_id(source, "ada"), SOURCE_ATTACHMENT, None, &SERVER).unwrap();
         let mut bytes = Vec::new();
         while (bytes.len() as u64) < stored.length {
             bytes.extend_from_slice(&stored.read(bytes.len() as u64, 1 << 20).unwrap());
@@ -86,10 +88,9 @@ fn a_maildir_becomes_folders_and_read_marks() {
     };
     assert_eq!(import().added, 6);
     let subjects = |folder: &str| -> BTreeSet<(String, bool)> {
-        let members =
-            database.folder_members(folder, 0, 100, (Some("ada"), &Access::everything())).unwrap().members;
+        let members = database.folder_members(folder, 0, 100, (Some("ada"), &SERVER)).unwrap().members;
         let subject = |member: FolderMember| {
-            let json = database.read(&member.id, &ReadOptions::default()).unwrap().json;
+            let json = database.read(&member.id, &ReadOptions::default(), &SERVER).unwrap().json;
             let document: Value = serde_json::from_str(&json).unwrap();
             (document["Subject"].as_str().unwrap().to_owned(), member.read.unwrap())
         };
@@ -102,11 +103,11 @@ fn a_maildir_becomes_folders_and_read_marks() {
     assert_eq!(database.unread("ada").unwrap().database, 4);
 
     // What its owner has moved and read since stays so when the import is done again.
-    let inbox = database.folder_members("Inbox", 0, 100, (None, &Access::everything())).unwrap().members;
+    let inbox = database.folder_members("Inbox", 0, 100, (None, &SERVER)).unwrap().members;
     let out = FolderChange::Move { from: "Inbox".to_owned(), to: "Lists\\5".to_owned() };
     let changes = inbox.into_iter().map(|member| (member.id, out.clone())).collect();
-    database.change_folders(changes, &Access::everything()).unwrap().wait().unwrap();
-    database.mark_folder("ada", "Lists\\5", true, &Access::everything()).unwrap();
+    database.change_folders(changes, &SERVER).unwrap().wait().unwrap();
+    database.mark_folder("ada", "Lists\\5", true, &SERVER).unwrap();
     assert_eq!(import().added, 0);
     assert!(subjects("Inbox").is_empty());
     assert_eq!(database.unread("ada").unwrap().database, 0);

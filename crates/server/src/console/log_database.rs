@@ -1,6 +1,6 @@
 //! `show log`: the newest documents of the log database.
 
-use scrinium_database::{DatabaseError, Databases, RowQuery};
+use scrinium_database::{Access, DatabaseError, Databases, RowQuery};
 use serde_json::{Map, Value, json};
 
 use super::table::{Align, grouped, table};
@@ -141,7 +141,8 @@ fn read(
         include_documents: true,
         ..RowQuery::default()
     };
-    let mut rows = databases.get(name)?.all_documents(rows)?;
+    let mut rows =
+        databases.get(name)?.all_documents(rows, &Access::of_the_server("showing the log on the console"))?;
     let (mut documents, mut examined) = (Vec::new(), 0);
     loop {
         let some = rows.next_rows(READ_AT_ONCE.min(query.count + 1))?;

@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, ReadOptions};
+use scrinium_database::{
+    Access, Database, DatabaseError, Databases, Edit, EditMode, InitialAccess, ReadOptions,
+};
 use serde_json::Value;
+
+/// Who keeps the log database.
+pub(super) static KEEPER: Access = Access::of_the_server("keeping the log database");
 
 /// The design document with the views. `version` goes up with every change of it.
 const DESIGN: &str = include_str!("design.json");
@@ -49,7 +54,7 @@ pub(super) fn prepare(databases: &Databases, name: &str) -> Result<Arc<Database>
         Err(DatabaseError::NotFound { .. }) => databases.create(name, &InitialAccess::administrators())?,
         found => found?,
     };
-    let design = match database.read(DESIGN_ID, &ReadOptions::default()) {
+    let design = match database.read(DESIGN_ID, &ReadOptions::default(), &KEEPER) {
         Ok(document) => serde_json::from_str(&document.json).unwrap_or(Value::Null),
         Err(DatabaseError::NotFound { .. }) => Value::Null,
         Err(error) => return Err(error.into()),
@@ -73,6 +78,6 @@ fn upgrade(database: &Arc<Database>, stored: &Value) -> Result<(), DatabaseError
     let revision = stored.get("_rev").and_then(Value::as_str).map(str::to_owned);
     let edit =
         Edit { id: Some(DESIGN_ID.to_owned()), json: own.to_string().into(), revision, ..Edit::default() };
-    let results = database.update(vec![edit], EditMode::Interactive)?.wait()?;
+    let results = database.update(vec![edit], EditMode::Interactive, &KEEPER)?.wait()?;
     results.into_iter().try_for_each(|result| result.map(drop))
 }

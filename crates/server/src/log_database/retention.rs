@@ -8,6 +8,7 @@ use scrinium_database::{Database, DatabaseError, Databases, Edit, EditMode, Purg
 use serde_json::Value;
 
 use super::Class;
+use super::design::KEEPER;
 use super::record::time_text;
 
 /// Documents that are removed by one batch.
@@ -85,7 +86,7 @@ fn remove_some(database: &Arc<Database>, from: &str, end: &str) -> Result<usize,
         inclusive_end: false,
         ..RowQuery::default()
     };
-    let rows = database.all_documents(query)?.next_rows(REMOVED_AT_ONCE)?;
+    let rows = database.all_documents(query, &KEEPER)?.next_rows(REMOVED_AT_ONCE)?;
     let edits: Vec<Edit> = rows
         .into_iter()
         .map(|row| {
@@ -102,7 +103,7 @@ fn remove_some(database: &Arc<Database>, from: &str, end: &str) -> Result<usize,
     if edits.is_empty() {
         return Ok(0);
     }
-    let results = database.update(edits, EditMode::Interactive)?.wait()?;
+    let results = database.update(edits, EditMode::Interactive, &KEEPER)?.wait()?;
     // Somebody has edited one just now: it is seen to the next time, with the others.
     Ok(results.iter().filter(|result| result.is_ok()).count())
 }

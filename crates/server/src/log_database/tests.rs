@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use scrinium_clock::ManualClock;
-use scrinium_database::{DatabaseOptions, RowQuery};
+use scrinium_database::{Access, DatabaseOptions, RowQuery};
 use scrinium_http::{Observer, Operated, Used};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Store, StoreOptions};
@@ -20,6 +20,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use super::usage::PAIRS_MAX;
 use super::writer::Writer;
 use super::*;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a test");
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -58,7 +61,7 @@ impl World {
     /// All documents but design documents, in the order of their ids.
     fn documents(&self) -> Vec<Value> {
         let query = RowQuery { include_documents: true, ..RowQuery::default() };
-        let mut rows = self.databases.get("log").unwrap().all_documents(query).unwrap();
+        let mut rows = self.databases.get("log").unwrap().all_documents(query, &SERVER).unwrap();
         let rows = rows.next_rows(usize::MAX).unwrap().into_iter();
         let documents = rows.map(|row| serde_json::from_str(&row.document.unwrap()).unwrap());
         documents.filter(|document: &Value| !document["_id"].as_str().unwrap().starts_with('_')).collect()
@@ -71,7 +74,7 @@ impl World {
     /// The ids and values of a view's rows.
     fn view(&self, design: &str, name: &str) -> Vec<(String, String)> {
         let query = RowQuery { reduce: Some(false), ..RowQuery::default() };
-        let mut rows = self.databases.get("log").unwrap().view(design, name, query).unwrap();
+        let mut rows = self.databases.get("log").unwrap().view(design, name, query, &SERVER).unwrap();
         let rows = rows.next_rows(usize::MAX).unwrap().into_iter();
         rows.map(|row| (row.id.unwrap(), row.value.unwrap().into())).collect()
     }

@@ -90,11 +90,18 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Access, DatabaseOptions, Databases, Edit, EditMode};
+    use crate::access::SERVER;
+    use crate::{DatabaseOptions, Databases, Edit, EditMode};
 
     fn put(database: &Arc<Database>, json: &Value) {
         let edit = Edit { json: json.to_string().into(), ..Edit::default() };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+        database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0)
+            .unwrap();
     }
 
     #[test]
@@ -110,7 +117,7 @@ mod tests {
             &json!({"_id": "_design/d", "language": "formula", "views": {"v": {"columns": [{"formula": "A", "sort": "asc"}]}}}),
         );
         (0..19).for_each(|number| put(&database, &json!({"_id": format!("{number}"), "A": number})));
-        let info = || database.view_info("d", &Access::everything()).unwrap()["view_index"].clone();
+        let info = || database.view_info("d", &SERVER).unwrap()["view_index"].clone();
         let told = |info: &Value| json!([info["pending_changes"], info["progress"], info["eta_seconds"]]);
         assert_eq!(told(&info()), json!([20, null, null]), "nobody works on it");
         let group = database.view_group("d").unwrap();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::common::SERVER;
 use scrinium_database::{Database, Row, RowQuery};
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub(crate) fn design() -> Value {
 }
 
 pub(crate) fn read(database: &Arc<Database>, view: &str, query: RowQuery) -> Vec<Row> {
-    all_rows(database.view("mail", view, query).unwrap())
+    all_rows(database.view("mail", view, query, &SERVER).unwrap())
 }
 
 pub(crate) fn ids(database: &Arc<Database>, view: &str, query: RowQuery) -> String {

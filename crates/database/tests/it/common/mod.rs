@@ -8,13 +8,33 @@ use std::time::Duration;
 
 use scrinium_clock::{Clock, ManualClock};
 use scrinium_database::{
-    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, Rows,
-    Updated,
+    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, ReadOptions, Row, RowQuery,
+    Rows, Updated,
 };
 use scrinium_fault::crash_image;
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::Value;
+
+/// That of whoever tests: everything.
+pub static SERVER: Access = Access::of_the_server("a test");
+
+/// A database as somebody sees it.
+#[derive(Clone)]
+pub struct Seen {
+    pub database: Arc<Database>,
+    pub access: Access,
+}
+
+impl Seen {
+    pub fn by_the_server(database: &Arc<Database>) -> Self {
+        Self { database: Arc::clone(database), access: SERVER.clone() }
+    }
+
+    pub fn view(&self, design: &str, view: &str, query: RowQuery) -> Result<Rows, DatabaseError> {
+        self.database.view(design, view, query, &self.access)
+    }
+}
 
 pub struct Server {
     pub store: Option<Store>,
@@ -91,11 +111,11 @@ pub fn edit(json: &Value) -> Edit {
 }
 
 pub fn put(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
-    database.update(vec![edit(json)], EditMode::Interactive)?.wait()?.remove(0)
+    database.update(vec![edit(json)], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
 pub fn replicate(database: &Arc<Database>, json: &Value) -> Result<Updated, DatabaseError> {
-    database.update(vec![edit(json)], EditMode::Replicated)?.wait()?.remove(0)
+    database.update(vec![edit(json)], EditMode::Replicated, &SERVER)?.wait()?.remove(0)
 }
 
 pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
@@ -103,12 +123,12 @@ pub fn get(database: &Database, id: &str) -> Result<Value, DatabaseError> {
 }
 
 pub fn get_with(database: &Database, id: &str, options: &ReadOptions) -> Result<Value, DatabaseError> {
-    database.read(id, options).map(|document| serde_json::from_str(&document.json).unwrap())
+    database.read(id, options, &SERVER).map(|document| serde_json::from_str(&document.json).unwrap())
 }
 
 /// All bytes of an attachment `file`.
 pub fn read_attachment(database: &Database, id: &str) -> Result<Vec<u8>, DatabaseError> {
-    let reader = database.open_attachment(id, "file", None, &Access::everything())?;
+    let reader = database.open_attachment(id, "file", None, &SERVER)?;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < reader.length {
         let piece = reader.read(bytes.len() as u64, 200_000)?;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scrinium_database::{Access, ChangesQuery, FixupOptions, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
+use crate::common::SERVER;
+use scrinium_database::{ChangesQuery, FixupOptions, MAX_MEMBERS_AT_ONCE, Row, RowQuery};
 use serde_json::{Value, json};
 
 use super::model::Folder;
@@ -35,12 +36,10 @@ impl World {
             (folder.number, folder.uid_validity, folder.next_uid(), total, None)
         );
         let members = |since, limit| {
-            let members = self
-                .database
-                .folder_members(&folder.name, since, limit, (Some(PEOPLE[0]), &Access::everything()))
-                .unwrap();
+            let members =
+                self.database.folder_members(&folder.name, since, limit, (Some(PEOPLE[0]), &SERVER)).unwrap();
             assert_eq!(
-                (members.uid_validity, members.next_uid, members.total),
+                (members.uid_validity, members.next_uid, members.total.unwrap()),
                 (folder.uid_validity, info.next_uid, total)
             );
             members.members
@@ -53,9 +52,8 @@ impl World {
         if let [first, second, ..] = all.as_slice() {
             assert_eq!(&members(first.uid, 1), std::slice::from_ref(second));
         }
-        let changes = |since, limit| {
-            self.database.folder_changes(&folder.name, since, limit, &Access::everything()).unwrap()
-        };
+        let changes =
+            |since, limit| self.database.folder_changes(&folder.name, since, limit, &SERVER).unwrap();
         let every = changes(0, usize::MAX);
         assert!(every.changes.is_sorted_by(|one, next| one.change_number < next.change_number));
         let found: BTreeSet<(u64, &String, bool)> =
@@ -89,8 +87,7 @@ impl World {
         for (name, unread) in &expected {
             assert_eq!(self.database.folder(name, Some(person)).unwrap().unread, Some(*unread));
         }
-        let marks =
-            self.database.mark_changes(person, 0, MAX_MEMBERS_AT_ONCE, &Access::everything()).unwrap();
+        let marks = self.database.mark_changes(person, 0, MAX_MEMBERS_AT_ONCE, &SERVER).unwrap();
         assert!(marks.changes.is_sorted_by(|one, next| one.change_number < next.change_number));
         let found: BTreeMap<&str, bool> =
             marks.changes.iter().map(|change| (change.id.as_str(), change.read)).collect();
@@ -101,7 +98,7 @@ impl World {
 
     /// Documents alone are in the feed of changes, each once.
     fn check_feed(&self) {
-        let mut changes = self.database.changes(ChangesQuery::default()).unwrap();
+        let mut changes = self.database.changes(ChangesQuery::default(), &SERVER).unwrap();
         let all = changes.next_changes(usize::MAX).unwrap();
         let alive: BTreeSet<&str> =
             all.iter().filter(|change| !change.deleted).map(|change| change.id.as_str()).collect();
@@ -140,7 +137,7 @@ impl World {
     }
 
     pub(crate) fn rows(&self, folder: &str, query: &RowQuery) -> Vec<Row> {
-        let mut rows = self.database.folder_rows(folder, query.clone(), Some(PEOPLE[1])).unwrap();
+        let mut rows = self.database.folder_rows(folder, query.clone(), (Some(PEOPLE[1]), &SERVER)).unwrap();
         let mut all = Vec::new();
         loop {
             let some = rows.next_rows(3).unwrap();

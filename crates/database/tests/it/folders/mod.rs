@@ -8,9 +8,9 @@ mod world;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::common::{Server, edit, get, put};
+use crate::common::{SERVER, Server, edit, get, put};
 use proptest::prelude::*;
-use scrinium_database::{Access, DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};
+use scrinium_database::{DatabaseError, Edit, EditMode, FolderChange, MAX_READERS, RowQuery};
 use serde_json::{Value, json};
 use steps::{columns, step};
 use world::World;
@@ -68,7 +68,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     let edits = |numbers: &mut dyn Iterator<Item = u32>, folders: &[FolderChange]| {
         let edit = |n: u32| Edit { folders: folders.to_vec(), ..edit(&document(n)) };
         let edits: Vec<Edit> = numbers.map(edit).collect();
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap().into_iter().for_each(
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap().into_iter().for_each(
             |result| {
                 result.unwrap();
             },
@@ -80,9 +80,9 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     let ids =
         |numbers: std::ops::Range<u32>| numbers.map(|n| document(n)["_id"].as_str().unwrap().to_owned());
     let add = ids(0..1200).map(|id| (id, FolderChange::Add { folder: inbox() })).collect();
-    database.change_folders(add, &Access::everything()).unwrap().wait().unwrap();
+    database.change_folders(add, &SERVER).unwrap().wait().unwrap();
     let check = |expected: &BTreeMap<String, i64>| {
-        let mut rows = database.folder_rows("INBOX", RowQuery::default(), None).unwrap();
+        let mut rows = database.folder_rows("INBOX", RowQuery::default(), (None, &SERVER)).unwrap();
         assert_eq!(rows.total_rows, Some(expected.len() as u64));
         let rows = rows.next_rows(usize::MAX).unwrap();
         let mut wanted: Vec<(i64, &String)> = expected.iter().map(|(id, date)| (-date, id)).collect();
@@ -101,13 +101,13 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
         match n % 3 {
             0 if n > 700 => {
                 let gone = FolderChange::Remove { folder: inbox() };
-                drop(database.change_folders(vec![(id.clone(), gone)], &Access::everything()).unwrap());
+                drop(database.change_folders(vec![(id.clone(), gone)], &SERVER).unwrap());
                 expected.remove(&id);
             }
             1 if n > 400 => {
                 let mut known = get(&database, &id).unwrap();
                 known["Date"] = json!(100 + n % 7);
-                drop(database.update(vec![edit(&known)], EditMode::Interactive).unwrap());
+                drop(database.update(vec![edit(&known)], EditMode::Interactive, &SERVER).unwrap());
                 expected.entry(id).and_modify(|date| *date = i64::from(100 + n % 7));
             }
             2 if n % 2 == 0 => {
@@ -122,7 +122,7 @@ fn a_large_folder_follows_in_steps_what_a_small_one_does_in_one() {
     check(&expected);
     database.define_folder("Inbox", Some(&columns(2))).unwrap();
     check(&expected);
-    let marked = database.mark_folder("ada", "Inbox", true, &Access::everything()).unwrap();
+    let marked = database.mark_folder("ada", "Inbox", true, &SERVER).unwrap();
     assert_eq!(marked, expected.len() as u64);
     let unread = database.unread("ada").unwrap();
     assert_eq!(unread.folders, [("Inbox".to_owned(), 0)]);
@@ -137,7 +137,7 @@ fn what_is_refused_changes_nothing() {
     let add = |folder: &str| FolderChange::Add { folder: folder.to_owned() };
     let with = |json: Value, folders: Vec<FolderChange>| {
         let edit = Edit { folders, ..edit(&json) };
-        database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0)
+        database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0)
     };
     let refused = with(json!({"_id": "a"}), vec![add("Inbox"), add("Nowhere")]).unwrap_err();
     assert_eq!(refused.reason(), "There is no folder `Nowhere`.");
@@ -157,7 +157,7 @@ fn what_is_refused_changes_nothing() {
 
     let mark = |person: &str, id: &str| {
         database
-            .mark(person, vec![id.to_owned()], true, &Access::everything())
+            .mark(person, vec![id.to_owned()], true, &SERVER)
             .map(|update| update.wait().unwrap().remove(0))
     };
     assert_eq!(mark("ada", "nothing").unwrap().unwrap_err().status(), 404);
@@ -165,7 +165,7 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(mark("", "a").map(drop).unwrap_err().status(), 400);
     assert_eq!(mark(&"x".repeat(257), "a").map(drop).unwrap_err().status(), 400);
     assert_eq!(database.rename_folder("Inbox", "Other\\").unwrap_err().error(), "illegal_folder_name");
-    let missing = database.folder_rows("Outbox", RowQuery::default(), None).map(drop).unwrap_err();
+    let missing = database.folder_rows("Outbox", RowQuery::default(), (None, &SERVER)).map(drop).unwrap_err();
     assert_eq!(missing.status(), 404);
     assert_eq!(database.folders(None).unwrap().len(), 1);
 }
@@ -178,12 +178,10 @@ fn as_many_people_as_are_kept_read_a_document() {
     database.define_folder("All", None).unwrap();
     let folders = vec![FolderChange::Add { folder: "All".to_owned() }];
     let first = Edit { folders, ..edit(&json!({"_id": "a"})) };
-    drop(database.update(vec![first], EditMode::Interactive).unwrap());
+    drop(database.update(vec![first], EditMode::Interactive, &SERVER).unwrap());
     let person = |number: u64| format!("person {number}");
     let updates: Vec<_> = (0..=MAX_READERS)
-        .map(|number| {
-            database.mark(&person(number), vec!["a".to_owned()], true, &Access::everything()).unwrap()
-        })
+        .map(|number| database.mark(&person(number), vec!["a".to_owned()], true, &SERVER).unwrap())
         .collect();
     let refused: Vec<DatabaseError> =
         updates.into_iter().filter_map(|update| update.wait().unwrap().remove(0).err()).collect();
@@ -193,7 +191,7 @@ fn as_many_people_as_are_kept_read_a_document() {
     let mut known = get(&database, "a").unwrap();
     known["n"] = json!(1);
     let edit = Edit { editor: Some(person(7).into()), ..edit(&known) };
-    drop(database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap());
+    drop(database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap());
     assert_eq!((unread(0).database, unread(7).database), (1, 0));
     assert_eq!(unread(MAX_READERS - 1).folders, [("All".to_owned(), 1)]);
     put(&database, &json!({"_id": "a", "_rev": get(&database, "a").unwrap()["_rev"], "_deleted": true}))

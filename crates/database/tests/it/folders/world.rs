@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{Database, DatabaseError, Edit, EditMode};
 use serde_json::{Value, json};
 
 use super::model::{Folder, Model};
 use super::steps::{FOLDERS, PEOPLE, Placing, Step, columns, id_of};
-use crate::common::{Server, edit, put};
+use crate::common::{SERVER, Server, edit, put};
 
 pub(crate) struct World {
     pub(crate) database: Arc<Database>,
@@ -65,7 +65,8 @@ impl World {
                     json["_deleted"] = json!(true);
                 }
                 let edit = Edit { editor: Some(PEOPLE[editor].into()), ..edit(&json) };
-                let updated = self.database.update(vec![edit], EditMode::Replicated).unwrap().wait().unwrap();
+                let updated =
+                    self.database.update(vec![edit], EditMode::Replicated, &SERVER).unwrap().wait().unwrap();
                 assert!(updated[0].is_ok());
                 self.model.follow(&self.database, &id_of(document), Some(PEOPLE[editor]));
             }
@@ -85,11 +86,7 @@ impl World {
                 // Not waited for one by one, so that each builds on what is on its way.
                 let updates: Vec<_> = ids
                     .iter()
-                    .map(|id| {
-                        self.database
-                            .mark(PEOPLE[person], vec![id.clone()], read, &Access::everything())
-                            .unwrap()
-                    })
+                    .map(|id| self.database.mark(PEOPLE[person], vec![id.clone()], read, &SERVER).unwrap())
                     .collect();
                 for (id, update) in ids.iter().zip(updates) {
                     let marked = update.wait().unwrap().remove(0);
@@ -98,8 +95,7 @@ impl World {
                 }
             }
             Step::MarkFolder { person, folder, read } => {
-                let marked =
-                    self.database.mark_folder(PEOPLE[person], FOLDERS[folder], read, &Access::everything());
+                let marked = self.database.mark_folder(PEOPLE[person], FOLDERS[folder], read, &SERVER);
                 let members = self.model.folder(folder).map(|folder| folder.members.clone());
                 let expected = members.map(|members| {
                     members.values().filter(|id| self.model.mark(PEOPLE[person], id, read).unwrap()).count()
@@ -135,8 +131,13 @@ impl World {
             (json["_id"].as_str().unwrap(), placing.map(Placing::change).into_iter().collect());
         let edit =
             Edit { editor: Some(editor.into()), read_by: reader.map(Into::into), folders, ..edit(json) };
-        let updated =
-            self.database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0);
+        let updated = self
+            .database
+            .update(vec![edit], EditMode::Interactive, &SERVER)
+            .unwrap()
+            .wait()
+            .unwrap()
+            .remove(0);
         let missing = match placing {
             Some(Placing::Add(folder) | Placing::Remove(folder)) => self.model.folder(folder).is_none(),
             Some(Placing::Move(from, to)) => {
@@ -172,8 +173,8 @@ impl World {
             placings.iter().map(|(document, placing)| (id_of(*document), placing.change())).collect()
         };
         // Two batches; the second builds on the first while that is on its way.
-        let updates = [first, rest]
-            .map(|placings| self.database.change_folders(changes(placings), &Access::everything()).unwrap());
+        let updates =
+            [first, rest].map(|placings| self.database.change_folders(changes(placings), &SERVER).unwrap());
         let placed = updates.into_iter().flat_map(|update| update.wait().unwrap());
         for ((document, placing), placed) in placings.iter().zip(placed) {
             let expected = self.model.place(&id_of(*document), *placing);
@@ -196,20 +197,18 @@ impl World {
                 json["_deleted"] = json!(true);
             }
             let edit = Edit { editor: Some(editor.into()), ..edit(&json) };
-            database.update(vec![edit], EditMode::Replicated).unwrap()
+            database.update(vec![edit], EditMode::Replicated, &SERVER).unwrap()
         };
         let mut edits = vec![revision(0, false)];
         let changes: Vec<_> =
             folders.iter().map(|folder| (id.clone(), Placing::Make(*folder).change())).collect();
-        let made = database.change_folders(changes, &Access::everything()).unwrap();
+        let made = database.change_folders(changes, &SERVER).unwrap();
         let changes: Vec<_> =
             folders.iter().map(|folder| (id.clone(), Placing::Add(*folder).change())).collect();
-        let added = database.change_folders(changes, &Access::everything()).unwrap();
+        let added = database.change_folders(changes, &SERVER).unwrap();
         let marks: Vec<_> = readers
             .iter()
-            .map(|reader| {
-                database.mark(PEOPLE[*reader], vec![id.clone()], true, &Access::everything()).unwrap()
-            })
+            .map(|reader| database.mark(PEOPLE[*reader], vec![id.clone()], true, &SERVER).unwrap())
             .collect();
         edits.push(revision(1, false));
         if deleted {

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Server, edit, get, read_attachment as read};
+use crate::common::{SERVER, Server, edit, get, read_attachment as read};
 use bucket::Memory;
 use scrinium_database::{
-    Access, AttachmentOptions, Content, Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind,
+    AttachmentOptions, Content, Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind,
     FixupOptions, NewAttachment, Outcome, ReadOptions, Relocation,
 };
 use serde_json::json;
@@ -57,9 +57,9 @@ fn attach(database: &Arc<Database>, id: &str, bytes: &[u8]) -> Result<(), Databa
 
 fn attach_content(database: &Arc<Database>, id: &str, content: Content) -> Result<(), DatabaseError> {
     let attachment = NewAttachment { name: "file".into(), content_type: "text/plain".into(), content };
-    let revision = database.read(id, &ReadOptions::default()).ok().map(|document| document.revision);
+    let revision = database.read(id, &ReadOptions::default(), &SERVER).ok().map(|document| document.revision);
     let edit = Edit { id: Some(id.to_owned()), revision, attachments: vec![attachment], ..edit(&json!({})) };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0).map(drop)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
 fn delete(database: &Arc<Database>, id: &str) {
@@ -129,7 +129,7 @@ fn a_range_costs_a_range_and_nothing_once_it_is_in_the_cache() {
     let large = content(3, 21 << 20);
     attach(&database, "a", &large).unwrap();
     let part = |at: usize| {
-        let reader = database.open_attachment("a", "file", None, &Access::everything()).unwrap();
+        let reader = database.open_attachment("a", "file", None, &SERVER).unwrap();
         reader.read(at as u64, 100).unwrap()
     };
     let cost = || {
@@ -254,7 +254,7 @@ fn contents_are_moved_there_and_back_while_they_are_read() {
             assert!(read(&database, id).unwrap() == *bytes, "{id}");
         }
     };
-    let reader = database.open_attachment("d", "file", None, &Access::everything()).unwrap();
+    let reader = database.open_attachment("d", "file", None, &SERVER).unwrap();
     assert_eq!(reader.read(0, 10).unwrap(), bytes[3][..10]);
     server.databases.set_attachment_options(options(300 * KB)).unwrap();
     let moved = server.databases.relocate_attachments(Some("test"), Relocation::AsSet, false).unwrap();

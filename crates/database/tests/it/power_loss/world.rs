@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_database::{
-    Access, Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FolderChange, Freshness,
-    NameRange, NewAttachment, Row, RowQuery,
+    Database, DatabaseError, DatabaseOptions, Databases, Edit, EditMode, FolderChange, Freshness, NameRange,
+    NewAttachment, Row, RowQuery,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::model::{CLIENTS, Client, Made, Step, folder, person};
-use crate::common::{edit, get};
+use crate::common::{SERVER, edit, get};
 
 /// A store's databases, of which "main" is everybody's.
 pub(crate) struct World {
@@ -73,7 +73,7 @@ impl World {
         let main = self.main();
         let revision = |id: &str| get(&main, id).ok().map(|found| found["_rev"].as_str().unwrap().to_owned());
         let change = |id: &str, change| -> Result<(), DatabaseError> {
-            let changed = main.change_folders(vec![(id.to_owned(), change)], &Access::everything())?;
+            let changed = main.change_folders(vec![(id.to_owned(), change)], &SERVER)?;
             changed.wait()?.remove(0).map(drop)
         };
         match step {
@@ -90,8 +90,7 @@ impl World {
                         content: main.store_content(bytes, "application/octet-stream")?,
                     });
                 }
-                let archive =
-                    main.folder_members(&folder(client, 1), 0, usize::MAX, (None, &Access::everything()))?;
+                let archive = main.folder_members(&folder(client, 1), 0, usize::MAX, (None, &SERVER))?;
                 if !archive.members.iter().any(|member| member.id == *id) {
                     edit.folders.push(FolderChange::Add { folder: folder(client, 0) });
                 }
@@ -101,11 +100,9 @@ impl World {
             Step::Move(id, from) => {
                 change(id, FolderChange::Move { from: folder(client, *from), to: folder(client, 1 - from) })
             }
-            Step::Mark(id, read) => main
-                .mark(&person(client), vec![id.clone()], *read, &Access::everything())?
-                .wait()?
-                .remove(0)
-                .map(drop),
+            Step::Mark(id, read) => {
+                main.mark(&person(client), vec![id.clone()], *read, &SERVER)?.wait()?.remove(0).map(drop)
+            }
             Step::CreateDatabase(name) => {
                 self.databases.create(name, &scrinium_database::InitialAccess::Everybody).map(drop)
             }
@@ -133,7 +130,7 @@ impl World {
         for document in documents(&main).into_iter().filter(|found| mine(found["_id"].as_str().unwrap())) {
             let id = document["_id"].as_str().unwrap().to_owned();
             let attachment = document["_attachments"]["file"].is_object().then(|| {
-                let reader = main.open_attachment(&id, "file", None, &Access::everything()).unwrap();
+                let reader = main.open_attachment(&id, "file", None, &SERVER).unwrap();
                 let bytes = reader.read(0, usize::MAX).unwrap();
                 assert_eq!(bytes.len() as u64, reader.length);
                 bytes.to_vec()
@@ -143,8 +140,7 @@ impl World {
         }
         for which in 0..2 {
             let (name, person) = (folder(client, which), person(client));
-            let members =
-                main.folder_members(&name, 0, usize::MAX, (Some(&person), &Access::everything())).unwrap();
+            let members = main.folder_members(&name, 0, usize::MAX, (Some(&person), &SERVER)).unwrap();
             let read = members.members.iter().filter(|member| member.read == Some(true));
             seen.read.extend(read.map(|member| member.id.clone()));
             seen.folders[which] = members.members.iter().map(|member| member.id.clone()).collect();
@@ -152,7 +148,7 @@ impl World {
             let unread = members.members.iter().filter(|member| member.read == Some(false)).count();
             assert_eq!((info.total, info.unread), (members.members.len() as u64, Some(unread as u64)));
             // The collection in order, which is derived.
-            let mut listed = main.folder_rows(&name, RowQuery::default(), Some(&person)).unwrap();
+            let mut listed = main.folder_rows(&name, RowQuery::default(), (Some(&person), &SERVER)).unwrap();
             let listed: Vec<String> =
                 listed.next_rows(usize::MAX).unwrap().into_iter().filter_map(|row| row.id).collect();
             let mut expected: Vec<(u64, String)> =
@@ -193,7 +189,7 @@ impl World {
         assert!(ids(found).iter().eq(numbers.iter().map(|(_, id)| id)));
         assert!(ids(rows(&main, "texts").unwrap()).iter().eq(texts.iter().map(|(_, id)| id)));
         let query = RowQuery { reduce: Some(true), freshness: Freshness::UpToDate, ..RowQuery::default() };
-        let totals = main.view("d", "numbers", query).unwrap().next_rows(1).unwrap();
+        let totals = main.view("d", "numbers", query, &SERVER).unwrap().next_rows(1).unwrap();
         let totals = totals.first().map(|row| serde_json::from_str(row.value.as_ref().unwrap()).unwrap());
         let expected = json!({"count": numbers.len(), "totals": {"Size": sizes as f64}});
         assert_eq!(totals, (!numbers.is_empty()).then_some(expected));
@@ -207,17 +203,17 @@ impl World {
 
 pub(crate) fn rows(database: &Arc<Database>, view: &str) -> Result<Vec<Row>, DatabaseError> {
     let query = RowQuery { freshness: Freshness::UpToDate, ..RowQuery::default() };
-    database.view("d", view, query)?.next_rows(usize::MAX)
+    database.view("d", view, query, &SERVER)?.next_rows(usize::MAX)
 }
 
 fn put(database: &Arc<Database>, edit: Edit) -> Result<(), DatabaseError> {
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0).map(drop)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
 /// All but design documents, each also read by itself.
 fn documents(database: &Arc<Database>) -> Vec<Value> {
     let query = RowQuery { include_documents: true, ..RowQuery::default() };
-    let all = database.all_documents(query).unwrap().next_rows(usize::MAX).unwrap();
+    let all = database.all_documents(query, &SERVER).unwrap().next_rows(usize::MAX).unwrap();
     let all = all.into_iter().filter(|row| !row.id.as_ref().unwrap().starts_with('_'));
     let documents: BTreeMap<String, Value> =
         all.map(|row| (row.id.unwrap(), serde_json::from_str(&row.document.unwrap()).unwrap())).collect();

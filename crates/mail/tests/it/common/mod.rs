@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrinium_clock::Clock;
-use scrinium_database::{ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated};
+use scrinium_database::{
+    Access, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, Updated,
+};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory, NameLookup, prepare};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Map, Value, json};
+
+/// Whoever tests may do everything.
+pub static SERVER: Access = Access::of_the_server("a test");
 
 pub struct Server {
     pub store: Store,
@@ -105,12 +110,12 @@ pub fn fields(value: Value) -> Map<String, Value> {
 
 pub fn put(database: &Arc<Database>, document: Value) -> scrinium_database::Result<Updated> {
     let edit = Edit { json: document.to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0)
 }
 
 pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
     let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
-    let mut changes = database.changes(query).unwrap();
+    let mut changes = database.changes(query, &SERVER).unwrap();
     let mut documents = Vec::new();
     loop {
         let some = changes.next_changes(100).unwrap();

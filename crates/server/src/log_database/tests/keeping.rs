@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use scrinium_database::{DatabaseError, Edit, EditMode};
+use scrinium_database::{Access, DatabaseError, Edit, EditMode};
 
 use super::super::design::{DESIGN_ID, PrepareError, prepare};
 use super::super::retention::remove_old;
 use super::*;
+
+/// Whoever tests or measures may do everything.
+static SERVER: Access = Access::of_the_server("a test");
 
 const VIEWS: [&str; 8] = [
     "events",
@@ -23,13 +26,15 @@ const VIEWS: [&str; 8] = [
 fn put(databases: &Databases, name: &str, document: &Value) -> Result<(), DatabaseError> {
     let database = databases.get(name)?;
     let edit = Edit { json: document.to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive)?.wait()?.remove(0).map(drop)
+    database.update(vec![edit], EditMode::Interactive, &SERVER)?.wait()?.remove(0).map(drop)
 }
 
 fn read(world: &World, id: &str) -> Value {
     let database = world.databases.get("log").unwrap();
-    serde_json::from_str(&database.read(id, &scrinium_database::ReadOptions::default()).unwrap().json)
-        .unwrap()
+    serde_json::from_str(
+        &database.read(id, &scrinium_database::ReadOptions::default(), &SERVER).unwrap().json,
+    )
+    .unwrap()
 }
 
 proptest! {
@@ -53,7 +58,7 @@ proptest! {
             kept.insert((class, minute, record.id.clone()));
             edits.push(Edit { id: Some(record.id), json: record.json, ..Edit::default() });
         }
-        database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+        database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
         for view in &read_before {
             world.view("log", VIEWS[*view]);
         }

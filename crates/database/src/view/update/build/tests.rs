@@ -12,6 +12,7 @@ use super::super::environment;
 use super::segment::Evaluation;
 use super::workplace::Workplace;
 use super::{View, Written, build_once};
+use crate::access::SERVER;
 use crate::database::Database;
 use crate::{DatabaseOptions, Databases, Edit, EditMode, RowQuery};
 
@@ -21,7 +22,7 @@ const LIMIT_BYTES: usize = 50_000;
 
 fn put(database: &Arc<Database>, documents: impl Iterator<Item = serde_json::Value>) {
     let edits = documents.map(|json| Edit { json: json.to_string().into(), ..Edit::default() }).collect();
-    let results = database.update(edits, EditMode::Interactive).unwrap().wait().unwrap();
+    let results = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
     results.into_iter().for_each(|result| drop(result.unwrap()));
 }
 
@@ -55,12 +56,12 @@ fn filled(dir: &std::path::Path) -> (Databases, Arc<Database>) {
 fn contents(database: &Arc<Database>) -> Vec<String> {
     let mut all = Vec::new();
     for view in ["keys", "tags", "unique"] {
-        let mut rows = database.view("d", view, RowQuery::default()).unwrap();
+        let mut rows = database.view("d", view, RowQuery::default(), &SERVER).unwrap();
         while let Some(some) = Some(rows.next_rows(1000).unwrap()).filter(|rows| !rows.is_empty()) {
             all.extend(some.into_iter().map(|row| format!("{} {:?} {:?}", row.key, row.id, row.value)));
         }
         let query = RowQuery { reduce: Some(true), group: true, ..RowQuery::default() };
-        let mut totals = database.view("d", view, query).unwrap();
+        let mut totals = database.view("d", view, query, &SERVER).unwrap();
         all.extend(
             totals.next_rows(100_000).unwrap().into_iter().map(|row| format!("{} {:?}", row.key, row.value)),
         );
@@ -114,7 +115,7 @@ fn a_build_goes_on_where_a_crash_cut_it_off() {
     let change = |database: &Arc<Database>| {
         let rewrite = |number: u64| {
             let id = format!("{number:05}");
-            let revision = database.read(&id, &crate::ReadOptions::default()).unwrap().revision;
+            let revision = database.read(&id, &crate::ReadOptions::default(), &SERVER).unwrap().revision;
             let mut document = document(number + 7);
             document["_id"] = json!(id);
             document["_rev"] = json!(revision);

@@ -11,16 +11,17 @@ use serde_json::{Value, json};
 
 use super::super::super::environment;
 use super::Walk;
+use crate::access::SERVER;
 use crate::database::Database;
 use crate::{DatabaseOptions, Databases, Edit, EditMode, Freshness, ReadOptions, RowQuery};
 
 fn put(database: &Arc<Database>, mut json: Value) {
-    if let Ok(present) = database.read(json["_id"].as_str().unwrap(), &ReadOptions::default()) {
+    if let Ok(present) = database.read(json["_id"].as_str().unwrap(), &ReadOptions::default(), &SERVER) {
         let present: Value = serde_json::from_str(&present.json).unwrap();
         json["_rev"] = present["_rev"].clone();
     }
     let edit = Edit { json: json.to_string().into(), ..Edit::default() };
-    database.update(vec![edit], EditMode::Interactive).unwrap().wait().unwrap().remove(0).unwrap();
+    database.update(vec![edit], EditMode::Interactive, &SERVER).unwrap().wait().unwrap().remove(0).unwrap();
 }
 
 /// Two views that hold the same; the second is built when the first has gone through everything.
@@ -47,7 +48,7 @@ fn contents(database: &Arc<Database>, view: &str, freshness: Freshness) -> Vec<S
     let mut all = Vec::new();
     for reduce in [None, Some(true)] {
         let query = RowQuery { freshness, reduce, ..RowQuery::default() };
-        let mut rows = database.view("d", view, query).unwrap();
+        let mut rows = database.view("d", view, query, &SERVER).unwrap();
         while let Some(some) = Some(rows.next_rows(100).unwrap()).filter(|rows| !rows.is_empty()) {
             all.extend(some.into_iter().map(|row| format!("{row:?}")));
         }
@@ -92,7 +93,7 @@ proptest! {
         first.into_iter().for_each(|(id, parent, size)| put(&database, document(id, parent, size)));
         contents(&database, "cut", Freshness::UpToDate);
         for (id, parent, size, steps, looks) in cuts {
-            let before = database.read(&id.to_string(), &ReadOptions::default()).ok();
+            let before = database.read(&id.to_string(), &ReadOptions::default(), &SERVER).ok();
             put(&database, document(id, parent, size));
             place_in_part(&database, id, steps);
             // Where it was before, so that nothing seems to have changed.

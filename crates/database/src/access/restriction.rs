@@ -1,0 +1,130 @@
+//! Whether some document of a database is hidden from somebody who reads there, so that not everybody is told how many
+//! there are.
+//!
+//! A number of documents tells of those that somebody may not read. As long as no leaf names anybody in `Readers`, all who
+//! read see all of them. That is noted when a database is made, and the note changes in the batch that brings the first
+//! such leaf, for good. A database of an earlier version has no note: those who ask look through its leaves bit by bit.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use parking_lot::Mutex;
+use scrinium_document::Fields;
+use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
+
+use super::readers::names_somebody;
+use super::{Access, Level};
+use crate::database::Database;
+use crate::error::Result;
+use crate::keys;
+use crate::leaf::Leaf;
+
+/// Leaves looked at for one question.
+const LEAVES_AT_ONCE: usize = 5000;
+
+const OPEN: u8 = 0;
+const RESTRICTED: u8 = 1;
+const UNKNOWN: u8 = 2;
+
+/// What is known of it in memory.
+pub(crate) struct Restriction {
+    state: AtomicU8,
+    /// Where the next look begins, while nothing is known; `None`: at the beginning.
+    looked_up_to: Mutex<Option<Vec<u8>>>,
+}
+
+impl Restriction {
+    pub(crate) fn read(store: &Store, number: u32) -> Result<Self> {
+        let stored = store.get(Family::Meta, &keys::restriction(number))?;
+        let state = match stored.as_deref() {
+            Some([OPEN]) => OPEN,
+            Some(_) => RESTRICTED,
+            None => UNKNOWN,
+        };
+        Ok(Self { state: AtomicU8::new(state), looked_up_to: Mutex::default() })
+    }
+
+    /// Adds to the batch that makes a database that nothing is hidden there.
+    pub(crate) fn write_open(batch: &mut Batch, number: u32) {
+        batch.put(Family::Meta, &keys::restriction(number), &[OPEN]);
+    }
+
+    /// Adds to a batch with a leaf that names somebody that something is hidden. It counts from now on, before the leaf
+    /// can be read, and also if the batch is not stored.
+    pub(crate) fn restrict(&self, batch: &mut Batch, number: u32) {
+        self.state.store(RESTRICTED, Ordering::Release);
+        batch.put(Family::Meta, &keys::restriction(number), &[RESTRICTED]);
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.state.load(Ordering::Acquire) == UNKNOWN
+    }
+}
+
+/// Whether a leaf with these fields is hidden from somebody.
+pub(crate) fn restricts(fields: &[u8]) -> Result<bool> {
+    Ok(names_somebody(&Fields::decode(fields)?))
+}
+
+impl Database {
+    /// Whether the one who asks sees all documents, and is told how many there are. Ask after counting: a document that
+    /// was counted is known here.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub(crate) fn shows_all(&self, access: &Access) -> Result<bool> {
+        if access.level() < Level::Reader {
+            return Ok(false);
+        }
+        Ok(access.reads_everything() || self.is_open_to_readers()?)
+    }
+
+    fn is_open_to_readers(&self) -> Result<bool> {
+        match self.restriction.state.load(Ordering::Acquire) {
+            OPEN => Ok(true),
+            RESTRICTED => Ok(false),
+            _ => self.look_for_readers(),
+        }
+    }
+
+    /// Looks at some more leaves of a database of an earlier version; true if it was looked through, and none names
+    /// anybody. What is written meanwhile is noted by itself.
+    fn look_for_readers(&self) -> Result<bool> {
+        // Somebody else is looking.
+        let Some(mut looked_up_to) = self.restriction.looked_up_to.try_lock() else { return Ok(false) };
+        let (first, _) = keys::winner_range(self.number());
+        let end = keys::loser_range(self.number()).1;
+        let from = looked_up_to.take().unwrap_or(first);
+        let snapshot = self.store().snapshot();
+        let range = KeyRange { from: &from, to: Some(&end) };
+        let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+        for _ in 0..LEAVES_AT_ONCE {
+            let Some((key, stored)) = cursor.next()? else { return self.note_open() };
+            *looked_up_to = Some(key.to_vec());
+            // What cannot be read may name anybody.
+            let names = Leaf::decode(self.name(), stored).and_then(|leaf| restricts(leaf.field_bytes()));
+            if names.unwrap_or(true) {
+                self.restriction.state.store(RESTRICTED, Ordering::Release);
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Notes for good that no leaf names anybody, unless one came meanwhile.
+    fn note_open(&self) -> Result<bool> {
+        let _stays = match self.stay() {
+            Ok(stays) => stays,
+            Err(there) => return there.is_open_to_readers(),
+        };
+        let _writer = self.hold_writer();
+        if !self.restriction.is_unknown() {
+            return Ok(false);
+        }
+        self.check_there()?;
+        let mut batch = Batch::new();
+        Restriction::write_open(&mut batch, self.number());
+        self.store().commit(batch)?;
+        self.restriction.state.store(OPEN, Ordering::Release);
+        Ok(true)
+    }
+}

@@ -1,0 +1,591 @@
+//! A database as somebody has opened it. Whatever comes from outside goes through here, so that nothing is read, counted or
+//! written without what they may do.
+
+mod description;
+
+use std::sync::Arc;
+
+use scrinium_mango::{IndexDefinition, Query};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::access::identity::Identity;
+use crate::access::list::AccessList;
+use crate::access::{Access, Level};
+use crate::attachment::AttachmentReader;
+use crate::changes::{Changes, ChangesQuery};
+use crate::compact::PurgedDocument;
+use crate::content::Content;
+use crate::content::upload::Upload;
+use crate::database::Database;
+use crate::databases::Databases;
+use crate::edit::{Edit, EditMode, NewAttachment};
+use crate::error::{DatabaseError, Result};
+use crate::folder::members::{FolderChanges, FolderMembers};
+use crate::folder::{FolderChange, Placed};
+use crate::properties::Properties;
+use crate::query::Find;
+use crate::read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
+use crate::rows::{RowQuery, Rows};
+use crate::unread::{Marked, MarkedChanges, Unread};
+use crate::update::purge::PurgedLeaves;
+use crate::update::{Update, Updated};
+use crate::view::Reading;
+pub use description::{DatabaseContents, DatabaseDescription, FolderDescription};
+
+/// A database as somebody has opened it. Clones are cheap.
+#[derive(Clone)]
+pub struct DatabaseSession {
+    database: Arc<Database>,
+    access: Access,
+}
+
+impl Databases {
+    /// Opens a database for somebody, whatever they may do there.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`], and what the store reports.
+    pub fn open_for(&self, name: &str, identity: &Identity) -> Result<DatabaseSession> {
+        let database = self.get(name)?;
+        let access = database.access(identity)?;
+        Ok(DatabaseSession { database, access })
+    }
+}
+
+impl DatabaseSession {
+    /// What the one who opened it may do.
+    #[must_use]
+    pub const fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Their level.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.access.level()
+    }
+
+    /// # Errors
+    /// [`DatabaseError::Forbidden`] if their level is lower.
+    fn require(&self, level: Level) -> Result<&Arc<Database>> {
+        if self.level() >= level {
+            return Ok(&self.database);
+        }
+        Err(DatabaseError::Forbidden {
+            reason: format!(
+                "This takes the level `{}` in this database, and yours is `{}`.",
+                level.text(),
+                self.level().text()
+            ),
+        })
+    }
+
+    /// # Errors
+    /// [`DatabaseError::Forbidden`] for all but administrators of the server.
+    fn require_administrator(&self) -> Result<&Arc<Database>> {
+        if self.access.is_everything() {
+            return Ok(&self.database);
+        }
+        Err(DatabaseError::Forbidden { reason: "This is for administrators of the server.".to_owned() })
+    }
+
+    /// The database's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.database.name()
+    }
+
+    /// The database's number, which no other one of the server ever gets.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.database.number()
+    }
+
+    /// The same database for somebody as they are now, on the volume where it is now.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn renewed(&self, identity: &Identity) -> Result<Self> {
+        let database = self.database.moved().unwrap_or_else(|| Arc::clone(&self.database));
+        let access = database.access(identity)?;
+        Ok(Self { database, access })
+    }
+
+    /// Goes on where the database was moved to since it was opened; false if it was not.
+    pub fn follow_move(&mut self) -> bool {
+        let Some(moved) = self.database.moved() else { return false };
+        self.database = moved;
+        true
+    }
+
+    /// What somebody else may do here.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn access_of(&self, identity: &Identity) -> Result<Access> {
+        self.database.access(identity)
+    }
+
+    /// Whether somebody else, as they are, would see all documents.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn shows_all_to(&self, identity: &Identity) -> Result<bool> {
+        self.database.shows_all(&self.database.access(identity)?)
+    }
+
+    /// As [`Database::watch`].
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.database.watch()
+    }
+
+    /// As [`Database::sequence_text`].
+    #[must_use]
+    pub fn sequence_text(&self, change_number: u64) -> String {
+        self.database.sequence_text(change_number)
+    }
+
+    /// As [`Database::parse_sequence`].
+    ///
+    /// # Errors
+    /// A text that begins with no number.
+    pub fn parse_sequence(&self, text: &str) -> Result<u64> {
+        self.database.parse_sequence(text)
+    }
+}
+
+/// The database as a whole.
+impl DatabaseSession {
+    /// What the one who asks may know of it.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if it was dropped meanwhile, and what the store reports.
+    pub fn describe(&self) -> Result<DatabaseDescription> {
+        let info = self.database.info()?;
+        let contents = DatabaseContents {
+            document_count: info.document_count,
+            deleted_count: info.deleted_count,
+            purged_count: info.purged_count,
+            sizes: info.sizes,
+        };
+        Ok(DatabaseDescription {
+            name: info.name,
+            uuid: info.uuid,
+            update_sequence: info.update_sequence,
+            contents: self.database.shows_all(&self.access)?.then_some(contents),
+            instance_start_time_us: info.instance_start_time_us,
+            revision_limit: info.revision_limit,
+            volume: self.database.volume().to_owned(),
+        })
+    }
+
+    /// As [`Database::access_list`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn access_list(&self) -> Result<Option<Arc<AccessList>>> {
+        self.database.access_list()
+    }
+
+    /// As [`Database::set_access_list`], for managers; removing it, which opens what it hides, is for administrators of the
+    /// server.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_access_list(&self, list: Option<AccessList>) -> Result<()> {
+        let database = match list {
+            Some(_) => self.require(Level::Manager)?,
+            None => self.require_administrator()?,
+        };
+        database.set_access_list(list)
+    }
+
+    /// As [`Database::shown_security`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shown_security(&self) -> Result<Arc<Value>> {
+        self.require(Level::Reader)?.shown_security()
+    }
+
+    /// As [`Database::set_security`], for managers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_security(&self, security: &Value) -> Result<()> {
+        self.require(Level::Manager)?.set_security(security)
+    }
+
+    /// As [`Database::set_revision_limit`], for managers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_revision_limit(&self, limit: u64) -> Result<()> {
+        self.require(Level::Manager)?.set_revision_limit(limit)
+    }
+
+    /// As [`Database::properties`].
+    #[must_use]
+    pub fn properties(&self) -> Properties {
+        self.database.properties()
+    }
+
+    /// As [`Database::set_properties`], for administrators of the server, with those of `wish` changed.
+    ///
+    /// # Errors
+    /// As there, and a wish that is none.
+    pub fn change_properties(&self, wish: &Map<String, Value>) -> Result<Properties> {
+        let database = self.require_administrator()?;
+        let properties = database.properties().changed(wish)?;
+        database.set_properties(properties)?;
+        Ok(properties)
+    }
+
+    /// As [`Database::clean_up_views`], for managers.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn clean_up_views(&self) -> Result<usize> {
+        self.require(Level::Manager)?.clean_up_views()
+    }
+
+    /// As [`Database::purge_leaves`], for administrators of the server.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn purge_leaves(&self, wanted: Vec<PurgedLeaves>) -> Result<Vec<PurgedLeaves>> {
+        self.require_administrator()?.purge_leaves(wanted)
+    }
+
+    /// As [`Database::purged_documents`], for managers. What was purged may have been hidden, so that it is told to those
+    /// who see all documents alone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn purged_documents(&self) -> Result<Vec<PurgedDocument>> {
+        let purged = self.require(Level::Manager)?.purged_documents()?;
+        Ok(if self.database.shows_all(&self.access)? { purged } else { Vec::new() })
+    }
+}
+
+/// Documents.
+impl DatabaseSession {
+    /// As [`Database::read`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read(&self, id: &str, options: &ReadOptions) -> Result<Document> {
+        self.database.read(id, options, &self.access)
+    }
+
+    /// As [`Database::open_revisions`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_revisions(
+        &self,
+        id: &str,
+        which: &OpenRevisions,
+        options: &ReadOptions,
+    ) -> Result<Vec<OpenRevision>> {
+        self.database.open_revisions(id, which, options, &self.access)
+    }
+
+    /// As [`Database::revisions_difference`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn revisions_difference(
+        &self,
+        wanted: &[(String, Vec<String>)],
+    ) -> Result<Vec<(String, RevisionsDifference)>> {
+        self.database.revisions_difference(wanted, &self.access)
+    }
+
+    /// As [`Database::read_local`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_local(&self, id: &str) -> Result<Document> {
+        self.database.read_local(id, &self.access)
+    }
+
+    /// As [`Database::write_local`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_local(
+        &self,
+        id: &str,
+        json: &[u8],
+        delete: bool,
+        revision: Option<&str>,
+    ) -> Result<Update<Updated>> {
+        self.database.write_local(id, json, delete, revision, &self.access)
+    }
+
+    /// As [`Database::update`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update(&self, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
+        self.database.update(edits, mode, &self.access)
+    }
+
+    /// As [`Database::changes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn changes(&self, query: ChangesQuery) -> Result<Changes> {
+        self.database.changes(query, &self.access)
+    }
+
+    /// As [`Database::open_attachment`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_attachment(&self, id: &str, name: &str, revision: Option<&str>) -> Result<AttachmentReader> {
+        self.database.open_attachment(id, name, revision, &self.access)
+    }
+
+    /// As [`Database::share_attachment`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn share_attachment(&self, id: &str, name: &str) -> Result<NewAttachment> {
+        self.database.share_attachment(id, name, &self.access)
+    }
+
+    /// As [`Database::store_content`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn store_content(&self, bytes: &[u8], content_type: &str) -> Result<Content> {
+        self.database.store_content(bytes, content_type)
+    }
+
+    /// As [`Database::upload`]: content that becomes a document's by an edit.
+    #[must_use]
+    pub fn upload(&self, content_type: &str) -> Upload {
+        self.database.upload(content_type)
+    }
+}
+
+/// Rows, views and queries.
+impl DatabaseSession {
+    /// As [`Database::all_documents`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn all_documents(&self, query: RowQuery) -> Result<Rows> {
+        self.database.all_documents(query, &self.access)
+    }
+
+    /// As [`Database::design_documents`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn design_documents(&self, query: RowQuery) -> Result<Rows> {
+        self.database.design_documents(query, &self.access)
+    }
+
+    /// As [`Database::local_documents`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn local_documents(&self, query: RowQuery) -> Result<Rows> {
+        self.database.local_documents(query, &self.access)
+    }
+
+    /// As [`Database::begin_view`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_view(
+        &self,
+        design: &str,
+        view: &str,
+        query: &RowQuery,
+        reached: Option<u64>,
+    ) -> Result<Reading<Rows>> {
+        self.database.begin_view(design, view, query, &self.access, reached)
+    }
+
+    /// As [`Database::begin_folder_rows`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_folder_rows(
+        &self,
+        name: &str,
+        query: &RowQuery,
+        person: Option<&str>,
+        reached: Option<u64>,
+    ) -> Result<Reading<Rows>> {
+        self.database.begin_folder_rows(name, query, (person, &self.access), reached)
+    }
+
+    /// As [`Database::begin_find`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_find(&self, query: &Query, reached: Option<u64>) -> Result<Reading<Find>> {
+        self.database.begin_find(query, &self.access, reached)
+    }
+
+    /// As [`Database::explain`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn explain(&self, query: &Query) -> Result<Value> {
+        self.require(Level::Reader)?.explain(query)
+    }
+
+    /// As [`Database::view_info`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn view_info(&self, design: &str) -> Result<Value> {
+        self.database.view_info(design, &self.access)
+    }
+
+    /// As [`Database::mango_indexes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mango_indexes(&self) -> Result<Arc<[Arc<IndexDefinition>]>> {
+        self.require(Level::Reader)?.mango_indexes()
+    }
+
+    /// As [`Database::create_index`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_index(&self, definition: &IndexDefinition) -> Result<bool> {
+        self.require(Level::Designer)?.create_index(definition, &self.access)
+    }
+
+    /// As [`Database::delete_index`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn delete_index(&self, design: &str, name: &str) -> Result<()> {
+        self.require(Level::Designer)?.delete_index(design, name, &self.access)
+    }
+}
+
+/// Folders and marks.
+impl DatabaseSession {
+    /// All folders, with what a person has not read there.
+    ///
+    /// # Errors
+    /// As [`Database::folders`].
+    pub fn folders(&self, person: Option<&str>) -> Result<Vec<FolderDescription>> {
+        let folders = self.require(Level::Reader)?.folders(person)?;
+        let shows_all = self.database.shows_all(&self.access)?;
+        let described = folders.into_iter().map(|folder| FolderDescription {
+            name: folder.name,
+            uid_validity: folder.uid_validity,
+            next_uid: folder.next_uid,
+            update_sequence: self.sequence_text(folder.change_number),
+            total: shows_all.then_some(folder.total),
+            unread: folder.unread.filter(|_| shows_all),
+            columns: folder.columns,
+        });
+        Ok(described.collect())
+    }
+
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if there is no folder of this name, and what the store reports.
+    pub fn check_folder(&self, name: &str) -> Result<()> {
+        self.database.folder(name, None).map(drop)
+    }
+
+    /// As [`Database::define_folder`], for editors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn define_folder(&self, name: &str, columns: Option<&Value>) -> Result<bool> {
+        self.require(Level::Editor)?.define_folder(name, columns)
+    }
+
+    /// As [`Database::rename_folder`], for editors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn rename_folder(&self, from: &str, to: &str) -> Result<()> {
+        self.require(Level::Editor)?.rename_folder(from, to)
+    }
+
+    /// As [`Database::drop_folder`], for editors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn drop_folder(&self, name: &str) -> Result<()> {
+        self.require(Level::Editor)?.drop_folder(name)
+    }
+
+    /// As [`Database::change_folders`], for authors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn change_folders(&self, changes: Vec<(String, FolderChange)>) -> Result<Update<Placed>> {
+        self.require(Level::Author)?.change_folders(changes, &self.access)
+    }
+
+    /// As [`Database::folder_members`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn folder_members(
+        &self,
+        name: &str,
+        since_uid: u64,
+        limit: usize,
+        person: Option<&str>,
+    ) -> Result<FolderMembers> {
+        self.require(Level::Reader)?.folder_members(name, since_uid, limit, (person, &self.access))
+    }
+
+    /// As [`Database::folder_changes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn folder_changes(&self, name: &str, since: u64, limit: usize) -> Result<FolderChanges> {
+        self.require(Level::Reader)?.folder_changes(name, since, limit, &self.access)
+    }
+
+    /// As [`Database::unread`]; `None` for those who do not see all documents.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn unread(&self, person: &str) -> Result<Option<Unread>> {
+        let unread = self.require(Level::Reader)?.unread(person)?;
+        Ok(self.database.shows_all(&self.access)?.then_some(unread))
+    }
+
+    /// As [`Database::mark_each`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mark_each(&self, person: &str, marks: Vec<(String, bool)>) -> Result<Update<Marked>> {
+        self.require(Level::Reader)?.mark_each(person, marks, &self.access)
+    }
+
+    /// As [`Database::mark_folder`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mark_folder(&self, person: &str, name: &str, read: bool) -> Result<u64> {
+        self.require(Level::Reader)?.mark_folder(person, name, read, &self.access)
+    }
+
+    /// As [`Database::mark_changes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn mark_changes(&self, person: &str, since: u64, limit: usize) -> Result<MarkedChanges> {
+        self.require(Level::Reader)?.mark_changes(person, since, limit, &self.access)
+    }
+}
