@@ -14,7 +14,7 @@ use scrinium_database::{
 use scrinium_document::json::stored_value;
 use serde_json::{Map, Value};
 
-use crate::journal::{DirectoryChange, Journal};
+use crate::journal::{DirectoryChange, Journal, Writers, WrittenChange};
 use crate::lookup::{Found, NameIndex, NameLookup};
 use crate::writing::{Claims, PASSWORD_HASH};
 use crate::{
@@ -41,6 +41,7 @@ pub struct Directory {
     /// The change number of `followed`, to be compared without waiting.
     reached: AtomicU64,
     journal: Mutex<Journal>,
+    writers: Writers,
 }
 
 struct Followed {
@@ -67,6 +68,7 @@ impl Directory {
             claims: Claims::default(),
             reached: AtomicU64::new(0),
             journal: Mutex::default(),
+            writers: Writers::default(),
         };
         directory.move_hashes()?;
         directory.catch_up()?;
@@ -151,11 +153,15 @@ impl Directory {
         Ok(())
     }
 
-    /// Takes what changed of one document, or of all, for the record: each change is given once.
+    /// Takes what somebody has changed of one document, or of all, for the record: each change is given once.
     #[must_use]
-    pub fn take_changes(&self, id: Option<&str>) -> Vec<DirectoryChange> {
+    pub fn take_changes(&self, id: Option<&str>, person: &str) -> Vec<WrittenChange> {
         self.refresh();
-        self.journal.lock().take(id)
+        self.journal.lock().take(id, person, &self.writers)
+    }
+
+    pub(crate) const fn writers(&self) -> &Writers {
+        &self.writers
     }
 
     /// Takes what changed so long ago that whoever changed it would have taken it.

@@ -1,14 +1,22 @@
 //! What changed of people and groups, for the record: whoever writes into the directory takes what is theirs.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::lookup::Found;
 use crate::{Group, Person};
 
 /// Changes that wait to be taken; the oldest go when there are more.
 const WAITING_MOST: usize = 10_000;
+
+/// Who has handed in a document has taken its change after this time, if there was one.
+const NOTED_FOR: Duration = Duration::from_secs(30);
+
+/// So many are known who hand in one document at once.
+const WRITERS_MOST: usize = 16;
 
 /// A change of one document of the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +60,54 @@ impl DirectoryChange {
     }
 }
 
+/// A change, and who besides the one who takes it has written the document in the same moment.
+#[derive(Clone, Debug)]
+pub struct WrittenChange {
+    /// The change.
+    pub change: DirectoryChange,
+    /// The others, one of whom may have made it.
+    pub others: Vec<Arc<str>>,
+}
+
+/// Who has handed in which document, until its change is taken: several may be at work at once.
+#[derive(Default)]
+pub(crate) struct Writers(Mutex<HashMap<String, Vec<(Arc<str>, Instant)>>>);
+
+impl Writers {
+    /// Somebody hands in a document; an empty id is one that will be made.
+    pub(crate) fn note(&self, id: &str, person: Arc<str>) {
+        let mut noted = self.0.lock();
+        if noted.len() >= WAITING_MOST {
+            noted.retain(|_, writers| writers.iter().any(|(_, since)| since.elapsed() < NOTED_FOR));
+        }
+        if noted.len() >= WAITING_MOST {
+            noted.clear();
+        }
+        let writers = noted.entry(id.to_owned()).or_default();
+        writers.retain(|(writer, since)| *writer != person && since.elapsed() < NOTED_FOR);
+        if writers.len() < WRITERS_MOST {
+            writers.push((person, Instant::now()));
+        }
+    }
+
+    fn of(&self, id: &str) -> Vec<Arc<str>> {
+        let noted = self.0.lock();
+        let writers = noted.get(id).or_else(|| noted.get(""));
+        let recent = writers.into_iter().flatten().filter(|(_, since)| since.elapsed() < NOTED_FOR);
+        recent.map(|(writer, _)| Arc::clone(writer)).collect()
+    }
+
+    fn forget(&self, id: &str, person: &str) {
+        let mut noted = self.0.lock();
+        if let Some(writers) = noted.get_mut(id) {
+            writers.retain(|(writer, _)| **writer != *person);
+            if writers.is_empty() {
+                noted.remove(id);
+            }
+        }
+    }
+}
+
 /// Changes that nobody has taken yet.
 #[derive(Default)]
 pub(crate) struct Journal(VecDeque<(Instant, DirectoryChange)>);
@@ -64,13 +120,21 @@ impl Journal {
         self.0.push_back((Instant::now(), change));
     }
 
-    /// Takes those of one document, or all.
-    pub(crate) fn take(&mut self, id: Option<&str>) -> Vec<DirectoryChange> {
+    /// Takes those of one document, or of all, that this person may have made, and says who else may.
+    pub(crate) fn take(&mut self, id: Option<&str>, person: &str, writers: &Writers) -> Vec<WrittenChange> {
         let all = std::mem::take(&mut self.0);
-        let (taken, left): (VecDeque<_>, VecDeque<_>) =
-            all.into_iter().partition(|(_, change)| id.is_none_or(|id| id == change.id));
-        self.0 = left;
-        taken.into_iter().map(|(_, change)| change).collect()
+        let mut taken = Vec::new();
+        for (since, change) in all {
+            let by = writers.of(&change.id);
+            if id.is_none_or(|id| id == change.id) && by.iter().any(|writer| **writer == *person) {
+                let others = by.into_iter().filter(|writer| **writer != *person).collect();
+                writers.forget(&change.id, person);
+                taken.push(WrittenChange { change, others });
+            } else {
+                self.0.push_back((since, change));
+            }
+        }
+        taken
     }
 
     /// Takes those that have waited for so long.
@@ -84,5 +148,35 @@ impl Journal {
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(id: &str) -> DirectoryChange {
+        DirectoryChange { id: id.to_owned(), before: Found::Nobody, after: Found::Nobody }
+    }
+
+    #[test]
+    fn each_takes_what_is_theirs_of_updates_at_once() {
+        let (mut journal, writers) = (Journal::default(), Writers::default());
+        for (id, person) in [("a", "ada"), ("b", "bob"), ("both", "ada"), ("both", "bob")] {
+            writers.note(id, person.into());
+            writers.note(id, person.into());
+        }
+        ["a", "b", "both", "nobodys"].iter().for_each(|id| journal.add(change(id)));
+        let mut take = |id, person| {
+            let taken = journal.take(id, person, &writers).into_iter();
+            let shown = taken.map(|taken| format!("{} {:?}", taken.change.id, taken.others));
+            shown.collect::<Vec<String>>()
+        };
+        assert_eq!(take(Some("b"), "ada"), Vec::<String>::new());
+        assert_eq!(take(None, "bob"), ["b []", "both [\"ada\"]"]);
+        assert_eq!(take(None, "ada"), ["a []"]);
+        assert_eq!(take(None, "eve"), Vec::<String>::new());
+        let left = journal.take_old(Duration::ZERO);
+        assert_eq!(left.iter().map(|change| change.id.as_str()).collect::<Vec<_>>(), ["nobodys"]);
     }
 }

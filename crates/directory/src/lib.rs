@@ -35,7 +35,7 @@ pub use directory::{Directory, EnsureError};
 pub use error::{DirectoryError, LoginError};
 pub use group::{GROUP_FORM, GROUP_PREFIX, Group, prepare_group};
 pub use hashing::{HashingError, HashingOptions, HashingThreads};
-pub use journal::{BeforeAndAfter, DirectoryChange};
+pub use journal::{BeforeAndAfter, DirectoryChange, WrittenChange};
 pub use login::{LoginAttempt, LoginOutcome, LoginWatch, Logins};
 pub use lookup::{Found, NameIndex, NameLookup};
 pub use names::{abbreviate, common_name, fold_name};

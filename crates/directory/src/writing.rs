@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use scrinium_clock::Clock;
-use scrinium_database::{DatabaseError, EditMode, Guarded, Result, Secret, Submission};
+use scrinium_database::{DatabaseError, EditMode, Guarded, Identity, Result, Secret, Submission};
 use serde_json::{Map, Value};
 
 use crate::directory::Directory;
@@ -96,6 +96,9 @@ impl Directory {
         let id = document.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if id.starts_with("_design/") {
             return Ok(Guarded { document, secret: Secret::Keep });
+        }
+        if let Some(person) = submission.access.identity().and_then(Identity::shared_name) {
+            self.writers().note(&id, person);
         }
         let present = submission.present()?;
         if !submission.access.is_everything() {

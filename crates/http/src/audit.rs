@@ -156,7 +156,9 @@ pub(crate) fn by_office(state: &HttpState, opened: &Opened, by: &Identity, addre
 /// Puts on record what a request has changed of people. Whatever it was answered, it may have written before it failed.
 pub(crate) async fn people(context: &Context, database: &str, id: Option<String>) {
     let (authenticator, owned) = (Arc::clone(&context.state.authenticator), database.to_owned());
-    let changes = context.state.run(move || Ok(authenticator.changed_people(&owned, id.as_deref()))).await;
+    let by = context.identity.clone();
+    let changed = move || Ok(authenticator.changed_people(&owned, id.as_deref(), &by));
+    let changes = context.state.run(changed).await;
     // Where the pool is busy or closed they are told later, as changed by nobody.
     for PersonChange { action, id, details } in changes.unwrap_or_default() {
         context.audit(action, &id, details.as_ref());

@@ -93,7 +93,7 @@ pub trait Authenticator: Send + Sync + 'static {
 
     /// What changed of the people and groups in `database`, of one document or of all, and was not given yet: for the
     /// record of whoever has changed it. Blocks.
-    fn changed_people(&self, _database: &str, _id: Option<&str>) -> Vec<PersonChange> {
+    fn changed_people(&self, _database: &str, _id: Option<&str>, _by: &Identity) -> Vec<PersonChange> {
         Vec::new()
     }
 

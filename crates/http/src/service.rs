@@ -251,7 +251,9 @@ fn written_people(context: &Context) -> Option<(String, Option<String>)> {
     if context.method == Method::GET || !context.state.authenticator.keeps_people(database) {
         return None;
     }
-    Some((database.to_owned(), context.address.document_id().ok()))
+    // A copy is another document than the one in the address.
+    let id = context.address.document_id().ok().filter(|_| context.method.as_str() != "COPY");
+    Some((database.to_owned(), id))
 }
 
 /// For whom this request is counted.

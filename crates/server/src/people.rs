@@ -11,7 +11,7 @@ use scrinium_clock::Clock;
 use scrinium_directory::{
     CredentialOptions, Credentials, DIRECTORY_DATABASE, Directory, DirectoryChange, Group, HashingOptions,
     LoginError, Logins, NameLookup, Person, Revocations, SessionKeeper, SessionName, SessionTimes,
-    SessionUse,
+    SessionUse, WrittenChange,
 };
 use scrinium_http::{
     Audit, AuditAction, AuditEntry, Authenticator, Identity, LoginRefusal, PersonChange, Session,
@@ -202,11 +202,13 @@ impl Authenticator for People {
             })
     }
 
-    fn changed_people(&self, database: &str, id: Option<&str>) -> Vec<PersonChange> {
-        if !self.keeps_people(database) {
-            return Vec::new();
+    fn changed_people(&self, database: &str, id: Option<&str>, by: &Identity) -> Vec<PersonChange> {
+        let Some(person) = by.name().filter(|_| self.keeps_people(database)) else { return Vec::new() };
+        let mut changes = Vec::new();
+        for WrittenChange { change, others } in self.directory.take_changes(id, person) {
+            changes.extend(changes_of(&change).into_iter().map(|told| among(told, person, &others)));
         }
-        self.directory.take_changes(id).iter().flat_map(changes_of).collect()
+        changes
     }
 
     fn changed_otherwise(&self) -> Vec<PersonChange> {
@@ -220,6 +222,18 @@ impl Authenticator for People {
     fn changes(&self) -> u64 {
         self.directory.changes().wrapping_add(self.revocations.changes() << 48)
     }
+}
+
+/// Says where a change may be one of several persons who wrote the document at once.
+fn among(mut change: PersonChange, person: &str, others: &[Arc<str>]) -> PersonChange {
+    if !others.is_empty() {
+        let names: Vec<&str> = std::iter::once(person).chain(others.iter().map(|other| &**other)).collect();
+        let details = change.details.get_or_insert_with(|| json!({}));
+        if let Some(members) = details.as_object_mut() {
+            members.insert("by_one_of".to_owned(), json!(names));
+        }
+    }
+    change
 }
 
 /// What is to be on record of a change: nothing of it is a secret.

@@ -128,3 +128,64 @@ impl Database {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use scrinium_statistics::Registry;
+    use scrinium_store::StoreOptions;
+    use serde_json::json;
+
+    use super::*;
+    use crate::access::SERVER;
+    use crate::{AccessList, DatabaseOptions, Databases, Edit, EditMode, Identity, InitialAccess};
+
+    fn put(database: &Arc<Database>, documents: &[serde_json::Value]) {
+        let edit = |json: &serde_json::Value| Edit { json: json.to_string().into(), ..Edit::default() };
+        let edits = documents.iter().map(edit).collect();
+        let done = database.update(edits, EditMode::Interactive, &SERVER).unwrap().wait().unwrap();
+        done.into_iter().for_each(|result| drop(result.unwrap()));
+    }
+
+    /// The database as a start finds it; of an earlier version, if its note is taken away.
+    fn started(database: &Database, is_earlier: bool) -> Database {
+        if is_earlier {
+            let mut batch = Batch::new();
+            batch.delete(Family::Meta, &keys::restriction(database.number()));
+            database.store().commit(batch).unwrap();
+        }
+        Database::load(&database.common, database.number()).unwrap()
+    }
+
+    #[test]
+    fn who_sees_all_documents_is_known_after_a_start_and_found_out_after_an_upgrade() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(StoreOptions::new(dir.path()), &Registry::new()).unwrap();
+        let databases = Databases::open(&store, DatabaseOptions::default()).unwrap();
+        let database = databases.create("db", &InitialAccess::Everybody).unwrap();
+        let list =
+            json!({"default": {"level": "reader"}, "entries": [{"name": "post", "level": "depositor"}]});
+        database.set_access_list(Some(AccessList::parse(&list).unwrap())).unwrap();
+        let access = |name: &str| database.access(&Identity::new(name, Vec::new())).unwrap();
+        let (rita, post) = (access("rita"), access("post"));
+        let shows = |database: &Database| database.shows_all(&rita).unwrap();
+        let many: Vec<_> =
+            (0..=LEAVES_AT_ONCE).map(|number| json!({"_id": format!("{number:05}")})).collect();
+        put(&database, &many);
+        assert!(shows(&database) && shows(&started(&database, false)));
+        assert!(!database.shows_all(&post).unwrap() && database.shows_all(&SERVER).unwrap());
+        // Looked through bit by bit, and then known.
+        let earlier = started(&database, true);
+        assert_eq!([(); 3].map(|()| shows(&earlier)), [false, true, true]);
+        assert!(shows(&started(&database, false)));
+        // What comes while it is looked through is noted by itself.
+        let earlier = Arc::new(started(&database, true));
+        assert!(!shows(&earlier));
+        put(&earlier, &[json!({"_id": "00000a", "Readers": "ada"})]);
+        assert_eq!([(); 3].map(|()| shows(&earlier)), [false; 3]);
+        assert!(!shows(&started(&database, false)));
+        let earlier = started(&database, true);
+        assert_eq!([(); 4].map(|()| shows(&earlier)), [false; 4]);
+    }
+}

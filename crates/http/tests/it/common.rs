@@ -147,6 +147,17 @@ impl Administration for Console {
 pub(crate) struct Observed {
     pub(crate) operations: Mutex<Vec<String>>,
     pub(crate) usage: Mutex<Vec<String>>,
+    /// The record of what was done: who, what, to what, and its details.
+    pub(crate) audited: Mutex<Vec<String>>,
+}
+
+impl scrinium_http::Audit for Observed {
+    fn record(&self, entry: &scrinium_http::AuditEntry<'_>) {
+        let details = entry.details.map(ToString::to_string).unwrap_or_default();
+        let person = entry.person.unwrap_or("the server");
+        let line = format!("{person}: {} {} {details}", entry.action.word(), entry.target);
+        self.audited.lock().unwrap().push(line.trim_end().to_owned());
+    }
 }
 
 impl Observer for Observed {
@@ -226,6 +237,7 @@ impl Server {
         });
         let observed = Arc::new(Observed::default());
         state.set_observer(observed.clone());
+        state.set_audit(observed.clone());
         let bound = scrinium_http::Server::bind(vec![port], state).unwrap();
         let address = bound.addresses()[0];
         let (stop, stopped) = oneshot::channel::<()>();

@@ -41,6 +41,79 @@ async fn a_database_is_made_described_listed_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_makes_a_database_for_somebody() {
+    let server = Server::start().await;
+    for name in ["ada", "bob", ""] {
+        server.ask_as(name, "PUT", "/films?owner=ada", ()).await.expect(401);
+    }
+    let long = "a".repeat(257);
+    for wrong in ["", "%20ada", "_admin", "%5BHR%5D", "*", "a%0Ab", &long] {
+        server.ask("PUT", &format!("/films?owner={wrong}"), ()).await.expect(400);
+    }
+    server.ask("GET", "/films", ()).await.expect(404);
+    server.ask("PUT", "/films?owner=ada", ()).await.expect(201);
+    let list = server.ask_as("ada", "GET", "/films/_acl", ()).await.expect(200).json();
+    assert_eq!((&list["you"]["level"], &list["default"]["level"]), (&json!("manager"), &json!("no_access")));
+    server.ask_as("ada", "PUT", "/films/a", json!({})).await.expect(201);
+    server.ask_as("bob", "GET", "/films/a", ()).await.expect(404);
+    server.ask_as("ada", "DELETE", "/films", ()).await.expect(401);
+    server.ask("DELETE", "/films", ()).await.expect(200);
+    let audited = server.observed.audited.lock().unwrap().clone();
+    assert_eq!(
+        audited,
+        [r#"admin: database created films {"owner":"ada"}"#, "admin: database deleted films"]
+    );
+}
+
+/// What is closed to somebody is as what is not there, whatever they ask, and also to those who have not logged in.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_database_is_answered_as_one_that_is_not_there() {
+    let server = Server::start().await;
+    server.ask("PUT", "/mail%2Fada?owner=ada", ()).await.expect(201);
+    server.ask("PUT", "/mail%2Fada/a", json!({})).await.expect(201);
+    server.ask("PUT", "/closed", ()).await.expect(201);
+    for (closed, missing) in [("mail%2Fada", "mail%2Fbea"), ("closed", "absent")] {
+        for (name, status) in [("bob", 404), ("", 401)] {
+            for route in scrinium_http::routes().iter().filter(|route| route.path.starts_with("/{db}")) {
+                for method in route.methods {
+                    let verb = if method.method == "*" { "GET" } else { method.method };
+                    for verb in [verb, "HEAD"].into_iter().take(if verb == "GET" { 2 } else { 1 }) {
+                        let ask = async |database: &str| {
+                            let path = crate::matrix::address_of(route.path, database);
+                            if verb == "GET" || verb == "HEAD" || verb == "DELETE" {
+                                server.ask_as(name, verb, &path, ()).await
+                            } else if verb == "COPY" {
+                                server.ask_as(name, verb, &path, [("destination", "copied")]).await
+                            } else {
+                                server.ask_as(name, verb, &path, json!({"docs": []})).await
+                            }
+                        };
+                        let (one, other) = (ask(closed).await, ask(missing).await);
+                        let shown = |answer: &crate::common::Answer, database: &str| {
+                            let mut headers = answer.headers.clone();
+                            headers.remove("date");
+                            headers.remove("x-couch-request-id");
+                            format!("{} {headers:?} {}", answer.status, answer.text()).replace(database, "DB")
+                        };
+                        let path = route.path;
+                        assert_eq!(shown(&one, closed), shown(&other, missing), "{name:?} {verb} {path}");
+                        if path == "/{db}" && verb == "GET" {
+                            assert_eq!(one.status, status);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // Who administers the server sees which is which.
+    server.ask("GET", "/mail%2Fada", ()).await.expect(200);
+    server.ask("GET", "/mail%2Fbea", ()).await.expect(404);
+    let asked = json!({"keys": ["mail/ada", "mail/bea"]});
+    let infos = server.ask_as("bob", "POST", "/_dbs_info", asked).await.expect(200).json();
+    assert_eq!((&infos[0]["error"], &infos[1]["error"]), (&json!("not_found"), &json!("not_found")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_names_are_listed_in_pieces() {
     let server = Server::start().await;
     let names: Vec<String> = (0..1100).map(|number| format!("d{number:05}")).collect();

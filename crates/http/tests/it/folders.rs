@@ -211,7 +211,7 @@ async fn what_is_asked_wrongly_of_folders_is_refused() {
     }
     server.ask("PUT", "/mail/_security", json!({"members": {"names": ["ada"]}})).await.expect(200);
     for path in ["/mail/_folder", "/mail/_folder/Inbox", "/mail/_unread"] {
-        server.ask_as("bob", "GET", path, ()).await.expect(403);
+        server.ask_as("bob", "GET", path, ()).await.expect(404);
         server.ask_as("", "GET", path, ()).await.expect(401);
     }
 }

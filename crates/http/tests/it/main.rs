@@ -17,6 +17,7 @@ mod changes;
 mod clients;
 mod common;
 mod conformance;
+mod counts;
 mod databases;
 mod documents;
 mod folders;

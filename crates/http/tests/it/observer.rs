@@ -20,7 +20,7 @@ async fn operations_and_bytes_are_told_with_their_person_and_database() {
     let rows = json!({"keys": ["a"]});
     let listed = server.ask_as("ada", "POST", "/mail%2Fada/_all_docs", rows.clone()).await.expect(200);
     // What is refused is an operation, and used nothing.
-    server.ask_as("bob", "GET", "/mail%2Fada/a", ()).await.expect(403);
+    server.ask_as("bob", "GET", "/mail%2Fada/a", ()).await.expect(404);
     server.ask_as("ada", "GET", "/nothing/a", ()).await.expect(404);
     server.ask_as("ada", "GET", "/_session", ()).await.expect(200);
 

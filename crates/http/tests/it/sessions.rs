@@ -73,8 +73,8 @@ async fn a_databases_security_is_kept() {
         "admins": {"names": ["admin"], "roles": ["_admin"]}, "members": {"names": [], "roles": ["_admin"]}
     });
     assert_eq!(server.ask("GET", "/db/_security", ()).await.expect(200).json(), closed);
-    server.ask_as("ada", "GET", "/db/a", ()).await.expect(403);
-    server.ask_as("ada", "PUT", "/db/c", json!({})).await.expect(403);
+    server.ask_as("ada", "GET", "/db/a", ()).await.expect(404);
+    server.ask_as("ada", "PUT", "/db/c", json!({})).await.expect(404);
     // No members: everybody who is known.
     server.ask("PUT", "/db/_security", json!({})).await.expect(200);
     server.ask_as("ada", "GET", "/db/a", ()).await.expect(200);
@@ -99,8 +99,8 @@ async fn a_databases_security_is_kept() {
     let members = json!({"members": {"names": ["ada"]}});
     server.ask("PUT", "/db/_security", members).await.expect(200);
     let refused = server.ask_as("bob", "GET", "/db/a", ()).await;
-    refused.expect_error(403, "forbidden", "You are not allowed to access this db.");
-    server.ask_as("bob", "GET", "/db", ()).await.expect(403);
+    refused.expect_error(404, "not_found", "Database does not exist.");
+    server.ask_as("bob", "GET", "/db", ()).await.expect(404);
     server.ask_as("ada", "GET", "/db/a", ()).await.expect(200);
     for wrong in [json!([]), json!({"admins": {"names": "x"}}), json!({"members": 1})] {
         server.ask("PUT", "/db/_security", wrong).await.expect(400);

@@ -16,10 +16,10 @@ const PEOPLE_PASSWORD: &str = "a password of people";
 
 /// Each database after the first start and the first mail, with what its owner, others and nobody may do.
 const WHO_READS: [(&str, [u16; 3]); 7] = [
-    ("directory", [403, 403, 401]),
-    ("log", [403, 403, 401]),
+    ("directory", [404, 404, 401]),
+    ("log", [404, 404, 401]),
     ("mail.box", [403, 403, 401]),
-    ("mail/ada", [200, 403, 401]),
+    ("mail/ada", [200, 404, 401]),
     ("mail1.box", [403, 403, 401]),
     ("mail2.box", [403, 403, 401]),
     ("mail3.box", [403, 403, 401]),
