@@ -84,7 +84,7 @@ async fn numbers_do_not_tell_how_many_documents_are_hidden() {
     assert_eq!((&few["view"], &few["sum"][0]["value"]), (&json!([3, 0, 3]), &json!(6)));
     assert_eq!((&few["folder"], &few["folders"]), (&json!([3, 0, 3]), &json!([null, null])));
     assert_eq!(few["unread"], json!({"database": null, "folders": null}));
-    assert_eq!(few["walked"]["total_docs_examined"], 5);
+    assert_eq!(few["walked"]["total_docs_examined"], 3);
     // The question is a good one: an administrator is told them all.
     let (few, many) = (numbers(&server, "few", "admin").await, numbers(&server, "many", "admin").await);
     for told in ["info", "listed", "view", "sum", "folder", "folders", "members", "find", "index"] {
@@ -116,12 +116,10 @@ async fn where_nothing_is_hidden_everybody_who_reads_is_told_all_numbers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_hidden_from_managers_is_for_administrators_and_that_is_on_record() {
     let server = Server::start().await;
-    filled(&server, "db", 1, 1).await;
+    filled(&server, "db", 1, 0).await;
+    let made = server.ask_as("ada", "PUT", "/db/h0", json!({"Readers": "ada"})).await.expect(201).json();
+    let revision = made["rev"].as_str().unwrap();
     server.observed.audited.lock().unwrap().clear();
-    let revision = {
-        let read = server.ask_as("ada", "GET", "/db/h0", ()).await.expect(200).json();
-        read["_rev"].as_str().unwrap().to_owned()
-    };
     for (method, path) in [("GET", "/db/h0".to_owned()), ("DELETE", format!("/db/h0?rev={revision}"))] {
         server.ask_as("bob", method, &path, ()).await.expect(404);
     }
