@@ -1,4 +1,4 @@
-//! Dates, times of day and moments: reading, writing and comparing them.
+//! Dates, times of day, moments and ranges of them: reading, writing and comparing them.
 //!
 //! As in the original, a date-time may lack its time of day (a date) or its date (a time of day). A
 //! moment is a point on the time line; what date and time of day it has depends on the time zone of the
@@ -11,10 +11,12 @@ use jiff::civil::{self, Date, Time};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
-/// No date-time is longer than this as it is written, so that long texts need not be looked through.
-const MAX_WRITTEN_BYTES: usize = 64;
+use crate::range::DateTimeRange;
 
-/// A date, a time of day, or a moment. It prints as ISO 8601, a moment in UTC.
+/// No date-time is longer than this as it is written, so that long texts need not be looked through.
+pub(crate) const MAX_WRITTEN_BYTES: usize = 64;
+
+/// A date, a time of day, a moment, or a range of one of these. It prints as ISO 8601, a moment in UTC.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DateTime {
     /// A day of the calendar, without a time of day.
@@ -23,6 +25,8 @@ pub enum DateTime {
     Time(Time),
     /// A point in time.
     Moment(Timestamp),
+    /// All from one of these to another.
+    Range(DateTimeRange),
 }
 
 impl From<Date> for DateTime {
@@ -43,22 +47,38 @@ impl From<Timestamp> for DateTime {
     }
 }
 
+impl From<DateTimeRange> for DateTime {
+    fn from(range: DateTimeRange) -> Self {
+        Self::Range(range)
+    }
+}
+
 impl fmt::Display for DateTime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Date(date) => date.fmt(formatter),
             Self::Time(time) => time.fmt(formatter),
             Self::Moment(moment) => moment.fmt(formatter),
+            Self::Range(range) => range.fmt(formatter),
         }
     }
 }
 
 impl DateTime {
     /// Reads a full date (`2026-11-21`) or a date-time with its offset from UTC
-    /// (`2026-11-21T10:00:00Z`, `2026-11-21t10:00:00.5+01:00`) as RFC 3339, section 5.6, defines them.
+    /// (`2026-11-21T10:00:00Z`, `2026-11-21t10:00:00.5+01:00`) as RFC 3339, section 5.6, defines them, or two
+    /// dates or two date-times with a `/` between them, which is a range (appendix A, `period-explicit`).
     /// Nothing else, not even a blank around it, so that no ordinary text is taken for a time by mistake.
     #[must_use]
     pub fn from_rfc3339(text: &str) -> Option<Self> {
+        Self::point_from_rfc3339(text).or_else(|| {
+            let (start, end) = text.split_once('/')?;
+            let (start, end) = (Self::point_from_rfc3339(start)?, Self::point_from_rfc3339(end)?);
+            DateTimeRange::between(start, end).ok().map(Self::Range)
+        })
+    }
+
+    pub(crate) fn point_from_rfc3339(text: &str) -> Option<Self> {
         if text.len() > MAX_WRITTEN_BYTES {
             return None;
         }
@@ -74,38 +94,62 @@ impl DateTime {
         offset.to_timestamp(date.to_datetime(time)).ok().map(Self::Moment)
     }
 
-    /// The date in a time zone; none for a time of day.
+    /// Where a range starts; anything else as it is.
+    pub(crate) fn start(self) -> Self {
+        match self {
+            Self::Range(range) => range.start(),
+            point => point,
+        }
+    }
+
+    /// Where a range ends; anything else as it is.
+    pub(crate) fn end(self) -> Self {
+        match self {
+            Self::Range(range) => range.end(),
+            point => point,
+        }
+    }
+
+    /// The date in a time zone, of a range that of its start; none for a time of day.
     pub(crate) fn date(self, zone: &TimeZone) -> Option<Date> {
         match self {
             Self::Date(date) => Some(date),
             Self::Time(_) => None,
             Self::Moment(moment) => Some(zone.to_datetime(moment).date()),
+            Self::Range(range) => range.start().date(zone),
         }
     }
 
-    /// The time of day in a time zone; none for a date.
+    /// The time of day in a time zone, of a range that of its start; none for a date.
     pub(crate) fn time_of_day(self, zone: &TimeZone) -> Option<Time> {
         match self {
             Self::Date(_) => None,
             Self::Time(time) => Some(time),
             Self::Moment(moment) => Some(zone.to_datetime(moment).time()),
+            Self::Range(range) => range.start().time_of_day(zone),
         }
     }
 
-    /// The moment: a date's midnight at its beginning. None for a time of day.
+    /// The moment: a date's midnight at its beginning, a range's start. None for a time of day.
     pub(crate) fn moment(self, zone: &TimeZone) -> Option<Timestamp> {
         match self {
             Self::Date(date) => moment_of(date.to_datetime(Time::midnight()), zone),
             Self::Time(_) => None,
             Self::Moment(moment) => Some(moment),
+            Self::Range(range) => range.start().moment(zone),
         }
     }
 
     /// How two times relate for an operator. What one of them lacks is left out of the comparison: a date
     /// beside a moment compares the days, a time of day beside a moment the times of day. None where
-    /// nothing is left: a date beside a time of day.
+    /// nothing is left: a date beside a time of day. A range comes where it starts, and then where it ends; beside
+    /// it, anything else is a range that ends where it starts.
     pub(crate) fn compare(self, other: Self, zone: &TimeZone) -> Option<Ordering> {
         match (self, other) {
+            (Self::Range(_), _) | (_, Self::Range(_)) => {
+                let starts = self.start().compare(other.start(), zone)?;
+                Some(starts.then(self.end().compare(other.end(), zone)?))
+            }
             (Self::Moment(left), Self::Moment(right)) => Some(left.cmp(&right)),
             (Self::Time(_), _) | (_, Self::Time(_)) => {
                 Some(self.time_of_day(zone)?.cmp(&other.time_of_day(zone)?))
@@ -115,19 +159,21 @@ impl DateTime {
     }
 
     /// A total order, for sorting: times of day first, then by the moment, a date before the moments of
-    /// its day.
+    /// its day; ranges by their start and then by their end.
     pub(crate) fn order(self, other: Self, zone: &TimeZone) -> Ordering {
-        let key = |time: Self| match time {
+        let key = |point: Self| match point {
             Self::Time(time) => (0, Timestamp::MIN, time),
-            Self::Date(_) => (1, time.moment(zone).unwrap_or(Timestamp::MIN), Time::MIN),
             Self::Moment(moment) => (1, moment, Time::MAX),
+            Self::Date(_) | Self::Range(_) => (1, point.moment(zone).unwrap_or(Timestamp::MIN), Time::MIN),
         };
-        key(self).cmp(&key(other))
+        key(self.start()).cmp(&key(other.start())).then_with(|| key(self.end()).cmp(&key(other.end())))
     }
 
-    /// Seconds from `earlier` to `self`. Between two dates every day has 86,400, whatever the clocks did.
+    /// Seconds from `earlier` to `self`; a range has none. Between two dates every day has 86,400, whatever the
+    /// clocks did.
     pub(crate) fn seconds_since(self, earlier: Self, zone: &TimeZone) -> Option<f64> {
         let span = match (self, earlier) {
+            (Self::Range(_), _) | (_, Self::Range(_)) => return None,
             (Self::Date(left), Self::Date(right)) => left.duration_since(right),
             (Self::Time(left), Self::Time(right)) => left.duration_since(right),
             _ => self.moment(zone)?.duration_since(earlier.moment(zone)?),
@@ -136,13 +182,18 @@ impl DateTime {
     }
 
     /// This time moved by seconds; a date becomes the moment counted from its beginning, a time of day
-    /// goes round the clock. None if that is outside the calendar.
+    /// goes round the clock, and of a range both ends are moved. None if that is outside the calendar.
     pub(crate) fn plus_seconds(self, seconds: f64, zone: &TimeZone) -> Option<Self> {
         let duration = jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
         match self {
             Self::Time(time) => Some(Self::Time(time.wrapping_add(duration))),
             Self::Date(_) | Self::Moment(_) => {
                 self.moment(zone)?.checked_add(duration).ok().map(Self::Moment)
+            }
+            Self::Range(range) => {
+                let start = range.start().plus_seconds(seconds, zone)?;
+                let end = range.end().plus_seconds(seconds, zone)?;
+                DateTimeRange::between(start, end).ok().map(Self::Range)
             }
         }
     }
@@ -155,7 +206,7 @@ pub(crate) fn moment_of(local: civil::DateTime, zone: &TimeZone) -> Option<Times
 }
 
 /// `YYYY-MM-DD`.
-fn read_date(text: &str) -> Option<Date> {
+pub(crate) fn read_date(text: &str) -> Option<Date> {
     let (year, rest) = text.split_at_checked(4)?;
     let (month, day) = rest.strip_prefix('-')?.split_at_checked(2)?;
     let day = day.strip_prefix('-')?;
@@ -196,98 +247,13 @@ fn read_offset(text: &str) -> Option<Offset> {
     Offset::from_seconds(if sign == "-" { -seconds } else { seconds }).ok()
 }
 
-fn two_digits(text: &str) -> Option<i8> {
+pub(crate) fn two_digits(text: &str) -> Option<i8> {
     if text.len() == 2 { digits(text).and_then(|number| i8::try_from(number).ok()) } else { None }
 }
 
 /// Digits only: no sign, no blank.
-fn digits(text: &str) -> Option<i16> {
+pub(crate) fn digits(text: &str) -> Option<i16> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
-}
-
-/// A date-time as a person writes it, in a constant `[...]` or a text given to `@TextToTime`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Written {
-    /// It means the same everywhere.
-    Fixed(DateTime),
-    /// It means a moment only in a time zone.
-    Local(civil::DateTime),
-}
-
-impl Written {
-    /// Reads what RFC 3339 defines; `2026-11-21`, `11/21/2026`, `11-21-2026`, `11.21.2026` (month first;
-    /// a year of two digits lies between 1950 and 2049); `10:00`, `10:00:30`, `5:30 PM`; and a date
-    /// followed by a time of day.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        if text.len() > MAX_WRITTEN_BYTES {
-            return None;
-        }
-        let text = text.trim();
-        if let Some(exact) = DateTime::from_rfc3339(text) {
-            return Some(Self::Fixed(exact));
-        }
-        let (first, rest) =
-            text.split_once([' ', 'T', 't']).map_or((text, ""), |(first, rest)| (first, rest.trim()));
-        let Some(date) = read_date(first).or_else(|| read_month_first(first)) else {
-            return read_clock(text).map(|time| Self::Fixed(DateTime::Time(time)));
-        };
-        if rest.is_empty() {
-            return Some(Self::Fixed(DateTime::Date(date)));
-        }
-        if let Some(clock) = rest.strip_suffix(['Z', 'z']).or_else(|| rest.strip_suffix("GMT")) {
-            let local = date.to_datetime(read_clock(clock)?);
-            return Offset::UTC.to_timestamp(local).ok().map(|moment| Self::Fixed(DateTime::Moment(moment)));
-        }
-        Some(Self::Local(date.to_datetime(read_clock(rest)?)))
-    }
-
-    pub(crate) fn in_zone(self, zone: &TimeZone) -> Option<DateTime> {
-        match self {
-            Self::Fixed(time) => Some(time),
-            Self::Local(local) => moment_of(local, zone).map(DateTime::Moment),
-        }
-    }
-}
-
-fn read_month_first(text: &str) -> Option<Date> {
-    let separator = text.find(['/', '-', '.']).and_then(|place| text.get(place..=place))?;
-    let mut parts = text.split(separator);
-    let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() || month.len() > 2 || day.len() > 2 {
-        return None;
-    }
-    let year = match (year.len(), digits(year)?) {
-        (4, year) => year,
-        (2, year) if year < 50 => 2000 + year,
-        (2, year) => 1900 + year,
-        _ => return None,
-    };
-    Date::new(year, i8::try_from(digits(month)?).ok()?, i8::try_from(digits(day)?).ok()?).ok()
-}
-
-/// `10:00`, `10:00:30`, `5 PM`, `5:30 pm`.
-fn read_clock(text: &str) -> Option<Time> {
-    let text = text.trim();
-    let suffix = text.len().checked_sub(2).and_then(|place| text.split_at_checked(place));
-    let (clock, half) = match suffix {
-        Some((clock, half)) if half.eq_ignore_ascii_case("am") => (clock.trim_end(), Some(0)),
-        Some((clock, half)) if half.eq_ignore_ascii_case("pm") => (clock.trim_end(), Some(12)),
-        _ => (text, None),
-    };
-    let mut parts = clock.splitn(3, ':');
-    let hour = digits(parts.next()?)?;
-    let minute = match parts.next() {
-        Some(minute) => two_digits(minute)?,
-        None if half.is_some() => 0,
-        None => return None,
-    };
-    let second = parts.next().map_or(Some(0), two_digits)?;
-    let hour = match half {
-        None => hour,
-        Some(half) if (1..=12).contains(&hour) => hour % 12 + half,
-        Some(_) => return None,
-    };
-    Time::new(i8::try_from(hour).ok()?, minute, second, 0).ok()
 }
 
 /// By how much `@Adjust` moves a time.
@@ -315,6 +281,10 @@ impl Adjustment {
         match time {
             DateTime::Time(time) => Some(DateTime::Time(time.wrapping_add(clock))),
             DateTime::Date(date) if clock_seconds == 0 => self.move_date(date).map(DateTime::Date),
+            DateTime::Range(range) => {
+                let (start, end) = (self.apply(range.start(), zone)?, self.apply(range.end(), zone)?);
+                DateTimeRange::between(start, end).ok().map(DateTime::Range)
+            }
             DateTime::Date(_) | DateTime::Moment(_) => {
                 let moved = time.moment(zone)?.checked_add(clock).ok()?;
                 if self.years == 0 && self.months == 0 && self.days == 0 {

@@ -1,8 +1,8 @@
 //! The text of a formula, cut into tokens.
 
-use crate::datetime::Written;
 use crate::error::{FormulaError, FormulaErrorKind};
 use crate::syntax::{Binary, Operator};
+use crate::written::Written;
 
 /// One token and the byte where it begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -233,12 +233,21 @@ impl<'s> Lexer<'s> {
         let kind = if is_keyword(content) {
             TokenKind::Keyword(content.to_owned())
         } else if let Some(time) = Written::read(content) {
+            if let Some(Err(fault)) = time.fixed() {
+                let advice = "write a range as [2026-11-21 - 2026-11-23], the earlier end first";
+                return Err(self.error(
+                    self.at,
+                    format!("'[{content}]' is no range: {}", fault.message()),
+                    advice,
+                ));
+            }
             TokenKind::Time(time)
         } else {
             return Err(self.error(
                 self.at,
                 format!("'[{content}]' is neither a date nor a keyword"),
-                "write a date as [2026-11-21], [11/21/2026] or [2026-11-21 10:00], a keyword as [CN]",
+                "write a date as [2026-11-21], [11/21/2026] or [2026-11-21 10:00], a range as \
+                 [2026-11-21 - 2026-11-23], a keyword as [CN]",
             ));
         };
         Ok(self.symbol(length + 2, kind))

@@ -9,7 +9,8 @@
 //! Documents are JSON, which has no date-times; they are texts there. A text that is asked for as a
 //! date-time, by a function of dates or by a comparison with or a subtraction of a date-time, is read as one if
 //! it is a full date or date-time as RFC 3339 (section 5.6) defines them: `2026-11-21` or
-//! `2026-11-21T10:00:00Z`. Any other text is an error value there. Two texts are always compared as texts.
+//! `2026-11-21T10:00:00Z`; or a range of these, `2026-11-21/2026-11-23`. Any other text is an error value there.
+//! Two texts are always compared as texts.
 //!
 //! # Bounds
 //!
@@ -51,15 +52,18 @@ mod number;
 mod operators;
 mod parser;
 mod program;
+mod range;
 mod reference;
 mod syntax;
 mod value;
+mod written;
 
 pub use datetime::DateTime;
 pub use environment::{AttachmentInfo, Environment, Fields};
 pub use error::{ErrorValue, EvaluationError, FormulaError, FormulaErrorKind};
 pub use formula::{Formula, Responses};
 pub use machine::{MAX_ELEMENTS, MAX_STEPS, MAX_TEXT_BYTES};
+pub use range::DateTimeRange;
 pub use reference::{
     FunctionEntry, FunctionName, RefusedEntry, function_named, functions, reference_markdown,
     refused_functions,

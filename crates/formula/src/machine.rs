@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::datetime::moment_of;
 use crate::environment::{Environment, Fields};
 use crate::error::{ErrorValue, EvaluationError, Reason};
 use crate::functions::{Arguments, Function, Native};
@@ -206,6 +205,14 @@ impl<'e> Machine<'e> {
         self.charge(elements)
     }
 
+    /// Counts the making of more elements of a list that has some.
+    pub(crate) fn charge_growth(&mut self, elements: usize, more: usize) -> Outcome<()> {
+        if elements.saturating_add(more) > MAX_ELEMENTS {
+            return Err(Fault::Limit(EvaluationError::ListTooLong { limit: MAX_ELEMENTS }));
+        }
+        self.charge(more)
+    }
+
     pub(crate) fn document(&self) -> Outcome<&'e dyn Fields> {
         self.surroundings.map(|(document, _)| document).ok_or(Fault::NotConstant)
     }
@@ -255,9 +262,10 @@ impl<'e> Machine<'e> {
         self.charge(1)?;
         match node {
             Node::Constant(value) => Ok(value.clone()),
-            Node::LocalTime(local) => moment_of(*local, self.zone()?)
+            Node::LocalTime(written) => written
+                .in_zone(self.zone()?)
                 .map(Value::time)
-                .ok_or_else(|| ErrorValue::message("", "the date is outside the calendar").into()),
+                .map_err(|fault| ErrorValue::message("", fault.message()).into()),
             Node::Field(number) => self.field(*number),
             Node::Variable { slot, field } => match self.slots.get(usize::from(*slot)) {
                 Some(Slot::Known(value)) => usable(value.clone()),

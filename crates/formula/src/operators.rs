@@ -99,7 +99,12 @@ fn seconds_between(machine: &mut Machine<'_>, later: &DateTime, earlier: &DateTi
         _ => later.seconds_since(*earlier, machine.zone()?),
     };
     seconds.ok_or_else(|| {
-        let message = "a time of day and a date have no distance; take @Time or @Date of both";
+        let is_range = |time: &DateTime| matches!(time, DateTime::Range(_));
+        let message = if is_range(later) || is_range(earlier) {
+            "a range has no distance from anything; @Explode gives its days, @BusinessDays their number"
+        } else {
+            "a time of day and a date have no distance; take @Time or @Date of both"
+        };
         ErrorValue::message("'-'", message).into()
     })
 }

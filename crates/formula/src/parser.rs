@@ -137,20 +137,30 @@ impl Parser<'_> {
                 let condition = Box::new(self.expression(LOOSEST)?);
                 Ok(Some(Expression { kind: ExpressionKind::Select(condition), at: token.at }))
             }
-            Reserved::Remark => match self.take() {
-                Token { kind: TokenKind::Text(_), .. } => Ok(None),
-                other => Err(self.error(
-                    other.at,
-                    "REM is not followed by a text",
-                    "write REM \"...\" or REM {...}",
-                )),
-            },
+            Reserved::Remark => self.remark().map(|()| None),
             Reserved::Environment => Err(error_at(
                 self.source,
                 token.at,
                 FormulaErrorKind::NotPermitted,
                 "ENVIRONMENT would change the settings of the machine, which a formula on a server may not",
                 "use a temporary variable: name := value",
+            )),
+        }
+    }
+
+    /// What stands behind `REM`: a text, or nothing.
+    fn remark(&mut self) -> Result<(), FormulaError> {
+        let next = self.peek().clone();
+        match next.kind {
+            TokenKind::Text(_) => {
+                self.next += 1;
+                Ok(())
+            }
+            TokenKind::Semicolon | TokenKind::End => Ok(()),
+            _ => Err(self.error(
+                next.at,
+                "REM is not followed by a text",
+                "write REM \"...\" or REM {...}, or REM; alone",
             )),
         }
     }

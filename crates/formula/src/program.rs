@@ -1,11 +1,11 @@
 //! A compiled formula: names and functions looked up, constants reckoned, variables numbered.
 
-use jiff::civil;
 use smol_str::SmolStr;
 
 use crate::functions::{Function, Native};
 use crate::syntax::Binary;
 use crate::value::Value;
+use crate::written::Written;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -29,8 +29,8 @@ pub(crate) struct Field {
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Constant(Value),
-    /// A date-time constant without a zone.
-    LocalTime(civil::DateTime),
+    /// A date-time constant, or a range, without a zone.
+    LocalTime(Box<Written>),
     /// The field of this number.
     Field(u16),
     /// A variable, or while it has no value the field of its name.

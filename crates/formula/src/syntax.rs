@@ -2,8 +2,8 @@
 
 use smol_str::SmolStr;
 
-use crate::datetime::Written;
 use crate::value::Value;
+use crate::written::Written;
 
 /// An expression and the byte of the source where it begins.
 #[derive(Clone, Debug)]

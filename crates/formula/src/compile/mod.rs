@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use smol_str::SmolStr;
 
-use crate::datetime::Written;
 use crate::error::{FormulaError, FormulaErrorKind};
 use crate::functions::{self, Body, FormKind, Function, Native, flags};
 use crate::lexer::error_at;
@@ -226,8 +225,10 @@ impl Compiler<'_> {
     fn node(&mut self, expression: &Expression) -> Result<Node, FormulaError> {
         match &expression.kind {
             ExpressionKind::Constant(value) => Ok(Node::Constant(value.clone())),
-            ExpressionKind::Time(Written::Fixed(time)) => Ok(Node::Constant(Value::time(*time))),
-            ExpressionKind::Time(Written::Local(local)) => Ok(Node::LocalTime(*local)),
+            ExpressionKind::Time(written) => Ok(match written.fixed() {
+                Some(Ok(time)) => Node::Constant(Value::time(time)),
+                Some(Err(_)) | None => Node::LocalTime(Box::new(*written)),
+            }),
             ExpressionKind::Name(name) => self.name(name, expression.at),
             ExpressionKind::Chain { first, rest } => self.chain(first, rest),
             ExpressionKind::Negate(inside) | ExpressionKind::Plus(inside) | ExpressionKind::Not(inside) => {

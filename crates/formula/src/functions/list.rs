@@ -236,6 +236,6 @@ fn sort_times(
 /// ordered when the formula is compiled.
 pub(super) fn zone_for<'e>(machine: &Machine<'e>, times: &[DateTime]) -> Outcome<&'e TimeZone> {
     static UTC: TimeZone = TimeZone::UTC;
-    let dates = times.iter().filter(|time| matches!(time, DateTime::Date(_))).count();
+    let dates = times.iter().filter(|time| matches!(time.start(), DateTime::Date(_))).count();
     if dates == 0 || dates == times.len() { Ok(&UTC) } else { machine.zone() }
 }

@@ -1,10 +1,10 @@
 //! Texts into other things and back.
 
 use super::{Arguments, Body, Category, Function, Native, each_text, flags, number_format, time_format};
-use crate::datetime::Written;
 use crate::machine::{Fault, Machine, Outcome};
 use crate::number;
 use crate::value::{Text, Value};
+use crate::written::Written;
 
 const fn text(
     name: &'static str,
@@ -22,11 +22,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@Text",
         to_text,
         "value; [format]",
-        "A number or a date-time as text, in a format if one is given; a text as it is.",
+        "A number or a date-time as text, in a format if one is given; a text as it is. Of a range both ends are shown.",
         &[
             ("@Text(1.5:20)", r#""1.5":"20""#),
             (r#"@Text(1234.5; "F2,")"#, r#""1,234.50""#),
             (r#"@Text([2026-11-21 09:05]; "D0T1S2")"#, r#""2026-11-21 09:05""#),
+            ("@Text([11/21/2026 - 11/23/2026])", r#""2026-11-21 - 2026-11-23""#),
             (r#"@Text("as it is")"#, r#""as it is""#),
         ],
         flags::FORMAT,
@@ -55,12 +56,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@TextToTime",
         to_time,
         "text",
-        "The date-time that a text tells, in any form that a date constant may have. The constants \"Today\", \
+        "The date-time or range that a text tells, in any form that a constant may have. The constants \"Today\", \
          \"Tomorrow\" and \"Yesterday\" mean @Today and so on.",
         &[
             (r#"@TextToTime("11/21/2026")"#, "[2026-11-21]"),
             (r#"@TextToTime("Today") = @Today"#, "1"),
             (r#"@TextToTime("2026-11-21 5:30 PM")"#, "[2026-11-21 17:30]"),
+            (r#"@TextToTime("11/21/2026 - 11/23/2026")"#, "[2026-11-21 - 2026-11-23]"),
             (r#"@IsError(@TextToTime("soon"))"#, "1"),
         ],
         flags::DAY_WORDS,
@@ -163,15 +165,16 @@ fn to_time(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         other => return Err(arguments.wrong(0, "text", other).into()),
     };
     let times = texts.try_map(|text| {
-        let time = match Written::read(text) {
-            Some(Written::Fixed(time)) => Some(time),
-            Some(local) => local.in_zone(machine.zone()?),
-            None => None,
-        };
-        time.ok_or_else(|| {
+        let wrong = |reason: &str| {
             let shown: String = text.chars().take(40).collect();
-            Fault::from(arguments.message(format!("'{shown}' is not a date or a time of day")))
-        })
+            Fault::from(arguments.message(format!("'{shown}' is not {reason}")))
+        };
+        let written = Written::read(text).ok_or_else(|| wrong("a date, a time of day or a range of them"))?;
+        let time = match written.fixed() {
+            Some(time) => time,
+            None => written.in_zone(machine.zone()?),
+        };
+        time.map_err(|fault| wrong(&format!("a date-time: {}", fault.message())))
     })?;
     Ok(Value::Time(times))
 }

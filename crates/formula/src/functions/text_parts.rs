@@ -1,7 +1,13 @@
 //! Parts of texts, and taking texts apart and together.
 
+use jiff::ToSpan;
+use smol_str::format_smolstr;
+
 use super::text::text;
+use super::time::{count_of_days, days};
+use super::time_format::{Clock, TimeFormat};
 use super::{Arguments, Function, each_text};
+use crate::datetime::DateTime;
 use crate::machine::{Machine, Outcome};
 use crate::number::whole;
 use crate::value::{Text, Value};
@@ -104,13 +110,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     text(
         "@Explode",
         explode,
-        "text; [separators]; [keep empty]; [at line ends]",
+        "text or date-times; [separators]; [keep empty]; [at line ends]",
         "The parts of a text between separators: any of the given characters, or blank, comma and semicolon. \
-         Empty parts are dropped unless kept; the end of a line separates unless told otherwise.",
+         Empty parts are dropped unless kept; the end of a line separates unless told otherwise. Of a range, or a \
+         date-time, the dates of its days as texts, for which separators mean nothing; a time of day is shown as \
+         @Text shows it.",
         &[
             (r#"@Explode("a b,c;d")"#, r#""a":"b":"c":"d""#),
             (r#"@Explode("a|b c|"; "|")"#, r#""a":"b c""#),
             (r#"@Explode("a||b"; "|"; @True)"#, r#""a":"":"b""#),
+            ("@Explode([11/29/2026 - 12/01/2026])", r#""2026-11-29":"2026-11-30":"2026-12-01""#),
+            ("@Explode([2026-11-21 17:00 - 2026-11-22 08:00])", r#""2026-11-21":"2026-11-22""#),
         ],
     ),
     text(
@@ -228,6 +238,9 @@ fn word(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
 }
 
 fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
+    if let Value::Time(times) = arguments.value(0)? {
+        return days_of(machine, times);
+    }
     let separators = if arguments.count() > 1 { arguments.text(1)?.clone() } else { Text::new_static(" ,;") };
     let keep_empty = arguments.count() > 2 && arguments.number(2)? != 0.0;
     let at_lines = arguments.count() <= 3 || arguments.number(3)? != 0.0;
@@ -244,6 +257,22 @@ fn explode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         machine.charge_list(parts.len())?;
     }
     Ok(Value::texts(parts))
+}
+
+/// The dates of all the days of these times.
+fn days_of(machine: &mut Machine<'_>, times: &[DateTime]) -> Outcome {
+    let mut dates = Vec::new();
+    for time in times {
+        let Some((first, last)) = days(machine, *time)? else {
+            machine.charge_growth(dates.len(), 1)?;
+            dates.push(TimeFormat::default().show(&Clock { machine, zone: None }, *time)?);
+            continue;
+        };
+        machine.charge_growth(dates.len(), count_of_days(first, last))?;
+        let series = first.series(1.day()).take_while(|date| *date <= last);
+        dates.extend(series.map(|date| format_smolstr!("{date}")));
+    }
+    Ok(Value::texts(dates))
 }
 
 fn implode(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {

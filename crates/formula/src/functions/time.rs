@@ -9,6 +9,7 @@ use crate::datetime::{Adjustment, DateTime, moment_of};
 use crate::machine::{Fault, Machine, Outcome};
 use crate::number::{from_count, whole};
 use crate::operators::pairs;
+use crate::range::DateTimeRange;
 use crate::value::Value;
 
 /// A row of the table: a function of date-times.
@@ -156,6 +157,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             ("@Adjust([2006-02-02]; 0; 2; 28; 0; 0; 0)", "[2006-05-02]"),
             ("@Adjust([2026-01-31]; 0; 1; 0; 0; 0; 0)", "[2026-02-28]"),
             ("@Adjust([2026-11-21 10:00]; 0; 0; -1; 0; 30; 0)", "[2026-11-20 10:30]"),
+            ("@Adjust([2026-11-21 - 2026-11-23]; 0; 0; 7; 0; 0; 0)", "[2026-11-28 - 2026-11-30]"),
         ],
         flags::PURE,
     ),
@@ -176,11 +178,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         business_days,
         "start; end; [days of the week]; [dates]",
         "How many days lie from start to end, both included, without these days of the week (1 is Sunday) and \
-         these dates; -1 if the end is before the start.",
+         these dates or ranges of dates; -1 if the end is before the start.",
         &[
             ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7)", "21"),
             ("@BusinessDays([2026-11-01]; [2026-11-30]; 1:7; [2026-11-26])", "20"),
             ("@BusinessDays([2026-11-02]:[2026-11-02]; [2026-11-01]:[2026-11-03])", "(-1):2"),
+            ("@BusinessDays([2026-12-21]; [2026-12-31]; 1:7; [2026-12-24 - 2026-12-28])", "6"),
         ],
         flags::PURE,
     ),
@@ -191,8 +194,9 @@ fn day(machine: &Machine<'_>, offset: i64) -> Outcome {
     Ok(Value::time(today.saturating_add(offset.days())))
 }
 
-/// The date and time of day of a time, asking for the time zone only where they depend on it.
-fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Date>, Option<Time>)> {
+/// The date and time of day of a time, of a range those of its start, asking for the time zone only where they
+/// depend on it.
+pub(super) fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Date>, Option<Time>)> {
     Ok(match time {
         DateTime::Date(date) => (Some(date), None),
         DateTime::Time(time) => (None, Some(time)),
@@ -200,7 +204,20 @@ fn parts(machine: &Machine<'_>, time: DateTime) -> Outcome<(Option<Date>, Option
             let local = machine.zone()?.to_datetime(moment);
             (Some(local.date()), Some(local.time()))
         }
+        DateTime::Range(range) => return parts(machine, range.start()),
     })
+}
+
+/// What a function makes of both ends of a range, or of any other time.
+fn each_end(
+    arguments: &Arguments<'_>,
+    time: DateTime,
+    apply: impl Fn(DateTime) -> Outcome<DateTime>,
+) -> Outcome<DateTime> {
+    let DateTime::Range(range) = time else { return apply(time) };
+    DateTimeRange::between(apply(range.start())?, apply(range.end())?)
+        .map(DateTime::Range)
+        .map_err(|fault| arguments.message(fault.message()).into())
 }
 
 fn part(
@@ -222,10 +239,11 @@ fn date(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let dates = times.try_map(|time| match parts(machine, *time)?.0 {
+            let date_of = |time: DateTime| match parts(machine, time)?.0 {
                 Some(date) => Ok(DateTime::Date(date)),
                 None => Err(Fault::from(arguments.message("a time of day has no date"))),
-            })?;
+            };
+            let dates = times.try_map(|time| each_end(arguments, *time, date_of))?;
             Ok(Value::Time(dates))
         }
         3 => Ok(Value::time(date_of(arguments)?)),
@@ -239,10 +257,11 @@ fn time_of_day(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome 
         1 => {
             let times = arguments.times(machine, 0)?;
             machine.charge(times.len())?;
-            let clocks = times.try_map(|time| match parts(machine, *time)?.1 {
+            let clock_of = |time: DateTime| match parts(machine, time)?.1 {
                 Some(time) => Ok(DateTime::Time(time)),
                 None => Err(Fault::from(arguments.message("a date has no time of day"))),
-            })?;
+            };
+            let clocks = times.try_map(|time| each_end(arguments, *time, clock_of))?;
             Ok(Value::Time(clocks))
         }
         3 => Ok(Value::time(clock_of(arguments, 0)?)),
@@ -289,15 +308,16 @@ fn adjust(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
         minutes: arguments.whole(5)?,
         seconds: arguments.whole(6)?,
     };
-    let results = times.try_map(|time| {
-        let moved = match *time {
+    let moved = |time: DateTime| {
+        let moved = match time {
             // Needs no zone, and can therefore be reckoned when the formula is compiled.
-            DateTime::Date(_) if adjustment.is_whole_days() => adjustment.apply(*time, &TimeZone::UTC),
-            _ if in_utc => adjustment.apply(*time, &TimeZone::UTC),
-            _ => adjustment.apply(*time, machine.zone()?),
+            DateTime::Date(_) if adjustment.is_whole_days() => adjustment.apply(time, &TimeZone::UTC),
+            _ if in_utc => adjustment.apply(time, &TimeZone::UTC),
+            _ => adjustment.apply(time, machine.zone()?),
         };
         moved.ok_or_else(|| Fault::from(arguments.message("the result is outside the calendar")))
-    })?;
+    };
+    let results = times.try_map(|time| each_end(arguments, *time, moved))?;
     Ok(Value::Time(results))
 }
 
@@ -307,6 +327,9 @@ fn time_merge(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let rules = if arguments.count() > 2 { Some(super::zone::rules(machine, arguments, 2)?) } else { None };
     let mut results = Vec::with_capacity(dates.len().max(clocks.len()));
     for (date, clock) in pairs(&dates, &clocks) {
+        if [date, clock].iter().any(|time| matches!(time, DateTime::Range(_))) {
+            return Err(arguments.message("it takes a date and a time of day, not ranges of them").into());
+        }
         let (Some(date), Some(clock)) = (parts(machine, *date)?.0, parts(machine, *clock)?.1) else {
             return Err(arguments.message("it takes a date and a time of day").into());
         };
@@ -332,8 +355,11 @@ fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcom
         }
     }
     if arguments.get(3).is_some_and(|dates| !dates.is_empty_text()) {
-        for date in arguments.times(machine, 3)?.iter() {
-            free.dates.extend(parts(machine, *date)?.0);
+        for time in arguments.times(machine, 3)?.iter() {
+            if let Some((first, last)) = days(machine, *time)? {
+                machine.charge_growth(free.dates.len(), count_of_days(first, last))?;
+                free.dates.extend(first.series(1.day()).take_while(|date| *date <= last));
+            }
         }
         free.dates.sort_unstable();
         free.dates.dedup();
@@ -342,12 +368,23 @@ fn business_days(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcom
     machine.charge_list(length.saturating_mul(1 + free.dates.len()))?;
     let mut results = Vec::with_capacity(length);
     for (start, end) in pairs(&starts, &ends) {
-        results.push(match (parts(machine, *start)?.0, parts(machine, *end)?.0) {
+        results.push(match (parts(machine, start.start())?.0, parts(machine, end.end())?.0) {
             (Some(start), Some(end)) if start <= end => free.days_left(start, end),
             _ => -1.0,
         });
     }
     Ok(Value::numbers(results))
+}
+
+/// The first and the last day of a time; none for times of day, which are of no day.
+pub(super) fn days(machine: &Machine<'_>, time: DateTime) -> Outcome<Option<(Date, Date)>> {
+    let (first, last) = (parts(machine, time.start())?.0, parts(machine, time.end())?.0);
+    Ok(first.zip(last))
+}
+
+/// How many days there are from the first to the last, both included.
+pub(super) fn count_of_days(first: Date, last: Date) -> usize {
+    first.until(last).ok().and_then(|span| usize::try_from(span.get_days()).ok()).map_or(0, |days| days + 1)
 }
 
 /// Days that are no business days.

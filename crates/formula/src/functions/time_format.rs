@@ -2,6 +2,7 @@
 
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
+use smol_str::format_smolstr;
 
 use crate::datetime::DateTime;
 use crate::machine::{Machine, Outcome};
@@ -68,6 +69,10 @@ impl TimeFormat {
         let (date, time, offset) = match value {
             DateTime::Date(date) => (Some(date), None, None),
             DateTime::Time(time) => (None, Some(time), None),
+            DateTime::Range(range) => {
+                let (start, end) = (self.show(clock, range.start())?, self.show(clock, range.end())?);
+                return Ok(format_smolstr!("{start} - {end}"));
+            }
             DateTime::Moment(moment) => {
                 let zone = clock.zone()?;
                 let local = zone.to_datetime(moment);

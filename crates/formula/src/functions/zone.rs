@@ -176,9 +176,9 @@ fn zone_of(machine: &mut Machine<'_>, arguments: &Arguments<'_>) -> Outcome {
     let times = arguments.times(machine, 0)?;
     machine.charge(times.len())?;
     let zone = machine.zone()?;
-    Ok(Value::Number(times.map(|time| match time {
-        DateTime::Moment(moment) => zone_number(zone, *moment),
-        DateTime::Date(_) | DateTime::Time(_) => 0.0,
+    Ok(Value::Number(times.map(|time| match time.start() {
+        DateTime::Moment(moment) => zone_number(zone, moment),
+        DateTime::Date(_) | DateTime::Time(_) | DateTime::Range(_) => 0.0,
     })))
 }
 

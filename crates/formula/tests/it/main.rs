@@ -14,6 +14,7 @@ mod functions;
 mod lists;
 mod precedence;
 mod properties;
+mod ranges;
 mod reference;
 mod statements;
 mod support;

@@ -65,6 +65,11 @@ fn keywords_are_words_of_their_own() {
         ("FIELDx := 1; FIELDx", "1"),
         ("SELECTED := 2; SELECTED", "2"),
         ("REMINDER := 3; REMINDER", "3"),
+        ("REM; 1", "1"),
+        ("rem ; rem; 2; REM", "2"),
+        ("1; REM", "1"),
+        ("REM \"\"; REM {}; REM {with \"quotes\"; and a semicolon}; 3", "3"),
+        ("REM {two\nlines};\nREM;\n4", "4"),
     ]);
     for source in ["FIELD := 1", "FIELD x = 1", "SELECT := 1", "1 + SELECT 2", "x := FIELD y"] {
         assert_eq!(Formula::compile(source).unwrap_err().kind, FormulaErrorKind::Syntax, "{source}");
