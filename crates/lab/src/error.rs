@@ -59,6 +59,12 @@ pub enum LabError {
     CannotRun { origin: String, commands: String },
     #[error("{origin} needs a server for {what}: add --target {target}")]
     NoTarget { origin: String, what: String, target: String },
+    #[error(
+        "{origin} has no variable {name}{}; it has {}",
+        .nearest.as_ref().map_or_else(String::new, |nearest| format!("; did you mean {nearest}?")),
+        if .known.is_empty() { "none" } else { .known.as_str() }
+    )]
+    NoSuchVariable { origin: String, name: String, nearest: Option<String>, known: String },
     #[error("{0}")]
     Usage(String),
     #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
@@ -75,9 +81,19 @@ pub enum LabError {
     Experiment(#[from] ExperimentError),
     #[error("cannot write the report: {0}")]
     Report(#[from] serde_json::Error),
+    #[error("cannot write to standard output: {0}")]
+    Output(std::io::Error),
+    #[error("nobody reads standard output any more")]
+    NobodyReads,
 }
 
 impl LabError {
+    /// Whether it is nothing that anybody need be told.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::NobodyReads)
+    }
+
     /// How the program ends because of this.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
@@ -87,7 +103,10 @@ impl LabError {
             | Self::Script { .. }
             | Self::CannotRun { .. }
             | Self::NoTarget { .. }
+            | Self::NoSuchVariable { .. }
             | Self::Usage(_) => Outcome::Usage,
+            // Whoever stops reading has what they want.
+            Self::NobodyReads => Outcome::Done,
             Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             Self::Experiment(ExperimentError::BrokenOff { .. }) => Outcome::BrokenOff,
             _ => Outcome::Failed,

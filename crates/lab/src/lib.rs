@@ -25,6 +25,7 @@ mod files;
 pub mod load;
 pub mod measure;
 pub mod monitor;
+mod output;
 pub mod probe;
 mod program;
 mod progress;
@@ -42,6 +43,7 @@ pub use arguments::{
 };
 pub use content::{Form, Message};
 pub use error::{LabError, Outcome};
+pub use output::{is_capable, leave_colours_out, print, refuses_colours, say, tell_usage};
 pub use progress::Progress;
 pub use run::run;
 pub use script::reference_markdown as workloads_markdown;

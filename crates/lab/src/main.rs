@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use scrinium_lab::LabArguments;
+use scrinium_lab::{LabArguments, LabError, Outcome};
 
 #[derive(Parser)]
 #[command(name = "scrinium-lab", version)]
@@ -14,11 +14,20 @@ struct Program {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let program = Program::parse();
-    match scrinium_lab::run(program.arguments).await {
+    let program = match Program::try_parse() {
+        Ok(program) => program,
+        Err(told) => return ended(scrinium_lab::tell_usage(&told)),
+    };
+    ended(scrinium_lab::run(program.arguments).await)
+}
+
+fn ended(outcome: Result<Outcome, LabError>) -> ExitCode {
+    match outcome {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            eprintln!("{error}");
+            if !error.is_silent() {
+                scrinium_lab::say(&error.to_string());
+            }
             error.outcome().into()
         }
     }

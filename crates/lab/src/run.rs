@@ -1,6 +1,5 @@
 //! `lab ...`: from the command line to an exit code. Data goes to standard output, talk to standard error.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use crate::error::{LabError, Outcome};
 use crate::files::try_folder;
 use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
 use crate::monitor::is_this_machine;
+use crate::output::{has_colours, print};
 use crate::probe::{Account, ProbeBeside};
 use crate::progress::Progress;
 use crate::remote::{Job, Team, drive};
@@ -46,15 +46,12 @@ pub(crate) fn given(set: &[(String, String)]) -> Variables {
     variables
 }
 
-/// Lines for standard output. A reader who has gone away needs none.
-pub(crate) fn print(text: &str) {
-    let mut output = std::io::stdout().lock();
-    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-}
-
 async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     let progress = Progress::new();
     let workload = find_workload(&arguments)?;
+    for note in &workload.script.notes {
+        progress.say(&format!("{}: line {}: {}", workload.origin, note.line, note.text));
+    }
     let folder = arguments.report.clone().unwrap_or_else(|| default_folder(&workload.name));
     if !arguments.no_report {
         try_folder(&folder)?;
@@ -83,12 +80,13 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         }
     }
     let Some(report) = Report::repeated(&reports) else { return Ok(Outcome::Failed) };
-    if arguments.json {
-        print(&(serde_json::to_string_pretty(&report)? + "\n"));
+    let printed = if arguments.json {
+        let printed = print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&table::text(&report));
+        printed
     } else {
-        print(&coloured(&table::text(&report)));
-    }
+        print(&coloured(&table::text(&report)))
+    };
     if !arguments.no_report {
         report.write(&folder)?;
         if let Some(error) = unwritten {
@@ -96,6 +94,7 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
         }
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
+    printed?;
     Ok(if report.passed() { Outcome::Done } else { Outcome::Missed })
 }
 
@@ -289,7 +288,7 @@ pub(crate) fn command_line() -> String {
 
 /// Bold heading, red complaints; on a terminal only.
 fn coloured(text: &str) -> String {
-    if !std::io::stdout().is_terminal() || std::env::var_os("NO_COLOR").is_some() {
+    if !has_colours(&std::io::stdout()) {
         return text.to_owned();
     }
     let paint = |(index, line): (usize, &str)| match line {

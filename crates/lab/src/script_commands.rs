@@ -6,15 +6,23 @@ use crate::arguments::{CaptureArguments, ListArguments, ScriptArguments, ShowArg
 use crate::capture::capture as capture_log;
 use crate::driver::Ability;
 use crate::error::{LabError, Outcome};
-use crate::run::{given, print};
-use crate::script::{COMMANDS, Estimate, Support, Variables};
+use crate::output::{print, say};
+use crate::run::given;
+use crate::script::{COMMANDS, Estimate, Support, Variables, find_command};
 use crate::workload::Workload;
 
 pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
-    let mut text = String::new();
+    let (mut text, mut notes) = (String::new(), String::new());
     for (line, name) in workload.script.cannot_run() {
-        text.push_str(&format!("{}: line {line}: {name} is known, and cannot be run yet\n", workload.origin));
+        let about = find_command(name).map_or("", |command| command.about);
+        text.push_str(&format!(
+            "{}: line {line}: {name} is known, and cannot be run yet: it {about}\n",
+            workload.origin
+        ));
+    }
+    for note in &workload.script.notes {
+        notes.push_str(&format!("{}: line {}: {}\n", workload.origin, note.line, note.text));
     }
     let outcome = if text.is_empty() {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
@@ -31,7 +39,7 @@ pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     } else {
         Outcome::Failed
     };
-    print(&text);
+    print(&(notes + &text))?;
     Ok(outcome)
 }
 
@@ -41,7 +49,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Outcome, LabError> {
     let estimate = Estimate::of(&workload.script);
     if arguments.json {
         let text = serde_json::to_string_pretty(&as_json(&workload, &estimate))?;
-        print(&(text + "\n"));
+        print(&(text + "\n"))?;
         return Ok(Outcome::Done);
     }
     let mut text = workload.text.trim_end().to_owned();
@@ -81,7 +89,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> Result<Outcome, LabError> {
     if workload.script.cannot_run().next().is_some() {
         text.push_str("\nCommands that cannot be run yet are not counted (lab check names them).\n");
     }
-    print(&text);
+    print(&text)?;
     Ok(Outcome::Done)
 }
 
@@ -126,7 +134,7 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
                 Err(error) => json!({"name": name, "error": error.to_string()}),
             })
             .collect();
-        print(&(serde_json::to_string_pretty(&list)? + "\n"));
+        print(&(serde_json::to_string_pretty(&list)? + "\n"))?;
         return Ok(Outcome::Done);
     }
     let width = names.iter().map(String::len).max().unwrap_or(0) + 2;
@@ -145,7 +153,7 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
         COMMANDS.len(),
         count(Support::Runs) + count(Support::Steers)
     ));
-    print(&text);
+    print(&text)?;
     Ok(Outcome::Done)
 }
 
@@ -157,15 +165,15 @@ pub(crate) fn capture(arguments: &CaptureArguments) -> Result<Outcome, LabError>
             path: path.display().to_string(),
             source,
         })?,
-        None => print(&captured.script),
+        None => print(&captured.script)?,
     }
     let left_out: u64 = captured.left_out.iter().map(|(_, count)| count).sum();
-    eprintln!(
+    say(&format!(
         "{} operations of {} users; {left_out} left out, {} lines unreadable",
         captured.operations, captured.users, captured.unreadable
-    );
+    ));
     if let Some(path) = &arguments.output {
-        eprintln!("Next: lab show {}", path.display());
+        say(&format!("Next: lab show {}", path.display()));
     }
     Ok(Outcome::Done)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
 use crate::files::read_text;
-use crate::script::{LONGEST_SCRIPT_BYTES, Script, Variables};
+use crate::script::{LONGEST_SCRIPT_BYTES, Script, StrangeVariable, Variables, strange_variable};
 
 /// Each with the text of its file.
 macro_rules! carried {
@@ -74,12 +74,16 @@ impl Workload {
     /// # Errors
     /// What is wrong with the script.
     pub fn of(origin: String, text: String, given: &Variables) -> Result<Self, LabError> {
+        let strange = strange_variable(&text, given);
         let mut given = given.clone();
         for (name, value) in [("MailServer", ""), ("MailTemplate", ""), ("nb_dbdir", "mail/")] {
             given.set_default(name, value);
         }
         let (script, variables) = Script::parse(&text, &given)
             .map_err(|errors| LabError::Script { origin: origin.clone(), errors })?;
+        if let Some(StrangeVariable { name, nearest, known }) = strange {
+            return Err(LabError::NoSuchVariable { origin, name, nearest, known: known.join(", ") });
+        }
         let name = script.header.name.clone().unwrap_or_else(|| stem(&origin));
         Ok(Self { name, script, variables, origin, text })
     }

@@ -1,10 +1,9 @@
 //! From the command line to an exit code. Data goes to standard output, talk to standard error.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use scrinium_lab::Outcome;
+use scrinium_lab::{Outcome, print, say};
 
 use crate::answer::answer;
 use crate::arguments::{
@@ -33,7 +32,7 @@ pub async fn run(arguments: PlanArguments) -> Result<Outcome, PlanError> {
 
 fn plan(arguments: &PlanningArguments, environment: &BTreeMap<String, String>) -> Result<Outcome, PlanError> {
     if arguments.example {
-        print(EXAMPLE);
+        print(EXAMPLE)?;
         return Ok(Outcome::Done);
     }
     let Some(path) = &arguments.organisation else {
@@ -48,17 +47,18 @@ fn plan(arguments: &PlanningArguments, environment: &BTreeMap<String, String>) -
     });
     let what_if = what_if.collect::<Result<Vec<Scenario>, PlanError>>()?;
     let plan = Plan { plan: answer(&organisation, &calibration, &model)?, what_if };
-    if arguments.json {
-        print(&(serde_json::to_string_pretty(&plan)? + "\n"));
+    let printed = if arguments.json {
+        print(&(serde_json::to_string_pretty(&plan)? + "\n"))
     } else if arguments.markdown {
-        print(&markdown(&plan));
+        print(&markdown(&plan))
     } else {
-        print(&plan_text(&plan));
-    }
+        print(&plan_text(&plan))
+    };
     if let Some(folder) = &arguments.report {
         plan.write(&calibration, &model, folder)?;
-        eprintln!("The report is {}", folder.join("plan.html").display());
+        say(&format!("The report is {}", folder.join("plan.html").display()));
     }
+    printed?;
     Ok(if plan.plan.holds { Outcome::Done } else { Outcome::Missed })
 }
 
@@ -91,20 +91,21 @@ async fn calibrate(
     let model = Model::of(&calibration)?;
     let path = arguments.out.clone().unwrap_or_else(|| usual_path(environment));
     calibration.write(&path)?;
-    if arguments.measuring.json {
-        print(&(serde_json::to_string_pretty(&calibration)? + "\n"));
+    let printed = if arguments.measuring.json {
+        print(&(serde_json::to_string_pretty(&calibration)? + "\n"))
     } else {
-        print(&calibration_text(&calibration, &model));
-    }
-    eprintln!(
+        print(&calibration_text(&calibration, &model))
+    };
+    say(&format!(
         "The calibration is {}; the runs\u{2019} reports are in {}",
         path.display(),
         measuring.folder.display()
-    );
-    eprintln!(
+    ));
+    say(&format!(
         "Next: scrinium plan --example > my.toml, then scrinium plan my.toml{}",
         option(arguments.out.as_deref())
-    );
+    ));
+    printed?;
     Ok(Outcome::Done)
 }
 
@@ -136,8 +137,9 @@ async fn check(
     let path = measuring.folder.join("check.md");
     write(&path, &check_markdown(&check, &calibration, &model))?;
     write(&measuring.folder.join("check.json"), &json)?;
-    print(&if arguments.measuring.json { json } else { check_text(&check) });
-    eprintln!("The report is {}", path.display());
+    let printed = print(&if arguments.measuring.json { json } else { check_text(&check) });
+    say(&format!("The report is {}", path.display()));
+    printed?;
     let off = arguments.max_error.is_some_and(|most| check.response_error_percent() > most);
     Ok(if off || !check.invalid.is_empty() { Outcome::Missed } else { Outcome::Done })
 }
@@ -159,10 +161,4 @@ fn measuring(arguments: &MeasuringArguments, what: &str, quick: bool) -> Result<
         quick,
         resume: arguments.resume,
     })
-}
-
-/// Lines for standard output. A reader who has gone away needs none.
-fn print(text: &str) {
-    let mut output = std::io::stdout().lock();
-    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
 }

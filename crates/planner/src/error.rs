@@ -51,6 +51,12 @@ impl PlanError {
         move |source| Self::File { what, path, source }
     }
 
+    /// Whether it is nothing that anybody need be told.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Laboratory(error) if error.is_silent())
+    }
+
     /// How the program ends because of this.
     #[must_use]
     pub fn outcome(&self) -> Outcome {

@@ -48,7 +48,7 @@ pub use counts::ServerCounts;
 pub use failure::{Failure, FailureKind};
 pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
-pub use imap::ImapSession;
+pub use imap::{ImapSession, MailEntry};
 pub use ledger::{Deliveries, Found, Ledger, Noted};
 pub use letter::{Letter, MessageNumber, Scan};
 pub use mail::MailOptions;

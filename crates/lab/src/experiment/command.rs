@@ -16,6 +16,7 @@ use super::text;
 use crate::arguments::variable;
 use crate::error::{LabError, Outcome};
 use crate::files::try_folder;
+use crate::output::print;
 use crate::program;
 use crate::progress::Progress;
 use crate::report::time;
@@ -78,7 +79,7 @@ pub struct ExperimentsArguments {
 pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, LabError> {
     if let Some(folder) = &arguments.index {
         let page = index::write(folder)?;
-        crate::run::print(&format!("The page is {}\n", page.display()));
+        print(&format!("The page is {}\n", page.display()))?;
         return Ok(Outcome::Done);
     }
     let mut text = String::new();
@@ -119,7 +120,7 @@ pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, L
             time(sums[1])
         );
     }
-    crate::run::print(&text);
+    print(&text)?;
     Ok(Outcome::Done)
 }
 
@@ -135,19 +136,21 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     let experiment = Experiment::find(&arguments.name)?;
     let plan = Plan::new(&experiment.definition, form_of(&arguments), &arguments.set, &arguments.only)?;
     if arguments.dry_run {
-        crate::run::print(&dry(&experiment, &plan));
+        print(&dry(&experiment, &plan))?;
         return Ok(Outcome::Done);
     }
     let progress = Progress::new();
     let (report, folder) = measure_plan(&arguments, &experiment, &plan, &progress).await?;
-    if arguments.json {
-        crate::run::print(&(serde_json::to_string_pretty(&report)? + "\n"));
+    let printed = if arguments.json {
+        let printed = print(&(serde_json::to_string_pretty(&report)? + "\n"));
         progress.say(&text::terminal(&report));
+        printed
     } else {
-        crate::run::print(&text::terminal(&report));
-    }
+        print(&text::terminal(&report))
+    };
     report.write(&folder)?;
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
+    printed?;
     Ok(match report.has_failed() {
         true => Outcome::Failed,
         false if report.is_whole() && report.holds() => Outcome::Done,

@@ -75,6 +75,10 @@ pub enum Operation {
     ImailDeleteFetch,
     ImailDeleteStore,
     ImailDeleteEntry,
+    ImailFetchEntry,
+    ImailSetSeen,
+    ImailCloseMailbox,
+    ImailLogout,
     SendSmtpMessage,
     Pop3Login,
     Pop3List,
@@ -91,7 +95,7 @@ pub enum Operation {
 
 impl Operation {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 81] = [
+    pub const ALL: [Self; 85] = [
         Self::ChangeTo,
         Self::Open,
         Self::Entries,
@@ -161,6 +165,10 @@ impl Operation {
         Self::ImailDeleteFetch,
         Self::ImailDeleteStore,
         Self::ImailDeleteEntry,
+        Self::ImailFetchEntry,
+        Self::ImailSetSeen,
+        Self::ImailCloseMailbox,
+        Self::ImailLogout,
         Self::SendSmtpMessage,
         Self::Pop3Login,
         Self::Pop3List,
@@ -233,6 +241,10 @@ impl Operation {
             Self::ImailDeleteFetch => "ImailDeleteEntry",
             Self::ImailDeleteStore => "ImailDeleteEntry",
             Self::ImailDeleteEntry => "ImailDeleteEntry",
+            Self::ImailFetchEntry => "ImailFetchEntry",
+            Self::ImailSetSeen => "ImailSetSeen",
+            Self::ImailCloseMailbox => "ImailCloseMailbox",
+            Self::ImailLogout => "ImailLogout",
             Self::SendSmtpMessage => "SendSMTPMessage",
             Self::Pop3Login => "RetrievePOP3Mail",
             Self::Pop3List => "RetrievePOP3Mail",
@@ -309,6 +321,10 @@ impl Operation {
             Self::ImailDeleteFetch => "IMAP FETCH message",
             Self::ImailDeleteStore => "IMAP STORE",
             Self::ImailDeleteEntry => "IMAP EXPUNGE",
+            Self::ImailFetchEntry => "IMAP FETCH message",
+            Self::ImailSetSeen => "IMAP STORE",
+            Self::ImailCloseMailbox => "IMAP CLOSE",
+            Self::ImailLogout => "IMAP LOGOUT",
             Self::SendSmtpMessage => "SMTP message",
             Self::Pop3Login => "POP3 PASS",
             Self::Pop3List => "POP3 LIST",

@@ -1,6 +1,5 @@
 //! The probe at work: rounds when they are due, what was seen told as it comes, and an exit code.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use super::rounds::{DatabaseRounds, MailRounds, Operations};
 use super::timetable::Timetable;
 use crate::driver::{Client, Failure};
 use crate::error::{LabError, Outcome};
+use crate::output::{print, say};
 use crate::report::milliseconds;
 
 enum Rounds {
@@ -51,20 +51,24 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
         let address = prometheus::serve(port, Arc::clone(&record), objectives)
             .await
             .map_err(|error| LabError::Usage(format!("cannot listen on port {port}: {error}")))?;
-        eprintln!("The probe\u{2019}s figures are at http://{address}/metrics");
+        say(&format!("The probe\u{2019}s figures are at http://{address}/metrics"));
     }
     let begin = Instant::now();
     let end = arguments.length.map(|length| begin + length);
     let json = arguments.json;
+    let printed = Mutex::new(Ok(()));
     let tell = |points: &[Point]| {
         let mut record = record.lock();
-        let mut read = true;
+        let mut printed = printed.lock();
         for point in points {
             record.add(point);
-            read = print(&if json { json!(point).to_string() } else { line(point) });
+            if let Err(error) = print_line(&if json { json!(point).to_string() } else { line(point) }) {
+                *printed = Err(error);
+            }
         }
-        // Nobody sees any more what it finds: whoever had it begun is gone, killed perhaps.
-        read || arguments.prometheus.is_some()
+        // Nobody sees any more what it finds: whoever had it begun is gone, killed perhaps. Where there is no room for a
+        // line there may be some for the next one.
+        !matches!(*printed, Err(LabError::NobodyReads)) || arguments.prometheus.is_some()
     };
     let works = users.into_iter().map(|user| work(user, begin, end, arguments.interval, &tell));
     let all = futures_of(works);
@@ -74,19 +78,20 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
     }
     let summaries = record.lock().summaries();
     let found = objectives.judge(&summaries);
+    printed.into_inner()?;
     if json {
-        print(&json!({"summary": summaries, "objectives": found}).to_string());
+        print_line(&json!({"summary": summaries, "objectives": found}).to_string())?;
     } else {
-        print(&table(&summaries));
+        print_line(&table(&summaries))?;
         for missed in found.iter().filter(|found| !found.reached) {
-            print(&format!(
+            print_line(&format!(
                 "MISSED: {} ({}) {:.2} {}, where at most {} was wanted.",
                 missed.objective,
                 missed.subject.name(),
                 missed.value,
                 missed.unit,
                 missed.limit
-            ));
+            ))?;
         }
     }
     let answered = summaries.values().any(|summary| summary.rounds > summary.failed);
@@ -157,11 +162,9 @@ async fn futures_of(works: impl Iterator<Item = impl Future<Output = ()>>) {
     .await;
 }
 
-/// A line for standard output. False if its reader has gone away; a full disk, say, is none who has.
-fn print(text: &str) -> bool {
-    let mut output = std::io::stdout().lock();
-    let written = writeln!(output, "{}", text.trim_end()).and_then(|()| output.flush());
-    !written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+/// Lines for standard output.
+fn print_line(text: &str) -> Result<(), LabError> {
+    print(&format!("{}\n", text.trim_end()))
 }
 
 /// One round for people.

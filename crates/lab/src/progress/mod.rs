@@ -3,13 +3,13 @@
 
 mod view;
 
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 
 use crate::load::Plan;
+use crate::output::{can_be_drawn, has_colours, say};
 pub(crate) use view::Live;
 use view::View;
 
@@ -40,7 +40,7 @@ impl Progress {
     /// Talks to people on standard error.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(std::io::stderr().is_terminal(), false)
+        Self::of(can_be_drawn(&std::io::stderr()), false)
     }
 
     /// Says nothing.
@@ -67,7 +67,7 @@ impl Progress {
             return;
         }
         let state = self.state.lock();
-        state.bar.suspend(|| eprintln!("{line}"));
+        state.bar.suspend(|| say(line));
     }
 
     /// A phase of so many steps begins.
@@ -79,16 +79,15 @@ impl Progress {
         state.bar.finish_and_clear();
         phase.clone_into(&mut state.phase);
         if self.terminal {
-            let style = "{prefix:>9} {bar:28.cyan/dim} {pos}/{len} \u{b7} {eta} left";
             let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template(style) {
+            if let Some(style) = style("{eta} left") {
                 bar.set_style(style);
             }
             bar.set_prefix(phase.to_owned());
             state.bar = bar;
         } else {
             state.bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
-            eprintln!("{phase}: {steps} steps");
+            say(&format!("{phase}: {steps} steps"));
             state.last_line = Instant::now();
         }
     }
@@ -98,7 +97,8 @@ impl Progress {
         let mut state = self.state.lock();
         state.bar.inc(1);
         if !self.terminal && !self.quiet && state.last_line.elapsed() >= BETWEEN_LINES {
-            eprintln!("{}: {} of {}", state.phase, state.bar.position(), state.bar.length().unwrap_or(0));
+            let length = state.bar.length().unwrap_or(0);
+            say(&format!("{}: {} of {length}", state.phase, state.bar.position()));
             state.last_line = Instant::now();
         }
     }
@@ -106,9 +106,7 @@ impl Progress {
     /// A phase begins that tells by itself how far it is, by [`Self::at`].
     pub(crate) fn begin_told(&self, phase: &str, steps: u64) {
         self.begin(phase, steps);
-        if let Ok(style) =
-            ProgressStyle::with_template("{prefix:>9} {bar:28.cyan/dim} {pos}/{len} \u{b7} {msg}")
-        {
+        if let Some(style) = style("{msg}") {
             self.state.lock().bar.set_style(style);
         }
     }
@@ -134,7 +132,7 @@ impl Progress {
         state.bar.set_message(message.to_owned());
         let is_due = !self.terminal && !self.quiet && state.last_line.elapsed() >= state.until_again;
         if is_due {
-            eprintln!("{}: {message}", state.phase);
+            say(&format!("{}: {message}", state.phase));
             state.last_line = Instant::now();
         }
         is_due
@@ -175,10 +173,10 @@ impl Progress {
             return;
         }
         if self.terminal {
-            let coloured = std::env::var_os("NO_COLOR").is_none();
+            let coloured = has_colours(&std::io::stderr());
             state.bar.set_message(state.view.lines(live, coloured));
         } else if state.last_line.elapsed() >= BETWEEN_LINES {
-            eprintln!("{}", state.view.line(live));
+            say(&state.view.line(live));
             state.last_line = Instant::now();
         }
     }
@@ -187,6 +185,15 @@ impl Progress {
     pub fn end(&self) {
         self.state.lock().bar.finish_and_clear();
     }
+}
+
+/// A bar with the steps beside it, and this behind them.
+fn style(behind: &str) -> Option<ProgressStyle> {
+    let colours = if has_colours(&std::io::stderr()) { ".cyan/dim" } else { "" };
+    ProgressStyle::with_template(&format!(
+        "{{prefix:>9}} {{bar:28{colours}}} {{pos}}/{{len}} \u{b7} {behind}"
+    ))
+    .ok()
 }
 
 impl Default for Progress {

@@ -22,6 +22,7 @@ use crate::driver::{Driver, Person, Targets};
 use crate::error::{LabError, Outcome};
 use crate::load::{Asked, Crew, CriticalRegion, Plan, Share, Stop, provide};
 use crate::monitor::Machine;
+use crate::output::{print, say};
 use crate::run;
 use crate::workload::Workload;
 
@@ -43,7 +44,7 @@ pub(crate) async fn drive(arguments: &DriveArguments) -> Result<Outcome, LabErro
     let address = listener.local_addr().map_err(failed)?;
     let token = arguments.token.clone().unwrap_or_else(challenge);
     if arguments.local {
-        run::print(&format!("{LISTENS_AT}{address}\n"));
+        print(&format!("{LISTENS_AT}{address}\n"))?;
         tokio::select! {
             ended = serve_next(&listener, &token, false) => drop(ended),
             () = parent_is_gone() => {}
@@ -71,10 +72,6 @@ fn introduce(address: SocketAddr, made_up: Option<&str>) {
             "Who knows the token can send requests from here; passwords of users go over this port as they are.",
         );
     }
-}
-
-fn say(line: &str) {
-    eprintln!("{line}");
 }
 
 /// Returns when standard input is closed: whoever started this process holds it.

@@ -1,10 +1,11 @@
 //! From a line to the commands that send requests.
 
+use super::ScriptNote;
 use super::arguments::Arguments;
 use super::command::{
     CalendarKind, Command, Direction, MessageSize, ReplicationDirection, Step, Stop, UserText,
 };
-use super::error::{Problem, ScriptError};
+use super::error::{Problem, ScriptError, in_quotes};
 use super::mail::MailCommand;
 use super::table::{CommandInfo, Support};
 use super::web;
@@ -30,10 +31,15 @@ const MOST_POLLS: u64 = 1000;
 
 type Parsed = Result<Command, ScriptError>;
 
+/// A file that a message is to carry has so many bytes, as the smaller of the two that Server.Load's profile attaches,
+/// unless `AttachmentBytes` says otherwise.
+const USUAL_ATTACHMENT_BYTES: u64 = 50_000;
+
 /// What one line sends. Of commands that cannot be run the words are not looked at.
 pub(super) fn action(
     info: &'static CommandInfo,
     mut arguments: Arguments<'_>,
+    notes: &mut Vec<ScriptNote>,
 ) -> Result<Vec<Command>, ScriptError> {
     if info.support == Support::Known {
         return Ok(vec![Command::Known(info.name)]);
@@ -56,7 +62,7 @@ pub(super) fn action(
         | "NewMail"
         | "NewMailPoll"
         | "Lookup"
-        | "NABLookup" => mail_action(info.name, &mut arguments)?,
+        | "NABLookup" => mail_action(info.name, &mut arguments, notes)?,
         "ChangeTo"
         | "DbDelete"
         | "DBGetModNoteInfo"
@@ -244,14 +250,14 @@ fn client_version(arguments: &mut Arguments<'_>) {
     while ["N6", "N7", "N8", "N85", "init"].iter().any(|version| arguments.take_keyword(version)) {}
 }
 
-fn mail_action(name: &str, arguments: &mut Arguments<'_>) -> Parsed {
+fn mail_action(name: &str, arguments: &mut Arguments<'_>, notes: &mut Vec<ScriptNote>) -> Parsed {
     Ok(match name {
         "SendMessage" => {
-            let (size, sending) = message(arguments)?;
+            let (size, sending) = message(arguments, notes)?;
             Command::SendMessage { size, sending }
         }
         "SendMessageFromColl" => {
-            let (size, sending) = message(arguments)?;
+            let (size, sending) = message(arguments, notes)?;
             Command::Answer { size, sending }
         }
         "Cal" => calendar(arguments)?,
@@ -285,17 +291,43 @@ fn mail_action(name: &str, arguments: &mut Arguments<'_>) -> Parsed {
     })
 }
 
-/// `bytes|profile [recipients] [nth] [attachment bytes] [N7|N8]`
-fn message(arguments: &mut Arguments<'_>) -> Result<(MessageSize, super::command::Sending), ScriptError> {
+/// `bytes|profile [recipients] [nth] [attachment] [N7|N8]`
+fn message(
+    arguments: &mut Arguments<'_>,
+    notes: &mut Vec<ScriptNote>,
+) -> Result<(MessageSize, super::command::Sending), ScriptError> {
     let word = arguments.require("a size in bytes, or profile,")?;
     let mut size = arguments.size(word)?;
     let sending = arguments.sending()?;
     client_version(arguments);
     if let MessageSize::Bytes { attachment, .. } = &mut size {
-        *attachment = usize::try_from(arguments.number_or(0, 0)?).unwrap_or(usize::MAX);
+        *attachment = usize::try_from(attachment_bytes(arguments, notes)?).unwrap_or(usize::MAX);
         client_version(arguments);
     }
     Ok((size, sending))
+}
+
+/// The name of a file, as in Server.Load, or a number of bytes. A file is not read: it may lie on another machine, and
+/// each of a run's messages is to be the same whoever sends it.
+fn attachment_bytes(arguments: &mut Arguments<'_>, notes: &mut Vec<ScriptNote>) -> Result<u64, ScriptError> {
+    let Some(word) = arguments.take() else { return Ok(0) };
+    let text = arguments.text(word)?;
+    let is_number = text.is_of(|character| character.is_ascii_digit()) || word.written.starts_with('-');
+    if text.is("") {
+        return Ok(0);
+    }
+    if is_number {
+        return arguments.number(word, 0);
+    }
+    let usual = arguments.variable_as_number("AttachmentBytes").unwrap_or(USUAL_ATTACHMENT_BYTES);
+    notes.push(ScriptNote {
+        line: arguments.line_number(),
+        text: format!(
+            "{} is not read: messages carry {usual} bytes in its place; write its size in bytes there, or set AttachmentBytes",
+            in_quotes(&word.written)
+        ),
+    });
+    Ok(usual)
 }
 
 fn calendar(arguments: &mut Arguments<'_>) -> Parsed {

@@ -75,6 +75,17 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The number of the line in the script.
+    pub(super) fn line_number(&self) -> usize {
+        self.line.number
+    }
+
+    /// The value of a variable, if it has one that is a number.
+    pub(super) fn variable_as_number(&self, name: &str) -> Option<u64> {
+        let number = self.variables.get(name)?.trim().parse().ok()?;
+        Some(number).filter(|number| *number <= HIGHEST_NUMBER)
+    }
+
     /// The rest of the line belongs to another command.
     pub(super) fn position(&self) -> usize {
         self.next

@@ -81,6 +81,11 @@ impl UserText {
         }
     }
 
+    /// Whether all its characters are of a kind, the same for every user.
+    pub(super) fn is_of(&self, kind: impl Fn(char) -> bool) -> bool {
+        self.0.iter().all(|piece| matches!(piece, UserPiece::Text(text) if text.chars().all(&kind)))
+    }
+
     /// Whether it differs from user to user.
     pub(super) fn is_personal(&self) -> bool {
         self.0.iter().any(|piece| !matches!(piece, UserPiece::Text(_)))

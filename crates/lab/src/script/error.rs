@@ -36,15 +36,19 @@ const SHOWN_CHARACTERS: usize = 80;
 const SHOWN_ERRORS: usize = 50;
 
 fn quoted(word: &str) -> String {
+    match word {
+        "" => String::new(),
+        _ => format!("{}: ", in_quotes(word)),
+    }
+}
+
+/// A word of a script as people can be shown it: in quotation marks, its own if it has them.
+pub(super) fn in_quotes(word: &str) -> String {
     let mut shown: String = word.chars().take(SHOWN_CHARACTERS).flat_map(visible).collect();
     if shown.len() < word.len() && word.chars().count() > SHOWN_CHARACTERS {
         shown.push('\u{2026}');
     }
-    match word {
-        "" => String::new(),
-        _ if word.starts_with('"') => format!("{shown}: "),
-        _ => format!("\u{201c}{shown}\u{201d}: "),
-    }
+    if word.starts_with('"') { shown } else { format!("\u{201c}{shown}\u{201d}") }
 }
 
 /// A character as a terminal can be shown it: one that steers terminals is written in letters.

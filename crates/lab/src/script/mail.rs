@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::command::{Command, MessageSize, Sending};
 use super::error::ScriptError;
 use super::estimate::number;
-use crate::driver::Ability;
+use crate::driver::{Ability, MailEntry};
 use crate::measure::Operation;
 
 /// A command that speaks IMAP, SMTP, POP3 or CalDAV.
@@ -24,12 +24,20 @@ pub enum MailCommand {
         count: u64,
         next: bool,
     },
+    ImapFetchEntry {
+        entry: MailEntry,
+    },
     ImapNewMail {
         count: u64,
+    },
+    ImapSetSeen {
+        entry: MailEntry,
     },
     ImapDelete {
         count: u64,
     },
+    ImapClose,
+    ImapLogout,
     Send {
         size: MessageSize,
         sending: Sending,
@@ -69,7 +77,11 @@ impl MailCommand {
                 ignore(arguments, 3)?;
                 Self::ImapLogin
             }
-            "ImailListMailboxes" => Self::ImapList,
+            "ImailListMailboxes" => {
+                // Root, mailbox and whether only those that are subscribed: all are listed.
+                ignore(arguments, 3)?;
+                Self::ImapList
+            }
             "ImailOpenMailbox" => {
                 let mailbox = arguments.take().map(|word| arguments.fixed(word)).transpose()?;
                 Self::ImapOpen { mailbox: mailbox.unwrap_or_else(|| "INBOX".to_owned()) }
@@ -82,6 +94,10 @@ impl MailCommand {
                 }
                 Self::ImapFetch { count: arguments.number_or(1, 1)?, next }
             }
+            "ImailFetchEntry" => Self::ImapFetchEntry { entry: entry(arguments) },
+            "ImailSetSeen" => Self::ImapSetSeen { entry: entry(arguments) },
+            "ImailCloseMailbox" => Self::ImapClose,
+            "ImailLogout" => Self::ImapLogout,
             "ImailGetNewMail" => Self::ImapNewMail { count: arguments.number_or(1, PAGE)? },
             "ImailDeleteEntry" => Self::ImapDelete { count: arguments.number_or(1, 1)? },
             "SendSMTPMessage" => send(arguments)?,
@@ -121,6 +137,10 @@ impl MailCommand {
             Self::ImapFetch { .. } => "ImailFetchOld",
             Self::ImapNewMail { .. } => "ImailGetNewMail",
             Self::ImapDelete { .. } => "ImailDeleteEntry",
+            Self::ImapFetchEntry { .. } => "ImailFetchEntry",
+            Self::ImapSetSeen { .. } => "ImailSetSeen",
+            Self::ImapClose => "ImailCloseMailbox",
+            Self::ImapLogout => "ImailLogout",
             Self::Send { .. } => "SendSMTPMessage",
             Self::Retrieve { .. } => "RetrievePOP3Mail",
             Self::CalendarOpen { .. } => "CalOpen",
@@ -145,6 +165,10 @@ impl MailCommand {
                     [Operation::ImailDeleteFetch, Operation::ImailDeleteStore, Operation::ImailDeleteEntry];
                 all.map(|operation| (operation, number(*count))).to_vec()
             }
+            Self::ImapFetchEntry { .. } => vec![(Operation::ImailFetchEntry, 1.0)],
+            Self::ImapSetSeen { .. } => vec![(Operation::ImailSetSeen, 1.0)],
+            Self::ImapClose => vec![(Operation::ImailCloseMailbox, 1.0)],
+            Self::ImapLogout => vec![(Operation::ImailLogout, 1.0)],
             Self::Send { sending, .. } => vec![(Operation::SendSmtpMessage, 1.0 / number(sending.nth))],
             Self::Retrieve { .. } => [Operation::Pop3Login, Operation::Pop3List, Operation::Pop3Quit]
                 .map(|each| (each, 1.0))
@@ -166,6 +190,12 @@ fn ignore(arguments: &mut Arguments<'_>, most: usize) -> Result<(), ScriptError>
     Ok(())
 }
 
+/// `[CURRENT|NEXT|NEXT_UNSEEN|FIRST]`
+fn entry(arguments: &mut Arguments<'_>) -> MailEntry {
+    let entries = [MailEntry::Current, MailEntry::Next, MailEntry::NextUnseen, MailEntry::First];
+    entries.into_iter().find(|entry| arguments.take_keyword(entry.name())).unwrap_or(MailEntry::Current)
+}
+
 /// `bytes|profile [line bytes] [recipients] [host] [domain] [client] [nth]`. Lines have the length that the
 /// laboratory's text has; host and domain stand on the command line.
 fn send(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
@@ -178,7 +208,8 @@ fn send(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
     Ok(MailCommand::Send { size, sending: arguments.sending_of(recipients, nth) })
 }
 
-/// `[user] [password] [count] [host] [-Keep]`; a count of -1 is all, and -Keep is ours.
+/// `[user] [password] [count] [host] [LEAVE_ON_SERVER] [USE_SSL]`; a count of -1 is all. Whether a connection is
+/// encrypted says its target; -Keep is another word for LEAVE_ON_SERVER.
 fn retrieve(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
     let mut keep = arguments.take_keyword("-Keep");
     if !keep {
@@ -188,7 +219,13 @@ fn retrieve(arguments: &mut Arguments<'_>) -> Result<MailCommand, ScriptError> {
     if let Some(word) = arguments.take() {
         count = if arguments.fixed(word)?.trim() == "-1" { None } else { Some(arguments.number(word, 1)?) };
         ignore(arguments, usize::from(!keep))?;
-        keep |= arguments.take_keyword("-Keep");
+        loop {
+            let leaves = ["-Keep", "LEAVE_ON_SERVER"].iter().any(|word| arguments.take_keyword(word));
+            if !leaves && !arguments.take_keyword("USE_SSL") {
+                break;
+            }
+            keep |= leaves;
+        }
     }
     Ok(MailCommand::Retrieve { count, keep })
 }

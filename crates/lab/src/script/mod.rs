@@ -43,6 +43,53 @@ use crate::driver::Ability;
 pub struct Script {
     pub header: Header,
     pub statements: Vec<Statement>,
+    /// What is done otherwise than it is written there.
+    pub notes: Vec<ScriptNote>,
+}
+
+/// What is done otherwise than a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ScriptNote {
+    pub line: usize,
+    pub text: String,
+}
+
+/// Variables that have a meaning of their own, whatever the script is.
+const OWN_VARIABLES: [&str; 10] = [
+    "AttachmentBytes",
+    "MailServer",
+    "MailTemplate",
+    "NB_MAIL_SAVE_MESSAGE",
+    "NormalMessageSize",
+    "NumMailNotesPerUser",
+    "RecipientDomain",
+    "RecipientSkew",
+    "ReplicateDocuments",
+    "nb_dbdir",
+];
+
+/// A name that is no variable of a script, with those that are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StrangeVariable {
+    pub(crate) name: String,
+    pub(crate) nearest: Option<String>,
+    pub(crate) known: Vec<String>,
+}
+
+/// The first of the given variables that the script does not use and that means nothing by itself.
+pub(crate) fn strange_variable(text: &str, given: &Variables) -> Option<StrangeVariable> {
+    let words = words::split(text, &mut Vec::new());
+    let header = header::read(&words.comments, &mut Vec::new());
+    let mut known = words.variables();
+    known.extend(header.variables.into_iter().map(|variable| variable.name));
+    let (name, _) = given.iter().find(|(name, _)| {
+        let mut names = known.iter().map(String::as_str).chain(OWN_VARIABLES);
+        !names.any(|known| known.eq_ignore_ascii_case(name))
+    })?;
+    let names = known.iter().map(String::as_str).chain(OWN_VARIABLES);
+    let nearest = table::nearest(name, names);
+    Some(StrangeVariable { name: name.to_owned(), nearest, known: known.into_iter().collect() })
 }
 
 impl Script {
@@ -61,12 +108,12 @@ impl Script {
         for variable in &header.variables {
             variables.set_default(&variable.name, &variable.value);
         }
-        let statements = parser::parse(&words.lines, &variables, &mut errors);
+        let (statements, notes) = parser::parse(&words.lines, &variables, &mut errors);
         if errors.is_empty() && statements.is_empty() {
             errors.push(whole(Problem::Empty));
         }
         if errors.is_empty() {
-            return Ok((Self { header, statements }, variables));
+            return Ok((Self { header, statements, notes }, variables));
         }
         errors.sort_by_key(|error| error.place);
         Err(ScriptErrors(errors))

@@ -1,5 +1,6 @@
 //! From words to statements.
 
+use super::ScriptNote;
 use super::actions::action;
 use super::arguments::{Arguments, error_at};
 use super::blocks::{Block, BlockKind};
@@ -20,12 +21,24 @@ pub(super) struct Parser<'a> {
     begun: Vec<LoopName>,
     /// Blocks are crossed somewhere: which of them are never closed says nothing any more.
     crossed: bool,
+    notes: Vec<ScriptNote>,
 }
 
-/// Makes statements of lines. Each line that is wrong adds one error.
-pub(super) fn parse(lines: &[Line], variables: &Variables, errors: &mut Vec<ScriptError>) -> Vec<Statement> {
-    let mut parser =
-        Parser { variables, statements: Vec::new(), open: Vec::new(), begun: Vec::new(), crossed: false };
+/// Makes statements of lines, and says what is done otherwise than it is written. Each line that is wrong adds one
+/// error.
+pub(super) fn parse(
+    lines: &[Line],
+    variables: &Variables,
+    errors: &mut Vec<ScriptError>,
+) -> (Vec<Statement>, Vec<ScriptNote>) {
+    let mut parser = Parser {
+        variables,
+        statements: Vec::new(),
+        open: Vec::new(),
+        begun: Vec::new(),
+        crossed: false,
+        notes: Vec::new(),
+    };
     for line in lines {
         if let Err(error) = parser.line(line) {
             errors.push(error);
@@ -41,7 +54,7 @@ pub(super) fn parse(lines: &[Line], variables: &Variables, errors: &mut Vec<Scri
         let Some((line, word)) = line.and_then(|line| Some((line, line.words.first()?))) else { continue };
         errors.push(error_at(line, word, Problem::NeverClosed { opening, closing, line: block.line }));
     }
-    parser.statements
+    (parser.statements, parser.notes)
 }
 
 impl Parser<'_> {
@@ -53,7 +66,7 @@ impl Parser<'_> {
             "If" => self.short_if(line, arguments),
             _ if info.support == Support::Steers => self.steering(line, info, arguments),
             _ => {
-                for command in action(info, arguments)? {
+                for command in action(info, arguments, &mut self.notes)? {
                     self.add(line, command);
                 }
                 Ok(())
@@ -76,7 +89,7 @@ impl Parser<'_> {
                 vec![simple(info, inner)?]
             }
             _ if info.support == Support::Steers => return Err(error_at(line, word, Problem::NotAfterIf)),
-            _ => action(info, inner)?,
+            _ => action(info, inner, &mut self.notes)?,
         };
         let target = self.statements.len() + 1 + commands.len();
         self.add(line, Command::SkipUnless { holds, target });

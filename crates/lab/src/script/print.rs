@@ -227,7 +227,10 @@ impl Display for MailCommand {
                 let count = count.map_or_else(|| "-1".to_owned(), |count| count.to_string());
                 write!(formatter, " user password {count} host{}", if *keep { " -Keep" } else { "" })
             }
-            Self::ImapHelp | Self::ImapLogin | Self::ImapList => Ok(()),
+            Self::ImapFetchEntry { entry } | Self::ImapSetSeen { entry } => {
+                write!(formatter, " {}", entry.name())
+            }
+            Self::ImapHelp | Self::ImapLogin | Self::ImapList | Self::ImapClose | Self::ImapLogout => Ok(()),
         }
     }
 }

@@ -35,13 +35,16 @@ and views that a script uses are made too; `Populate` fills a shared database at
 
 ## The language
 
-- One command a line, in any case; `**text**` is a comment. Words with spaces stand in quotation marks.
+- One command a line, in any case. Words with spaces stand in quotation marks.
+- `**text**` is a comment, over several lines too; so is a line that begins with one `*`, or with a row of them.
 - `[Name]` is a variable. Its value comes from `--set Name=value`, else from the header. `[#]` is the user's number,
-  `[user]` the user's name.
+  `[user]` the user's name. A `--set` with a name that neither the script nor the table below has is an error.
 - A header is comments: `**Workload: Name**`, `**Title: …**`, `**Source: …**`, `**Choice: …**`, `**Published: …**`,
   and `**Variable: Name = value (what it means)**`.
 - Times are `500` (milliseconds), `5000-10000` (evenly from the one to the other), `10-20sec`, `8-12min`, `1hour`.
 - Sizes of messages are bytes, `profile`, or sizes with their weights: `500:10|10000:30|50000:60`.
+- `attachment` of a message is a number of bytes, or as in Server.Load the name of a file, in whose place `AttachmentBytes`
+  bytes are attached; `lab check` names such lines.
 - `nth` of a command means: in every nth round of the main loop. Users do not begin with the same round.
 - `MAIL`, `mail[#]` and the name of the own mail file are the user's mail database; a server's name before `!!` and the
   ending `.nsf` are left out. Any other name is a database that all users share, which is made before the run.
@@ -53,6 +56,7 @@ These variables have a meaning of their own:
 |---|---|
 | `NumMailNotesPerUser` | documents in each mail file at the start |
 | `NormalMessageSize` | size of a message where a command does not say |
+| `AttachmentBytes` | bytes of an attachment that a command names as a file, 50,000: the file is not read |
 | `NB_MAIL_SAVE_MESSAGE` | 1: who sends a memo keeps a copy |
 | `RecipientSkew` | `20:80`: 20 % of the users get 80 % of all messages |
 | `ReplicateDocuments` | documents that `Replicate` brings along |
@@ -76,7 +80,8 @@ These send nothing:
 ";
 
 const KNOWN: &str = "
-These are known and are told apart from mistakes; a script with one of them is refused before the run:
+These are commands of Server.Load that the laboratory does not offer. They are told apart from mistakes; a script with
+one of them is refused before the run:
 
 | command | what it does |
 |---|---|

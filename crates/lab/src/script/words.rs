@@ -1,10 +1,16 @@
-//! Lines of a script, split into words. A word is text and `[variables]` in any order; `**text**` is a
-//! comment; a command stands alone on its line.
+//! Lines of a script, split into words. A word is text and `[variables]` in any order; a command stands alone on its
+//! line. Comments are written in all ways that published scripts have: `**text**` anywhere, over several lines too; a
+//! line that begins with `*`; a line that begins with a row of them.
+
+use std::collections::BTreeSet;
 
 use super::error::{Place, Problem, ScriptError};
 
 /// Longer scripts are refused: the longest of Server.Load's own has some 200 lines.
 pub(crate) const LONGEST_SCRIPT_BYTES: usize = 1 << 20;
+
+/// A comment that is closed on a later line has at most so many. One that is closed nowhere near ends with its line.
+const LONGEST_COMMENT_LINES: usize = 20;
 
 /// One line that holds a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +20,7 @@ pub(super) struct Line {
     pub(super) words: Vec<Word>,
 }
 
-/// The text of one comment, without its asterisks.
+/// The text of one comment between two asterisks on either side, without these. Such may be a part of the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Comment {
     pub(super) line: usize,
@@ -45,10 +51,31 @@ pub(super) struct Words {
     pub(super) comments: Vec<Comment>,
 }
 
+impl Words {
+    /// The names of the variables that commands use, each once, but for the user's number and name.
+    pub(super) fn variables(&self) -> BTreeSet<String> {
+        let pieces = self.lines.iter().flat_map(|line| &line.words).flat_map(|word| &word.pieces);
+        let names = pieces.filter_map(|piece| match piece {
+            Piece::Variable(name) if name != "#" && !name.eq_ignore_ascii_case("user") => Some(name.clone()),
+            Piece::Variable(_) | Piece::Text(_) => None,
+        });
+        names.collect()
+    }
+}
+
 /// Splits a script. Lines that cannot be split are reported, all others are returned.
 pub(super) fn split(text: &str, errors: &mut Vec<ScriptError>) -> Words {
     let mut words = Words::default();
-    for (index, line) in text.lines().enumerate() {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut comment_end = None;
+    for (index, line) in lines.iter().enumerate() {
+        if comment_end.is_some_and(|end| index <= end) {
+            continue;
+        }
+        comment_end = end_of_comment(lines.get(index..).unwrap_or_default()).map(|length| index + length);
+        if comment_end.is_some() || is_remark(line) {
+            continue;
+        }
         let mut reader = Reader { line: index + 1, rest: line, column: 1, comments: &mut words.comments };
         match reader.words() {
             Ok(found) if found.is_empty() => {}
@@ -57,6 +84,42 @@ pub(super) fn split(text: &str, errors: &mut Vec<ScriptError>) -> Words {
         }
     }
     words
+}
+
+fn without_mark(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}').trim()
+}
+
+/// Whether the whole line is a remark: it begins with one asterisk, or with a row of more than two.
+fn is_remark(line: &str) -> bool {
+    let line = without_mark(line);
+    let asterisks = line.len() - line.trim_start_matches('*').len();
+    asterisks == 1 || asterisks > 2
+}
+
+/// How many lines behind the first of these a comment is closed that begins there: at the first one whose only `**`
+/// stands at its end.
+fn end_of_comment(lines: &[&str]) -> Option<usize> {
+    let line = lines.first()?;
+    let opens = without_mark(line).strip_prefix("**").is_some_and(|rest| !rest.contains("**"));
+    if !opens || is_remark(line) {
+        return None;
+    }
+    for (index, line) in lines.iter().enumerate().skip(1).take(LONGEST_COMMENT_LINES) {
+        let line = line.trim();
+        if let Some(before) = line.strip_suffix("**")
+            && !before.is_empty()
+            && !before.contains("**")
+            && !before.ends_with('*')
+        {
+            return Some(index);
+        }
+        // Another comment begins here: the one before was never closed.
+        if line.starts_with('*') {
+            return None;
+        }
+    }
+    None
 }
 
 struct Reader<'a> {
@@ -90,6 +153,9 @@ impl Reader<'_> {
             if self.rest.starts_with("**") {
                 self.take();
                 self.take();
+                if self.rest.starts_with('*') && !self.rest.starts_with("**") {
+                    self.take();
+                }
                 break;
             }
             text.push(character);

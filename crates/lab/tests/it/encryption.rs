@@ -69,6 +69,35 @@ async fn messages_come_and_go_encrypted() {
     }
 }
 
+/// Messages are read one by one and marked, and a session ends as it should, as Server.Load's commands have it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_imap_session_is_ended_and_begun_again() {
+    let script = "BeginLoop\nImailLogin host mail[#] secret\nImailOpenMailbox INBOX\nImailGetLastEntries\n\
+        ImailFetchEntry NEXT_UNSEEN\nImailFetchEntry\nImailSetSeen FIRST\nImailSetSeen NEXT\nImailGetNewMail 2\n\
+        ImailCloseMailbox\nImailLogout\nRewind 3\n";
+    let folder = tempfile::tempdir().unwrap();
+    let server = MailServer::start(Security::Plain, None, Faults::default()).await;
+    let targets = [format!("imap://127.0.0.1:{}", server.imap)];
+    let report = report(&load(folder.path(), script, &targets, &["--no-check-deliveries"]).await);
+    assert_eq!(report["failures"], Value::Array(Vec::new()), "{}", report["failures"]);
+    let operations = report["operations"].as_array().unwrap();
+    for (command, count) in [
+        ("ImailLogin", 15),
+        ("ImailFetchEntry", 30),
+        ("ImailSetSeen", 30),
+        ("ImailCloseMailbox", 15),
+        ("ImailLogout", 15),
+    ] {
+        let found = operations.iter().find(|operation| operation["command"] == command);
+        assert_eq!(
+            found.and_then(|operation| operation["answered"].as_u64()),
+            Some(count),
+            "{command}: {found:?}"
+        );
+    }
+    assert_eq!(server.seen(), 10, "the first two messages of five people");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_a_certificate_that_fits_is_believed() {
     let identity = Identity::new();

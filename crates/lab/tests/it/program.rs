@@ -88,7 +88,45 @@ fn scripts_are_checked_and_shown() {
     );
     let later = lab(folder.path(), &["check", "later.script"]);
     assert_eq!(later.status.code(), Some(1));
-    assert_eq!(text(&later), "later.script: line 2: LDAPLookup is known, and cannot be run yet\n");
+    assert_eq!(
+        text(&later),
+        "later.script: line 2: LDAPLookup is known, and cannot be run yet: it looks a name up by LDAP\n"
+    );
+
+    // A name that is mistyped would change nothing, and nobody would know.
+    std::fs::write(folder.path().join("own.script"), "Pause [Thinking]\n").unwrap();
+    for (arguments, words) in [
+        (vec!["check", "R5Mail", "--set", "NthIteratoin=6"], "did you mean NthIteration?"),
+        (
+            vec!["show", "R5Mail", "--set", "Nope=1"],
+            "r5mail.script has no variable Nope; it has MailServer, ",
+        ),
+        (
+            vec!["load", "r5mail", "--users", "1", "--set", "NumMailNotesPerUsers=1"],
+            "did you mean NumMailNotesPerUser?",
+        ),
+        (
+            vec!["check", "own.script", "--set", "Thinking=5", "--set", "Think=5"],
+            "did you mean Thinking?; it has Thinking",
+        ),
+    ] {
+        let strange = lab(folder.path(), &arguments);
+        let said = String::from_utf8_lossy(&strange.stderr).into_owned();
+        assert!(strange.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    }
+    let own = lab(folder.path(), &["check", "own.script", "--set", "thinking=5", "--set", "MailServer=x"]);
+    assert_eq!(own.status.code(), Some(0), "{}", String::from_utf8_lossy(&own.stderr));
+
+    let attached = "SendMessage 1000 3 1 c:\\papers\\plan.doc\nSendMessage 1000 1 1 700\n";
+    std::fs::write(folder.path().join("attached.script"), attached).unwrap();
+    let attached = lab(folder.path(), &["check", "attached.script"]);
+    let said = text(&attached);
+    assert!(
+        attached.status.success()
+            && said.starts_with("attached.script: line 1: \u{201c}c:\\papers\\plan.doc\u{201d} is not read"),
+        "{said}"
+    );
+    assert_eq!(said.matches("is not read").count(), 1, "{said}");
 
     for (arguments, code) in [
         (vec!["load", "NoSuchWorkload"], 2),

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use scrinium_lab::Workload;
 use scrinium_lab::script::{
     COMMANDS, Command, Estimate, LoopName, MessageSize, Script, Sending, Support, TimeRange, Variables,
+    find_command,
 };
 
 fn variables() -> Variables {
@@ -89,6 +90,74 @@ fn known_commands_are_told_apart_from_those_that_run() {
     sorted.sort_by_key(|name| name.to_lowercase());
     assert_eq!(names, sorted, "the table of commands is in order");
     assert!(COMMANDS.iter().filter(|command| command.support != Support::Known).count() >= 43);
+}
+
+/// Remarks as they stand in published scripts, and around commands.
+#[test]
+fn remarks_are_read_in_every_form_that_is_published() {
+    let script = "\u{feff}**Two asterisks on either side**\n*One, to the end of the line ** and more\n* One *\n\
+        ***** A heading *****\n****************\nClose **behind a command**\n**before one** Drop\n\
+        **Over several lines, as a page breaks them: the settings of\n\
+        NOTES.INI stand in brackets, as [MailServer], and [#] is the\n\
+        number of the user.**\nDBClose\n  *indented\n\t**not closed\nClose\n**not closed either\nDrop ** nor here\n**three***";
+    let names: Vec<String> = commands(script).iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["Close", "Drop", "DBClose", "Close", "Drop"]);
+    // What is no remark stays a mistake, and what closes nothing swallows no command.
+    assert!(Script::parse("Close *", &variables()).is_err());
+    assert_eq!(commands("**open\nClose\nDrop\n").len(), 2);
+    let (named, _) =
+        Script::parse("**Workload: Mine**\n*Workload: not a header\nClose", &variables()).unwrap();
+    assert_eq!(named.header.name.as_deref(), Some("Mine"));
+    // A script of comments alone, none of them closed, is read in no time.
+    assert!(Script::parse(&"**open\n".repeat(100_000), &variables()).is_err());
+}
+
+/// The list of Server.Load's commands in the administration help of Domino 12.0.2.
+#[test]
+fn every_documented_command_is_known() {
+    let documented = "@Else @EndIf @If Add BeginCrit BeginLoop BeginLoop2 Break Cal ChangeTo CheckForNewMail Close \
+        CloseColl ColFindKey ColorProfileAdd ColorProfileDelete Console DBClose DbDelete DBGetModNoteInfo Delete \
+        DeleteFromColl Drop EndCrit Entries ErrorDelay FindByKey GetAll GetAllFolderChangesRqst GetCollation If \
+        ImailCloseMailbox ImailFetchEntry ImailFetchOld ImailGetLastEntries ImailGetNewMail ImailHelp \
+        ImailListMailboxes ImailLogin ImailLogout ImailOpenMailbox ImailPostMessage ImailSetSeen Index LDAPLookup \
+        Lookup MailRuleDeleteAll NABRetrievePOP3Mail Navigate NewMail NewMailPoll NewReplicateDB Open OpenColl Pause \
+        Populate ProfileClose ProfileOpen ProfileUpdate Quit Read Replicate RetrievePOP3Mail Rewind Rewind2 \
+        SendMessage SendMessageFromColl SendSMTPMessage SessionsClose SessionsOpen SetCalProfile SetCollation Stamp \
+        Unread Update WebGet";
+    let unknown: Vec<&str> =
+        documented.split_whitespace().filter(|name| find_command(name).is_none()).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn attachments_are_sizes_or_files() {
+    let size = |text: &str, given: &Variables| match Script::parse(text, given)
+        .unwrap()
+        .0
+        .statements
+        .remove(0)
+        .command
+    {
+        Command::SendMessage { size: MessageSize::Bytes { body, attachment }, sending } => {
+            (body, attachment, sending.recipients)
+        }
+        other => panic!("{other:?}"),
+    };
+    let mut given = variables();
+    given.set("File", "plan.doc");
+    given.set("None", "");
+    assert_eq!(size("SendMessage 100 2 1 700", &given), (100, 700, 2));
+    assert_eq!(size("SendMessage 100 2 1 [Nth]", &given), (100, 6, 2));
+    assert_eq!(size("SendMessage 100 2 1 [None]", &given), (100, 0, 2));
+    assert_eq!(size("SendMessage 100 2 1 \"c:\\my path\\a[#].doc\"", &given), (100, 50_000, 2));
+    assert_eq!(size("SendMessage 100 2 1 [File] N8", &given), (100, 50_000, 2));
+    given.set("AttachmentBytes", "12");
+    assert_eq!(size("SendMessage 100 2 1 [File]", &given), (100, 12, 2));
+    for wrong in
+        ["SendMessage 100 2 1 -5", "SendMessage 100 2 1 99999999999", "SendMessage profile 2 1 plan.doc"]
+    {
+        assert!(Script::parse(wrong, &given).is_err(), "{wrong}");
+    }
 }
 
 #[test]

@@ -129,6 +129,33 @@ impl Client {
         }
     }
 
+    /// Logs out: the server says BYE, and that it is done.
+    pub(super) async fn log_out(&mut self) -> Result<(), Failure> {
+        self.tag += 1;
+        let tag = format!("L{}", self.tag);
+        let wire_tag = Tag::new(&tag).ok_or_else(|| Failure::wrong(format!("no tag: {tag}")))?;
+        for segment in Command::Logout.write(&wire_tag, NameEncoding::Utf7, WriteOptions::CLIENT) {
+            self.wire.write(&segment.bytes).await?;
+        }
+        let mut said_bye = false;
+        for _ in 0..MOST_RESPONSES {
+            match self.response(&mut |_| {}).await? {
+                Response::Untagged(Untagged::Status(status, _)) if status == "BYE" => said_bye = true,
+                Response::Untagged(_) => {}
+                Response::Continue => return Err(Failure::wrong("LOGOUT: the server wants more")),
+                Response::Tagged(answered, done) => {
+                    finished("LOGOUT", &tag, &answered, &done)?;
+                    return if said_bye {
+                        Ok(())
+                    } else {
+                        Err(Failure::wrong("LOGOUT: the server says no BYE"))
+                    };
+                }
+            }
+        }
+        Err(Failure::wrong(format!("LOGOUT: more than {MOST_RESPONSES} responses")))
+    }
+
     async fn until_continued(&mut self, tag: &str, name: &str) -> Result<(), Failure> {
         for _ in 0..MOST_RESPONSES {
             match self.response(&mut |_| {}).await? {

@@ -2,6 +2,7 @@
 
 mod client;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use scrinium_imap_wire::{
@@ -15,6 +16,32 @@ use super::failure::{Failure, FailureKind};
 use super::letter::{Letter, Scan};
 use super::mail::{Account, MailOptions, in_time};
 
+/// Which message of the page a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailEntry {
+    /// The one that was opened last, or the first.
+    Current,
+    /// The one behind it; behind the last comes the first.
+    Next,
+    /// The next one that has not been read.
+    NextUnseen,
+    /// The first one.
+    First,
+}
+
+impl MailEntry {
+    /// As a script has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Current => "CURRENT",
+            Self::Next => "NEXT",
+            Self::NextUnseen => "NEXT_UNSEEN",
+            Self::First => "FIRST",
+        }
+    }
+}
+
 /// One user's connection to an IMAP server.
 pub struct ImapSession {
     endpoint: Arc<Endpoint>,
@@ -25,6 +52,8 @@ pub struct ImapSession {
     validity: Option<u32>,
     /// Messages of the page in sight, oldest first.
     page: Vec<u32>,
+    /// Those of them that nobody has read.
+    unseen: BTreeSet<u32>,
     at: Option<usize>,
     /// The highest number of a message that was seen.
     seen: u32,
@@ -45,6 +74,10 @@ impl Fetched<'_> {
         })
     }
 
+    fn has_flag(&self, flag: &str) -> bool {
+        self.item("FLAGS").and_then(Value::list).unwrap_or_default().iter().any(|known| known.is(flag))
+    }
+
     fn uid(&self) -> Option<u32> {
         self.item("UID").and_then(Value::number).and_then(|uid| u32::try_from(uid).ok())
     }
@@ -52,7 +85,40 @@ impl Fetched<'_> {
 
 impl ImapSession {
     pub(super) fn new(endpoint: Arc<Endpoint>, options: Arc<MailOptions>, account: Account) -> Self {
-        Self { endpoint, options, account, client: None, validity: None, page: Vec::new(), at: None, seen: 0 }
+        Self {
+            endpoint,
+            options,
+            account,
+            client: None,
+            validity: None,
+            page: Vec::new(),
+            unseen: BTreeSet::new(),
+            at: None,
+            seen: 0,
+        }
+    }
+
+    /// The message of the page that a command is about; none on an empty page, or if all have been read.
+    pub fn choose(&mut self, entry: MailEntry) -> Option<u32> {
+        match entry {
+            MailEntry::Current => self.turn(false),
+            MailEntry::Next => self.turn(true),
+            MailEntry::First => {
+                self.at = None;
+                self.turn(false)
+            }
+            MailEntry::NextUnseen => {
+                // If all have been read, this goes round once and ends where it began.
+                (0..self.page.len()).find_map(|_| self.turn(true).filter(|uid| self.unseen.contains(uid)))
+            }
+        }
+    }
+
+    /// Forgets the page in sight.
+    fn leave_page(&mut self) {
+        self.page = Vec::new();
+        self.unseen = BTreeSet::new();
+        self.at = None;
     }
 
     /// The message of the page to be opened next; the first one again after the last.
@@ -83,8 +149,29 @@ impl ImapSession {
     /// Drops the connection.
     pub fn close(&mut self) {
         self.client = None;
-        self.page = Vec::new();
-        self.at = None;
+        self.leave_page();
+    }
+
+    /// Closes the open mailbox; what is marked as deleted there goes (RFC 3501, section 6.4.2).
+    ///
+    /// # Errors
+    /// [`Failure`]
+    pub async fn close_mailbox(&mut self) -> Result<(), Failure> {
+        self.ask(&Command::Close, None).await?;
+        self.leave_page();
+        Ok(())
+    }
+
+    /// Logs out, and drops the connection.
+    ///
+    /// # Errors
+    /// [`Failure`]; a server that ends the connection without a BYE answers wrongly (RFC 3501, section 6.1.3).
+    pub async fn log_out(&mut self) -> Result<(), Failure> {
+        let Some(mut client) = self.client.take() else {
+            return Err(Failure::new(FailureKind::Connection, "not logged in: ImailLogin comes first"));
+        };
+        self.close();
+        in_time(self.options.time_out, "LOGOUT", client.log_out()).await
     }
 
     /// Connects and logs in; gives the text of the server's greeting.
@@ -223,8 +310,7 @@ impl ImapSession {
             _ => None,
         });
         self.seen = next.map_or(0, |next| next.saturating_sub(1));
-        self.page = Vec::new();
-        self.at = None;
+        self.leave_page();
         Ok(exists)
     }
 
@@ -237,13 +323,13 @@ impl ImapSession {
         if exists == 0 && self.client.is_some() {
             // There is nothing to ask for; a client asks whether this is still so.
             self.ask(&Command::Noop, None).await?;
-            self.page = Vec::new();
+            self.leave_page();
             return Ok(0);
         }
         let first = exists.saturating_sub(count.saturating_sub(1)).max(1);
         let command = fetch(false, number(first), number(exists), entry_attributes());
         let responses = self.ask(&command, None).await?;
-        let mut uids = Vec::new();
+        let (mut uids, mut unseen) = (Vec::new(), BTreeSet::new());
         let asked_for = fetches(&responses).filter(|fetched| fetched.item("RFC822.SIZE").is_some());
         for (wanted, fetched) in (first..).zip(asked_for) {
             let uid = fetched.uid().ok_or_else(|| Failure::wrong("FETCH: a message without a UID"))?;
@@ -259,6 +345,9 @@ impl ImapSession {
                 )));
             }
             uids.push(uid);
+            if !fetched.has_flag("\\Seen") {
+                unseen.insert(uid);
+            }
         }
         if uids.len() as u64 != exists + 1 - first {
             return Err(Failure::wrong(format!(
@@ -266,7 +355,7 @@ impl ImapSession {
                 uids.len()
             )));
         }
-        self.page = uids;
+        (self.page, self.unseen) = (uids, unseen);
         self.at = None;
         Ok(self.page.len())
     }
@@ -279,6 +368,7 @@ impl ImapSession {
     pub async fn fetch(&mut self, uid: u32) -> Result<Scan, Failure> {
         let scan = self.read(uid, false).await?;
         scan.check().map_err(|why| Failure::wrong(format!("UID FETCH {uid}: {why}")))?;
+        self.unseen.remove(&uid);
         Ok(scan)
     }
 
@@ -345,23 +435,34 @@ impl ImapSession {
     /// # Errors
     /// [`Failure`]
     pub async fn mark_deleted(&mut self, uid: u32) -> Result<(), Failure> {
+        self.mark(uid, "\\Deleted").await
+    }
+
+    /// Marks a message as read.
+    ///
+    /// # Errors
+    /// [`Failure`]
+    pub async fn mark_seen(&mut self, uid: u32) -> Result<(), Failure> {
+        self.mark(uid, "\\Seen").await?;
+        self.unseen.remove(&uid);
+        Ok(())
+    }
+
+    async fn mark(&mut self, uid: u32, flag: &str) -> Result<(), Failure> {
         let command = Command::Store {
             uid: true,
             set: SequenceSet::from(uid),
             unchanged_since: None,
             action: StoreAction::Add,
             silent: false,
-            flags: Flag::new("\\Deleted").into_iter().collect(),
+            flags: Flag::new(flag).into_iter().collect(),
         };
         let responses = self.ask(&command, None).await?;
-        let marked = fetches(&responses).any(|fetched| {
-            let flags = fetched.item("FLAGS").and_then(Value::list).unwrap_or_default();
-            fetched.uid() == Some(uid) && flags.iter().any(|flag| flag.is("\\Deleted"))
-        });
+        let marked = fetches(&responses).any(|fetched| fetched.uid() == Some(uid) && fetched.has_flag(flag));
         if marked {
             Ok(())
         } else {
-            Err(Failure::wrong(format!("UID STORE {uid}: the answer does not say \\Deleted")))
+            Err(Failure::wrong(format!("UID STORE {uid}: the answer does not say {flag}")))
         }
     }
 

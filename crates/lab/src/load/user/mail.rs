@@ -3,7 +3,8 @@
 use super::{Acted, Session, Stopped, User};
 use crate::content::{Form, Message};
 use crate::driver::{
-    Ability, CalendarSession, Failure, FailureKind, Found, ImapSession, Letter, Pop3Session, Protocols, Scan,
+    Ability, CalendarSession, Failure, FailureKind, Found, ImapSession, Letter, MailEntry, Pop3Session,
+    Protocols, Scan,
 };
 use crate::measure::Operation;
 use crate::script::{CalendarKind, MailCommand, MessageSize, Sending};
@@ -55,6 +56,24 @@ impl<S: Session> User<S> {
             MailCommand::ImapFetch { count, next } => self.imap_fetch(*count, *next).await,
             MailCommand::ImapNewMail { count } => self.imap_new_mail(*count).await,
             MailCommand::ImapDelete { count } => self.imap_delete(*count).await,
+            MailCommand::ImapFetchEntry { entry } => self.imap_fetch_entry(*entry).await,
+            MailCommand::ImapSetSeen { entry } => self.imap_set_seen(*entry).await,
+            MailCommand::ImapClose => {
+                let begin = self.begin();
+                let answer = match self.imap() {
+                    Ok(imap) => imap.close_mailbox().await,
+                    Err(failure) => Err(failure),
+                };
+                self.end(Operation::ImailCloseMailbox, begin, answer)
+            }
+            MailCommand::ImapLogout => {
+                let begin = self.begin();
+                let answer = match self.imap() {
+                    Ok(imap) => imap.log_out().await,
+                    Err(failure) => Err(failure),
+                };
+                self.end(Operation::ImailLogout, begin, answer)
+            }
             MailCommand::Send { size, sending } => self.send_mail(size, *sending).await,
             MailCommand::Retrieve { count, keep } => self.retrieve(*count, *keep).await,
             MailCommand::CalendarOpen { days } => self.list_events(*days).await,
@@ -148,6 +167,23 @@ impl<S: Session> User<S> {
             self.imap_read(Operation::ImailFetchOld, uid).await?;
         }
         Ok(())
+    }
+
+    async fn imap_fetch_entry(&mut self, entry: MailEntry) -> Acted {
+        self.reconnect().await?;
+        let Some(uid) = self.imap().ok().and_then(|imap| imap.choose(entry)) else { return Ok(()) };
+        self.imap_read(Operation::ImailFetchEntry, uid).await.map(|_| ())
+    }
+
+    async fn imap_set_seen(&mut self, entry: MailEntry) -> Acted {
+        self.reconnect().await?;
+        let Some(uid) = self.imap().ok().and_then(|imap| imap.choose(entry)) else { return Ok(()) };
+        let begin = self.begin();
+        let answer = match self.imap() {
+            Ok(imap) => imap.mark_seen(uid).await,
+            Err(failure) => Err(failure),
+        };
+        self.end(Operation::ImailSetSeen, begin, answer)
     }
 
     async fn imap_new_mail(&mut self, count: u64) -> Acted {

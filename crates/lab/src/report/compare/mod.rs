@@ -17,6 +17,7 @@ use crate::error::{LabError, Outcome};
 use crate::experiment::definition::Unit;
 use crate::experiment::model::Spread;
 use crate::files::write_all;
+use crate::output::{print, say};
 
 pub use side::Side;
 
@@ -139,11 +140,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Outcome, LabError> {
         arguments.reports.iter().zip('A'..).map(|(path, name)| Side::read(&name.to_string(), path)).collect();
     let sides = sides?;
     let comparison = Comparison::of(&sides, &crate::run::command_line())?;
-    if arguments.json {
-        crate::run::print(&(serde_json::to_string_pretty(&comparison)? + "\n"));
+    let printed = if arguments.json {
+        print(&(serde_json::to_string_pretty(&comparison)? + "\n"))
     } else {
-        crate::run::print(&comparison.text());
-    }
+        print(&comparison.text())
+    };
     if let Some(folder) = &arguments.report {
         let files = [
             ("comparison.json", serde_json::to_string_pretty(&comparison)? + "\n"),
@@ -152,7 +153,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<Outcome, LabError> {
             ("comparison.csv", text::csv(&comparison)),
         ];
         write_all(folder, files)?;
-        eprintln!("The comparison is {}", folder.join("comparison.html").display());
+        say(&format!("The comparison is {}", folder.join("comparison.html").display()));
     }
+    printed?;
     Ok(Outcome::Done)
 }

@@ -41,6 +41,7 @@ pub struct Stored {
     pub uid: u32,
     pub text: Arc<Vec<u8>>,
     deleted: bool,
+    seen: bool,
 }
 
 #[derive(Default)]
@@ -55,7 +56,7 @@ struct State {
 impl State {
     fn store(&mut self, name: &str, text: Arc<Vec<u8>>) {
         self.uid += 1;
-        let stored = Stored { uid: self.uid, text, deleted: false };
+        let stored = Stored { uid: self.uid, text, deleted: false, seen: false };
         self.mailboxes.entry(name.to_owned()).or_default().push(stored);
     }
 
@@ -141,6 +142,11 @@ impl MailServer {
     /// How often somebody has logged in to IMAP.
     pub fn logins(&self) -> u64 {
         self.shared.state.lock().logins
+    }
+
+    /// Messages that somebody has marked as read.
+    pub fn seen(&self) -> usize {
+        self.shared.state.lock().mailboxes.values().flatten().filter(|message| message.seen).count()
     }
 }
 

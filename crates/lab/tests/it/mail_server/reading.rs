@@ -43,6 +43,14 @@ pub(super) async fn imap(mut line: Line) {
                 None => return,
             },
             "NOOP" => ok(&news(&line, &mut open)),
+            "CLOSE" => {
+                open.uids.clear();
+                ok("")
+            }
+            "LOGOUT" => {
+                let _ = line.say(ok("* BYE see you\r\n")).await;
+                return;
+            }
             "FETCH" => ok(&(page(&line, &open, rest) + &news(&line, &mut open))),
             "UID" => {
                 let news = news(&line, &mut open);
@@ -94,9 +102,11 @@ fn page(line: &Line, open: &Open, rest: &str) -> String {
     line.shared.state.lock().pages += 1;
     let row = |number: usize| {
         let uid = open.uids.get(number - 1)?;
-        let size = all.iter().find(|message| message.uid == *uid).map_or(1, |message| message.text.len());
+        let message = all.iter().find(|message| message.uid == *uid);
+        let size = message.map_or(1, |message| message.text.len());
+        let flags = if message.is_some_and(|message| message.seen) { "\\Seen" } else { "" };
         Some(format!(
-            "* {number} FETCH (UID {uid} FLAGS () INTERNALDATE \"x\" RFC822.SIZE {size} BODY[HEADER.FIELDS (DATE FROM SUBJECT)] {{2}}\r\n\r\n)\r\n"
+            "* {number} FETCH (UID {uid} FLAGS ({flags}) INTERNALDATE \"x\" RFC822.SIZE {size} BODY[HEADER.FIELDS (DATE FROM SUBJECT)] {{2}}\r\n\r\n)\r\n"
         ))
     };
     (first..=last).filter_map(row).collect()
@@ -128,9 +138,11 @@ fn by_uid(line: &Line, open: &mut Open, rest: &str) -> Vec<u8> {
             }
         }
         "STORE" => {
+            let flag = rest.rsplit('(').next().unwrap_or_default().trim_end_matches(')');
             for message in mailbox.iter_mut().filter(|message| message.uid == from) {
-                message.deleted = true;
-                let text = format!("* {} FETCH (UID {from} FLAGS (\\Deleted))\r\n", number(from));
+                message.deleted |= flag == "\\Deleted";
+                message.seen |= flag == "\\Seen";
+                let text = format!("* {} FETCH (UID {from} FLAGS ({flag}))\r\n", number(from));
                 answer.extend(text.into_bytes());
             }
         }
