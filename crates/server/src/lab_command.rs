@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use scrinium_lab::{LabArguments as Laboratory, Outcome};
 
-use crate::cli::{Failure, LabArguments};
+use crate::cli::{Failure, LabArguments, Terminal};
 
 /// The laboratory's command line as one of its own.
 #[derive(Parser)]
@@ -16,22 +16,21 @@ struct CommandLine {
 }
 
 /// Carries out the command.
-pub(crate) fn run(arguments: &LabArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure> {
+    if terminal.is_colourless() {
+        scrinium_lab::leave_colours_out();
+    }
     // A driver must not be late because a server beside it comes first; the servers that it starts begin alike.
     scrinium_store::come_before_others();
     let words = [OsString::from("scrinium lab")].into_iter().chain(arguments.arguments.iter().cloned());
     let parsed = match CommandLine::try_parse_from(words) {
         Ok(parsed) => parsed,
-        Err(told) => {
-            // Help comes here too; a closed pipe is not worth a word.
-            drop(told.print());
-            return if told.exit_code() == 0 { Ok(()) } else { Err(Failure::Told) };
-        }
+        Err(told) => return terminal.tell_usage(&told),
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
-    let outcome = runtime
-        .block_on(scrinium_lab::run(parsed.laboratory))
-        .map_err(|error| Failure::of(error.outcome(), error))?;
+    let outcome = runtime.block_on(scrinium_lab::run(parsed.laboratory)).map_err(|error| {
+        if error.is_silent() { Failure::OutputClosed } else { Failure::of(error.outcome(), error) }
+    })?;
     let why = match outcome {
         Outcome::Done => return Ok(()),
         Outcome::Missed => "the run is not valid or missed an objective; the report says why",

@@ -7,7 +7,7 @@ mod remote;
 
 use std::path::Path;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use scrinium_clock::Clock;
 use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::import::{ImportOptions, ImportReport, ImportTarget, Importer, MailDatabase, Progress};
@@ -83,14 +83,7 @@ pub(crate) fn import<T: ImportTarget>(
 }
 
 fn bar(terminal: &Terminal) -> ProgressBar {
-    let target =
-        if terminal.wants_json() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(0), target);
-    let template = "{bar:30} {bytes}/{total_bytes}  {msg}  {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    terminal.bar(0, "{bar:30} {bytes}/{total_bytes}  {msg}  {eta} left")
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {

@@ -6,7 +6,7 @@ use clap::Parser;
 use scrinium_lab::Outcome;
 use scrinium_planner::PlanArguments as Planner;
 
-use crate::cli::{Failure, PlanArguments};
+use crate::cli::{Failure, PlanArguments, Terminal};
 
 /// The planner's command line as one of its own.
 #[derive(Parser)]
@@ -21,23 +21,22 @@ struct CommandLine {
     planner: Planner,
 }
 
-/// Carries out the command. `json`: the switch for every command stood before what the planner reads itself.
-pub(crate) fn run(arguments: &PlanArguments, json: bool) -> Result<(), Failure> {
+/// Carries out the command. The switch --json for every command may stand before what the planner reads itself.
+pub(crate) fn run(arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
+    if terminal.is_colourless() {
+        scrinium_lab::leave_colours_out();
+    }
     let name = [OsString::from("scrinium plan")].into_iter();
-    let switch = json.then(|| OsString::from("--json"));
+    let switch = terminal.wants_json().then(|| OsString::from("--json"));
     let words = name.chain(arguments.arguments.iter().cloned()).chain(switch);
     let parsed = match CommandLine::try_parse_from(words) {
         Ok(parsed) => parsed,
-        Err(told) => {
-            // Help comes here too; a closed pipe is not worth a word.
-            drop(told.print());
-            return if told.exit_code() == 0 { Ok(()) } else { Err(Failure::Told) };
-        }
+        Err(told) => return terminal.tell_usage(&told),
     };
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::work)?;
-    let outcome = runtime
-        .block_on(scrinium_planner::run(parsed.planner))
-        .map_err(|error| Failure::of(error.outcome(), error))?;
+    let outcome = runtime.block_on(scrinium_planner::run(parsed.planner)).map_err(|error| {
+        if error.is_silent() { Failure::OutputClosed } else { Failure::of(error.outcome(), error) }
+    })?;
     let why = match outcome {
         Outcome::Done => return Ok(()),
         Outcome::Missed => {

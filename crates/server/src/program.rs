@@ -114,11 +114,11 @@ impl Program for Scrinium {
         log_command::run(&configuration, command, terminal)
     }
 
-    fn lab(&self, arguments: &LabArguments, _: &Terminal) -> Result<(), Failure> {
-        lab_command::run(arguments)
+    fn lab(&self, arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure> {
+        lab_command::run(arguments, terminal)
     }
 
     fn plan(&self, arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
-        plan_command::run(arguments, terminal.wants_json())
+        plan_command::run(arguments, terminal)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -18,14 +18,7 @@ const PATIENCE: u32 = 20;
 
 /// A bar for bytes.
 pub(crate) fn bar(terminal: &Terminal) -> ProgressBar {
-    let target =
-        if terminal.wants_json() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(0), target);
-    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
+    terminal.bar(0, "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left")
 }
 
 /// Has the server of these settings carry out a command that begins a task, and waits for its end. ^C stops the task.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scrinium_advise::{AskError, Moment, Observation, Source, judge};
 use scrinium_clock::{Clock, milliseconds};
 use serde_json::Value;
@@ -68,13 +67,7 @@ pub(super) fn advise(
 
 /// Waits, and shows on a terminal for how long still.
 fn wait(time: Duration, terminal: &Terminal) {
-    let target =
-        if terminal.wants_json() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(milliseconds(time)), target);
-    if let Ok(style) = ProgressStyle::with_template("Looking at the server {bar:30} {percent} %  {eta} left")
-    {
-        bar.set_style(style);
-    }
+    let bar = terminal.bar(milliseconds(time), "Looking at the server {bar:30} {percent} %  {eta} left");
     let began = Instant::now();
     while let Some(left) = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
         bar.set_position(milliseconds(began.elapsed()));

@@ -38,7 +38,7 @@ pub struct Arguments {
 }
 
 /// What holds for all commands.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "For every command")]
 pub struct GlobalArguments {
     /// Configuration file [default: scrinium.toml here, else /etc/scrinium/scrinium.toml]

@@ -159,9 +159,10 @@ pub fn run(
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(told) => {
-            // Help and version come here too; a closed pipe is not worth a word.
-            drop(told.print());
-            return u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+            // Help and version come here too.
+            let terminal = Terminal::new(&GlobalArguments::default(), &environment);
+            let done = terminal.tell_usage(&told);
+            return done.map_or_else(|failure| failure.tell(&terminal), |()| ExitCode::SUCCESS);
         }
     };
     let terminal = Terminal::new(&arguments.global, &environment);

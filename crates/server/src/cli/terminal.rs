@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use scrinium_lab::{Outcome, is_capable, refuses_colours, tell_usage};
 use serde_json::Value;
 
 use super::{Failure, GlobalArguments};
@@ -14,6 +16,10 @@ const PLAIN: &str = "\x1b[0m";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     json: bool,
+    /// Somebody has said that there are to be none.
+    colourless: bool,
+    /// Standard error is a terminal on which lines can be drawn again in their place.
+    capable: bool,
     /// Standard error.
     color: bool,
     /// Standard output.
@@ -22,11 +28,16 @@ pub struct Terminal {
 
 impl Terminal {
     pub(super) fn new(global: &GlobalArguments, environment: &[(String, String)]) -> Self {
-        // https://no-color.org: any value but the empty one.
-        let no_color = environment.iter().any(|(name, value)| name == "NO_COLOR" && !value.is_empty());
-        let may = !global.no_color && !no_color;
+        let value = |wanted: &str| {
+            environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
+        let colourless = global.no_color || refuses_colours(value("NO_COLOR"));
+        let capable = is_capable(value("TERM"));
+        let may = capable && !colourless;
         Self {
             json: global.json,
+            colourless,
+            capable: capable && io::stderr().is_terminal(),
             color: may && io::stderr().is_terminal(),
             data_color: may && io::stdout().is_terminal(),
         }
@@ -42,6 +53,35 @@ impl Terminal {
     #[must_use]
     pub fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
+    }
+
+    /// A bar of this form for `length` steps, on standard error; hidden for programs, and where it could not be drawn.
+    pub(crate) fn bar(&self, length: u64, template: &str) -> ProgressBar {
+        let shown = self.capable && !self.json;
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    }
+
+    /// Whether somebody has said that there are to be no colours.
+    pub(crate) fn is_colourless(&self) -> bool {
+        self.colourless
+    }
+
+    /// Says what a command line has to say in place of being carried out: help, or what is wrong with it.
+    ///
+    /// # Errors
+    /// As of [`Self::data`], for help; [`Failure::Told`] for what is wrong.
+    pub(crate) fn tell_usage(&self, told: &clap::Error) -> Result<(), Failure> {
+        match tell_usage(told) {
+            Ok(Outcome::Done) => Ok(()),
+            Ok(_) => Err(Failure::Told),
+            Err(error) if error.is_silent() => Err(Failure::OutputClosed),
+            Err(error) => Err(Failure::work(error)),
+        }
     }
 
     /// Whether talk may be coloured.

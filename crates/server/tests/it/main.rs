@@ -34,6 +34,7 @@ mod logins;
 mod messages;
 mod operate;
 mod operation_log;
+mod output;
 mod plan;
 mod private_files;
 mod repair_killed;
