@@ -51,6 +51,8 @@ async fn in_turn(state: HttpState, name: String, order: CompactOrder) {
     match compacted {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::warn!(database = name, %error, "a compaction failed"),
+        // The process ends: it was never begun.
+        Err(error) if error.is_cancelled() => {}
         Err(error) => tracing::error!(database = name, %error, "a compaction panicked"),
     }
 }

@@ -37,8 +37,17 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Opens everything, ports last: whoever can connect is served.
+    /// Opens everything, ports after all that they need: whoever can connect is served. What goes on by itself is begun
+    /// when nothing can fail any more, so that a start that fails leaves nothing behind that has to be stopped.
     pub(crate) fn start(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
+        let started = Self::open(ground, terminal);
+        if started.is_err() {
+            ground.set_databases(None);
+        }
+        started
+    }
+
+    fn open(ground: &Arc<Ground>, terminal: &Terminal) -> Result<Self, Failure> {
         let settings = ground.settings();
         let files = file_shares(&settings);
         let storage =
@@ -61,7 +70,7 @@ impl Running {
         let options = RouterOptions::default();
         let router = Router::open(&storage.databases, &mailboxes, resolver, options, statistics);
         let recorded = log.clone();
-        let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed)).start();
+        let router = router.map_err(Failure::work)?.on_routed(move |routed| recorded.routed(routed));
 
         let clock = ground.clock().clone();
         let accounts = limits::accounts(&settings, files, clock.clone());
@@ -97,6 +106,7 @@ impl Running {
         let stopping = ground.shutdown().clone();
         let grace = settings.server.shutdown_timeout;
         let port = tokio::spawn(async move { server.run(stopping.wait(), grace).await });
+        let router = router.start();
         let upkeep = upkeep::run(storage.databases.clone(), bodies, Arc::clone(ground));
         Ok(Self { storage, router, upkeep: tokio::spawn(upkeep), log_writer, port })
     }

@@ -391,9 +391,14 @@ impl Router {
                 let result = self.round();
                 (self, result)
             });
-            let Ok((router, result)) = round.await else {
-                tracing::error!("the router has stopped: a round panicked");
-                return;
+            let (router, result) = match round.await {
+                Ok(done) => done,
+                // The process ends: the round was never begun, and the next start begins it.
+                Err(error) if error.is_cancelled() => return,
+                Err(error) => {
+                    tracing::error!(%error, "the router has stopped");
+                    return;
+                }
             };
             self = router;
             if let Err(error) = result {
