@@ -22,9 +22,6 @@ use views::ViewUpdates;
 /// this time is taken together.
 const UPDATE_EVERY: Duration = Duration::from_millis(500);
 
-/// How often contents are collected and dropped databases cleared away.
-const COLLECT_EVERY: Duration = Duration::from_secs(30);
-
 /// How often indexes are looked for that nobody reads.
 const DISCARD_EVERY: Duration = Duration::from_secs(3600);
 
@@ -44,7 +41,7 @@ pub(crate) async fn run(databases: Databases, bodies: Bodies, ground: Arc<Ground
     let shutdown = ground.shutdown().clone();
     let discarded = ground.statistics().counter("View.Discarded");
     let mut update = tokio::time::interval(UPDATE_EVERY);
-    let mut collect = tokio::time::interval(COLLECT_EVERY);
+    let mut collect = tokio::time::interval(ground.settings().attachment.collect_every);
     // Not at once: after a long time at rest everything has long been unread.
     let mut look_for_unused = tokio::time::interval_at(Instant::now() + DISCARD_EVERY, DISCARD_EVERY);
     let mut updates = ViewUpdates::new(databases.clock());
@@ -121,6 +118,8 @@ fn report(done: Result<Result<(), DatabaseError>, JoinError>) {
     match done {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "upkeep was not finished; it is tried again"),
+        // The process ends: it was never begun.
+        Err(error) if error.is_cancelled() => {}
         Err(error) => tracing::error!(%error, "upkeep failed"),
     }
 }

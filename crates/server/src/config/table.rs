@@ -227,6 +227,8 @@ configuration! {
         /// What no document refers to any more stays in attachment.store for this long, so that what is restored from
         /// a backup of that time finds it.
         keep_removed: Duration { min: Duration::ZERO, max: CENTURY } = "7 d", Running;
+        /// How often contents are looked for that no document refers to any more, and dropped databases are cleared away.
+        collect_every: Duration { min: Duration::from_secs(1), max: DAY } = "30 s", Restart;
     }
 
     /// The HTTP port: documents, views, statistics and the console.

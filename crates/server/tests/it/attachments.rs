@@ -8,7 +8,7 @@ use crate::common::{Client, Server, Settings, answer, beside, noise, small_with,
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Collecting is done every 30 seconds.
+/// Collecting is done every second here.
 const REMOVED_WITHIN: Duration = Duration::from_secs(120);
 
 fn settings(root: &Path) -> Settings {
@@ -17,6 +17,7 @@ fn settings(root: &Path) -> Settings {
         ("SCRINIUM_BACKUP__TARGETS", root.join("repository").display().to_string()),
         ("SCRINIUM_ATTACHMENT__THRESHOLD", "300 KB".to_owned()),
         ("SCRINIUM_ATTACHMENT__KEEP_REMOVED", "0 s".to_owned()),
+        ("SCRINIUM_ATTACHMENT__COLLECT_EVERY", "1 s".to_owned()),
         ("SCRINIUM_VOLUME__FAST__DIR", "volumes/fast".to_owned()),
     ])
 }
