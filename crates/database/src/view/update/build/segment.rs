@@ -23,7 +23,7 @@ use crate::view::update::cores;
 use crate::wire::put_bytes;
 
 /// Documents handed from the reader to an evaluator at once, and their bytes.
-const DOCUMENTS_AT_ONCE: usize = 256;
+const DOCUMENTS_AT_ONCE: usize = if cfg!(test) { 64 } else { 256 };
 const BYTES_AT_ONCE: usize = 256 << 10;
 
 /// Hand-overs that may wait, so that a fast reader does not fill the memory.
