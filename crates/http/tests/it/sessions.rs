@@ -129,11 +129,13 @@ async fn some_things_are_for_administrators() {
 async fn settings_are_kept() {
     let server = Server::start().await;
     server.ask("PUT", "/db", ()).await.expect(201);
+    // Everybody edits, and nobody manages.
+    server.ask("PUT", "/db/_security", json!({})).await.expect(200);
     server.ask("GET", "/db/_revs_limit", ()).await.expect_text(200, "1000\n");
     server.ask("PUT", "/db/_revs_limit", (&[][..], "7")).await.expect_text(200, "{\"ok\":true}\n");
     server.ask("GET", "/db/_revs_limit", ()).await.expect_text(200, "7\n");
     server.ask("PUT", "/db/_revs_limit", (&[][..], "0")).await.expect(400);
-    server.ask_as("ada", "PUT", "/db/_revs_limit", (&[][..], "9")).await.expect(404);
+    server.ask_as("ada", "PUT", "/db/_revs_limit", (&[][..], "9")).await.expect(401);
     let logged = |server: &'static str| json!({"logged": server == "on"});
     assert_eq!(server.ask("GET", "/db/_properties", ()).await.expect(200).json(), logged("on"));
     assert_eq!(server.ask("PUT", "/db/_properties", logged("off")).await.expect(200).json(), logged("off"));
