@@ -8,11 +8,12 @@ pub(crate) const PREFIX: &str = "scrinium-";
 
 /// From the ground up: a crate may use only crates before it. The laboratory uses none but the pure grammar of
 /// protocols, since it measures any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 34] = [
+const ORDER: [&str; 35] = [
     "line-wire",
     "smtp-wire",
     "pop3-wire",
     "imap-wire",
+    "dav-wire",
     "clock",
     "accounting",
     "statistics",
@@ -46,15 +47,16 @@ const ORDER: [&str; 34] = [
 ];
 
 /// Crates that use no other but these.
-const ALONE: [(&str, &[&str]); 8] = [
+const ALONE: [(&str, &[&str]); 9] = [
     ("advise", &[]),
-    ("lab", &["smtp-wire", "pop3-wire", "imap-wire"]),
+    ("lab", &["smtp-wire", "pop3-wire", "imap-wire", "dav-wire"]),
     ("fault", &[]),
     ("tidy", &[]),
     ("line-wire", &[]),
     ("smtp-wire", &["line-wire"]),
     ("pop3-wire", &["line-wire"]),
     ("imap-wire", &["line-wire"]),
+    ("dav-wire", &[]),
 ];
 
 /// The crate that may bind what is not Rust.

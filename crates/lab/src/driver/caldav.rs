@@ -5,8 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, Method};
-use quick_xml::Reader;
-use quick_xml::events::Event;
+use scrinium_dav_wire::header::Depth;
+use scrinium_dav_wire::report::{Report, Requested, Selection};
+use scrinium_dav_wire::value::DateTime;
+use scrinium_dav_wire::xml::{Element, Name, XmlLimits};
+use scrinium_dav_wire::{ComponentFilter, DAV, TimeRange};
 
 use super::connection::{Address, Answer, Connection};
 use super::failure::{Failure, FailureKind};
@@ -88,7 +91,7 @@ impl CalendarSession {
         method: &str,
         path: &str,
         headers: &[(HeaderName, &str)],
-        body: Option<String>,
+        body: Option<Vec<u8>>,
     ) -> Result<Answer, Failure> {
         let method =
             Method::from_bytes(method.as_bytes()).map_err(|error| Failure::wrong(error.to_string()))?;
@@ -103,7 +106,8 @@ impl CalendarSession {
     /// Makes the calendar where there is none. Says whether it was made.
     pub(super) async fn prepare(&mut self) -> Result<bool, Failure> {
         let path = self.path.clone();
-        let depth = (HeaderName::from_static("depth"), "0");
+        let zero = Depth::Zero.to_string();
+        let depth = (HeaderName::from_static("depth"), zero.as_str());
         let answer = self.ask("PROPFIND", &path, &[depth], None).await?;
         if answer.status.as_u16() == 207 {
             return Ok(false);
@@ -136,18 +140,11 @@ impl CalendarSession {
     /// # Errors
     /// [`Failure`]; every event has a tag, and the one that it was written with.
     pub async fn list(&mut self, from_s: i64, to_s: i64) -> Result<usize, Failure> {
-        let time = |second: i64| {
-            jiff::Timestamp::from_second(second).unwrap_or_default().strftime("%Y%m%dT%H%M%SZ").to_string()
-        };
-        let query = format!(
-            "<?xml version=\"1.0\" encoding=\"utf-8\"?><C:calendar-query xmlns:D=\"DAV:\" xmlns:C=\"urn:ietf:params:xml:ns:caldav\"><D:prop><D:getetag/></D:prop><C:filter><C:comp-filter name=\"VCALENDAR\"><C:comp-filter name=\"VEVENT\"><C:time-range start=\"{}\" end=\"{}\"/></C:comp-filter></C:comp-filter></C:filter></C:calendar-query>",
-            time(from_s),
-            time(to_s)
-        );
+        let query = events_between(from_s, to_s).element().write();
         let headers =
             [(CONTENT_TYPE, "application/xml; charset=utf-8"), (HeaderName::from_static("depth"), "1")];
         let path = self.path.clone();
-        let answer = self.ask("REPORT", &path, &headers, Some(query)).await?.expect(&[207])?;
+        let answer = self.ask("REPORT", &path, &headers, Some(query.into_bytes())).await?.expect(&[207])?;
         let listed = multistatus(&answer)?;
         for (name, etag) in &listed {
             let id = name.rsplit('/').next().and_then(|name| name.strip_suffix(".ics")).unwrap_or_default();
@@ -175,8 +172,7 @@ impl CalendarSession {
     pub async fn read(&mut self, id: &str) -> Result<(), Failure> {
         let path = self.name(id);
         let answer = self.ask("GET", &path, &[], None).await?.expect(&[200])?;
-        let text = String::from_utf8_lossy(&answer.body);
-        if let Err(why) = icalendar::check(&text, id) {
+        if let Err(why) = icalendar::check(&answer.body, id) {
             return Err(answer.failure(FailureKind::WrongAnswer, &format!("{why}: ")));
         }
         let known = self.known.iter().find(|known| known.id == id).and_then(|known| known.etag.as_ref());
@@ -242,39 +238,44 @@ fn conflict(answer: Answer) -> Result<Answer, Failure> {
     if answer.status.as_u16() == 412 { Err(answer.failure(FailureKind::Conflict, "")) } else { Ok(answer) }
 }
 
-/// Names and tags of what a multi-status answer lists (RFC 4918, section 13).
+/// The limits of an answer; it is no longer than any may be already.
+const LIMITS: XmlLimits = XmlLimits { bytes: usize::MAX, depth: 32, elements: 1 << 20, attributes: 32 };
+
+/// Asks for the tags of the events between two times.
+fn events_between(from_s: i64, to_s: i64) -> Report {
+    let time = |second: i64| DateTime::parse(&icalendar::time(second)).ok();
+    let range = TimeRange { start: time(from_s), end: time(to_s) };
+    let events =
+        ComponentFilter { name: "VEVENT".to_owned(), time_range: Some(range), ..ComponentFilter::default() };
+    let filter = ComponentFilter {
+        name: "VCALENDAR".to_owned(),
+        components: vec![events],
+        ..ComponentFilter::default()
+    };
+    let selection = Selection::Properties(vec![Requested::Property(Name::new(DAV, "getetag"))]);
+    Report::CalendarQuery { selection, filter, time_zone: None, time_zone_id: None }
+}
+
+/// Names and tags of what a multi-status answer lists (RFC 4918, section 13), whatever namespaces the server writes.
 fn multistatus(answer: &Answer) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |why: String| answer.failure(FailureKind::WrongAnswer, &format!("{why}: "));
-    let mut reader = Reader::from_reader(answer.body.as_ref());
-    let mut listed: Vec<(String, String)> = Vec::new();
-    let mut inside = Vec::new();
-    loop {
-        match reader.read_event().map_err(|error| wrong(error.to_string()))? {
-            Event::Start(start) => {
-                inside = start.local_name().as_ref().to_ascii_lowercase();
-                if inside == b"response" {
-                    listed.push((String::new(), String::new()));
-                }
-            }
-            Event::End(_) => inside.clear(),
-            Event::Text(text) => {
-                let text = String::from_utf8_lossy(text.as_ref()).into_owned();
-                match (inside.as_slice(), listed.last_mut()) {
-                    (b"href", Some((name, _))) => name.push_str(text.trim()),
-                    (b"getetag", Some((_, etag))) => etag.push_str(text.trim()),
-                    _ => {}
-                }
-            }
-            // Quotation marks of tags may come as &quot;.
-            Event::GeneralRef(reference) if inside == b"getetag" => {
-                if let Some((_, etag)) = listed.last_mut()
-                    && &*reference == b"quot"
-                {
-                    etag.push('"');
-                }
-            }
-            Event::Eof => return Ok(listed),
-            _ => {}
+    let root = Element::parse(&answer.body, LIMITS)
+        .map_err(|error| answer.failure(FailureKind::WrongAnswer, &format!("{error}: ")))?;
+    let responses = root.elements().filter(|child| is_called(child, "response"));
+    Ok(responses.map(|response| (text_of(response, "href"), text_of(response, "getetag"))).collect())
+}
+
+fn is_called(element: &Element, name: &str) -> bool {
+    element.name.local.eq_ignore_ascii_case(name)
+}
+
+/// The text of what is called so within an element, or nothing.
+fn text_of(element: &Element, name: &str) -> String {
+    let mut within: Vec<&Element> = element.elements().collect();
+    while let Some(next) = within.pop() {
+        if is_called(next, name) {
+            return next.text().trim().to_owned();
         }
+        within.extend(next.elements());
     }
+    String::new()
 }

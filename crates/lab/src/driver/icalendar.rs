@@ -1,5 +1,9 @@
 //! Events as iCalendar has them (RFC 5545), as far as the laboratory writes and reads them.
 
+use scrinium_dav_wire::Parameter;
+use scrinium_dav_wire::content::{Component, ContentLimits, ContentLine};
+use scrinium_dav_wire::value::escape_text;
+
 use crate::content::{Form, Message};
 use crate::script::CalendarKind;
 
@@ -9,16 +13,13 @@ const GIVEN: &[&str] = &["UID", "SUMMARY", "DTSTART", "DTEND", "DESCRIPTION"];
 
 const LAB: &str = "X-SCRINIUM-LAB";
 
-/// Lines are folded after so many bytes.
-const LINE_BYTES: usize = 73;
-
 /// Events begin some days after they are planned, on different days, and last an hour.
 const PLANNED_AHEAD_S: i64 = 3 * 86_400;
 const DAYS: i64 = 28;
 const EVENT_S: i64 = 3600;
 
 /// The event that a message asks for, as a calendar of its own.
-pub(super) fn event(message: &Message, domain: &str) -> String {
+pub(super) fn event(message: &Message, domain: &str) -> Vec<u8> {
     let day = i64::from(message.number.sequence) % DAYS * 86_400;
     let begin = message.posted + PLANNED_AHEAD_S + day;
     let given = [
@@ -29,48 +30,38 @@ pub(super) fn event(message: &Message, domain: &str) -> String {
         ("DESCRIPTION", escaped(&message.body)),
     ];
     let mut text =
-        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Scrinium//Laboratory//EN\r\nBEGIN:VEVENT\r\n".to_owned();
+        b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Scrinium//Laboratory//EN\r\nBEGIN:VEVENT\r\n".to_vec();
     for (name, value) in &given {
-        property(name, value, &mut text);
+        property(name, Vec::new(), value, &mut text);
     }
-    property("DTSTAMP", &time(message.posted), &mut text);
+    property("DTSTAMP", Vec::new(), &time(message.posted), &mut text);
     if message.form == Form::Calendar(CalendarKind::Invitation) {
-        property("ORGANIZER", &format!("mailto:{}@{domain}", message.from), &mut text);
+        property("ORGANIZER", Vec::new(), &format!("mailto:{}@{domain}", message.from), &mut text);
         for recipient in &message.recipients {
-            property(
-                "ATTENDEE;PARTSTAT=NEEDS-ACTION;RSVP=TRUE",
-                &format!("mailto:{recipient}@{domain}"),
-                &mut text,
-            );
+            let parameters = vec![Parameter::new("PARTSTAT", "NEEDS-ACTION"), Parameter::new("RSVP", "TRUE")];
+            property("ATTENDEE", parameters, &format!("mailto:{recipient}@{domain}"), &mut text);
         }
     }
     let digest = digest(given.iter().map(|(name, value)| (*name, value.as_str())));
-    property(LAB, &digest, &mut text);
-    text.push_str("END:VEVENT\r\nEND:VCALENDAR\r\n");
+    property(LAB, Vec::new(), &digest, &mut text);
+    text.extend_from_slice(b"END:VEVENT\r\nEND:VCALENDAR\r\n");
     text
 }
 
-fn time(second: i64) -> String {
+/// A time in UTC, as iCalendar writes it.
+pub(super) fn time(second: i64) -> String {
     jiff::Timestamp::from_second(second).unwrap_or_default().strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
 fn escaped(text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace(';', "\\;").replace(',', "\\,");
-    text.trim_end().replace('\n', "\\n")
+    escape_text(text.trim_end())
 }
 
-/// The content is ASCII, so that a line can be folded anywhere.
-fn property(name: &str, value: &str, text: &mut String) {
-    let line = format!("{name}:{value}");
-    let mut rest = line.as_str();
-    while let Some((first, after)) = rest.split_at_checked(LINE_BYTES).filter(|(_, after)| !after.is_empty())
-    {
-        text.push_str(first);
-        text.push_str("\r\n ");
-        rest = after;
+/// A value that no line can hold is left out, and its event is found wrong when it is read.
+fn property(name: &str, parameters: Vec<Parameter>, value: &str, text: &mut Vec<u8>) {
+    if let Some(line) = ContentLine::new(name, parameters, value) {
+        line.write(text);
     }
-    text.push_str(rest);
-    text.push_str("\r\n");
 }
 
 /// Does not depend on the order of the properties.
@@ -87,18 +78,17 @@ fn digest<'a>(properties: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 }
 
 /// Says what is wrong with an event that was read: it must be the one of this id, and hold what was written.
-pub(super) fn check(text: &str, id: &str) -> Result<(), String> {
+pub(super) fn check(text: &[u8], id: &str) -> Result<(), String> {
+    let calendar =
+        Component::parse(text, ContentLimits::default()).map_err(|why| format!("no calendar: {why}"))?;
     let mut given: Vec<(String, String)> = Vec::new();
     let mut wanted = None;
-    let mut in_event = false;
-    for line in unfolded(text) {
-        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
-        let name = name.split(';').next().unwrap_or_default().to_ascii_uppercase();
-        match name.as_str() {
-            "BEGIN" => in_event = value.eq_ignore_ascii_case("VEVENT"),
-            "END" => in_event = false,
-            LAB if in_event => wanted = Some(value.to_owned()),
-            _ if in_event && GIVEN.contains(&name.as_str()) => given.push((name, value.to_owned())),
+    let events = std::iter::once(&calendar).chain(calendar.components());
+    let events = events.filter(|component| component.name() == "VEVENT");
+    for line in events.flat_map(Component::lines) {
+        match line.name() {
+            LAB => wanted = Some(line.value().to_owned()),
+            name if GIVEN.contains(&name) => given.push((name.to_owned(), line.value().to_owned())),
             _ => {}
         }
     }
@@ -112,15 +102,4 @@ pub(super) fn check(text: &str, id: &str) -> Result<(), String> {
         Some(wanted) => Err(format!("the event's digest is {digest} and was {wanted}")),
         None => Err(format!("the event has lost its {LAB}")),
     }
-}
-
-fn unfolded(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines() {
-        match (line.strip_prefix([' ', '\t']), lines.last_mut()) {
-            (Some(rest), Some(last)) => last.push_str(rest),
-            _ => lines.push(line.to_owned()),
-        }
-    }
-    lines
 }
