@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
 use crate::client::Peer;
+use crate::head::MOST_HEADERS;
 use crate::patience::{Clock, InFlight, Patient, Times};
 use crate::port::{Ending, PortOptions, raised};
 use crate::proxy_header::{self, Rewound};
@@ -23,9 +24,6 @@ use crate::state::HttpState;
 
 /// Hyper's least buffer for a head.
 const LEAST_BUFFER_BYTES: usize = 8192;
-
-/// Headers of one request.
-const MOST_HEADERS: usize = 128;
 
 /// What HTTP/2 may buffer of one stream's answer.
 const STREAM_SEND_BUFFER_BYTES: usize = 64 << 10;
@@ -173,7 +171,7 @@ async fn serve_plain<S>(
         head: Duration::from_millis(port.read_timeout_ms),
         write: Duration::from_millis(port.write_timeout_ms),
     };
-    let stream = TokioIo::new(Patient::new(stream, Arc::clone(&clock), times));
+    let stream = TokioIo::new(Patient::new(stream, Arc::clone(&clock), times, head_bytes(&port)));
     let builder = builder(&port);
     let service = service_fn(|request| {
         let in_flight = InFlight::begin(&clock, &link.connection);
@@ -207,6 +205,11 @@ async fn serve_plain<S>(
     }
 }
 
+/// What the head of a request may have.
+fn head_bytes(port: &PortOptions) -> usize {
+    port.max_header_bytes.max(LEAST_BUFFER_BYTES)
+}
+
 fn builder(port: &PortOptions) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -214,7 +217,8 @@ fn builder(port: &PortOptions) -> Builder<TokioExecutor> {
         // The stream keeps the time, see `patience`.
         .header_read_timeout(None)
         .max_headers(MOST_HEADERS)
-        .max_buf_size(port.max_header_bytes.max(LEAST_BUFFER_BYTES));
+        // A head is held back until it is whole, and must fit then.
+        .max_buf_size(head_bytes(port));
     builder
         .http2()
         .timer(TokioTimer::new())

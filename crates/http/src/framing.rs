@@ -2,19 +2,22 @@
 //! what smuggles requests past the first of them.
 //!
 //! A line of a head ends with CR LF here, never with LF alone (RFC 9112 §2.2 lets a server choose), and there is exactly
-//! one `Host` (§3.2). A length beside a transfer coding is refused (§6.3). The rest Hyper refuses: two lengths, other
-//! codings, folded lines, bad chunks.
+//! one `Host` (§3.2). [`head`](crate::head) says what else is refused. Bad chunks Hyper refuses.
 
-use http::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
+use http::header::{HOST, HeaderMap};
 use http::{Uri, Version};
 
 use crate::error::{HttpError, Result};
+use crate::head::{self, BodyLength, Screened};
 
-/// Lines are looked at up to this; no header that frames a message is longer.
+/// Lines within bodies are looked at up to this; no chunk's size is longer.
 const LINE_BYTES: usize = 256;
 
-/// What no head may hold, so that Hyper refuses the head that it stands in.
-const POISON: u8 = 0;
+/// What an HTTP/2 connection begins with (RFC 9113 §3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// No other request has this method.
+const HTTP2_METHOD: &[u8] = b"PRI ";
 
 /// Holds a request against RFC 9112 §3.2: one `Host` in HTTP/1.1, at most one in other versions, and none that differs
 /// from what HTTP/2 names.
@@ -43,18 +46,26 @@ fn is_host(text: &[u8]) -> bool {
     text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(byte))
 }
 
-/// Follows the bytes of an HTTP/1 connection, and spoils a head that has a line ending with LF alone, or two framings.
-pub(crate) struct LineGuard {
+/// Follows the bytes of an HTTP/1 connection. A head is held back until all of it is there and found good; what is behind
+/// a head that is refused never comes through.
+pub(crate) struct HeadGuard {
     state: GuardState,
-    /// The line so far, of a head or a chunk's size.
-    line: Vec<u8>,
-    previous: u8,
-    head: Head,
+    most_head_bytes: usize,
+    /// A head so far; or the beginning of a line within a body.
+    held: Vec<u8>,
+    /// Where its last line begins.
+    line_start: usize,
+    /// What may be read, from `given` on.
+    ready: Vec<u8>,
+    given: usize,
+    /// Heads that came through, with the one that stands for what was refused.
+    heads: u64,
+    refusal: Option<HttpError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GuardState {
-    /// Within a head.
+    /// Within a head, or before it.
     Head,
     /// Within a body; so many bytes are left.
     Body(u64),
@@ -62,131 +73,186 @@ enum GuardState {
     /// Within a chunk and its line end.
     Chunk(u64),
     Trailers,
-    /// What follows is not looked at: another protocol, or a framing that Hyper refuses.
+    /// What follows is not looked at: HTTP/2, or a chunk that Hyper refuses.
     Blind,
+    /// What follows is thrown away.
+    Refused,
 }
 
-/// What of a head says how long the body is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Head {
-    begun: bool,
-    length: Option<u64>,
-    chunked: bool,
-    doubtful: bool,
-}
-
-impl LineGuard {
-    pub(crate) fn new() -> Self {
-        Self { state: GuardState::Head, line: Vec::new(), previous: 0, head: Head::default() }
-    }
-
-    /// Looks at bytes that have come. They may be changed.
-    pub(crate) fn inspect(&mut self, bytes: &mut [u8]) {
-        let mut at = 0;
-        while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
-            at += match self.state {
-                GuardState::Blind => return,
-                GuardState::Body(left) => self.pass(left, rest.len(), GuardState::Body),
-                GuardState::Chunk(left) => self.pass(left, rest.len(), GuardState::Chunk),
-                GuardState::Head | GuardState::ChunkSize | GuardState::Trailers => {
-                    rest.first_mut().map_or(1, |byte| {
-                        self.take(byte);
-                        1
-                    })
-                }
-            };
+impl HeadGuard {
+    pub(crate) fn new(most_head_bytes: usize) -> Self {
+        Self {
+            state: GuardState::Head,
+            most_head_bytes,
+            held: Vec::new(),
+            line_start: 0,
+            ready: Vec::new(),
+            given: 0,
+            heads: 0,
+            refusal: None,
         }
     }
 
-    /// Passes over bytes whose content does not matter; how many.
-    fn pass(&mut self, left: u64, available: usize, state: fn(u64) -> GuardState) -> usize {
+    /// Whether a head was refused: nothing that comes is looked at.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.state == GuardState::Refused
+    }
+
+    /// The number of a head that was refused, counted from one, and why.
+    pub(crate) fn take_refusal(&mut self) -> Option<(u64, HttpError)> {
+        Some((self.heads, self.refusal.take()?))
+    }
+
+    /// What may be read now.
+    pub(crate) fn ready(&self) -> &[u8] {
+        self.ready.get(self.given..).unwrap_or_default()
+    }
+
+    /// So much of what was ready has been read.
+    pub(crate) fn give(&mut self, bytes: usize) {
+        self.given += bytes;
+        if self.given >= self.ready.len() {
+            self.ready = Vec::new();
+            self.given = 0;
+        }
+    }
+
+    /// Whether bytes that come now are a body's, so that they need not go through here as far as [`pass`](Self::pass)
+    /// says.
+    pub(crate) fn is_within_body(&self) -> bool {
+        self.ready.is_empty()
+            && matches!(self.state, GuardState::Body(_) | GuardState::Chunk(_) | GuardState::Blind)
+    }
+
+    /// Passes over bytes of a body; how many of them are the body's.
+    pub(crate) fn pass(&mut self, available: usize) -> usize {
+        let left = match self.state {
+            GuardState::Blind => return available,
+            GuardState::Body(left) | GuardState::Chunk(left) => left,
+            _ => return 0,
+        };
         let passed = usize::try_from(left).unwrap_or(usize::MAX).min(available);
         let left = left - passed as u64;
         self.state = match (left, self.state) {
             (0, GuardState::Chunk(_)) => GuardState::ChunkSize,
             (0, _) => GuardState::Head,
-            (left, _) => state(left),
+            (left, GuardState::Chunk(_)) => GuardState::Chunk(left),
+            (left, _) => GuardState::Body(left),
         };
         passed
     }
 
-    fn take(&mut self, byte: &mut u8) {
-        let previous = std::mem::replace(&mut self.previous, *byte);
-        if *byte != b'\n' {
-            if self.line.len() < LINE_BYTES {
-                self.line.push(*byte);
-            }
-            return;
+    /// Takes bytes that have come; what may be read of them becomes ready.
+    pub(crate) fn take(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let taken = match self.state {
+                GuardState::Refused => return,
+                GuardState::Head => self.take_head(bytes),
+                GuardState::ChunkSize | GuardState::Trailers => self.take_line(bytes),
+                GuardState::Blind | GuardState::Body(_) | GuardState::Chunk(_) => {
+                    let passed = self.pass(bytes.len());
+                    self.ready.extend_from_slice(bytes.get(..passed).unwrap_or_default());
+                    passed
+                }
+            };
+            bytes = bytes.get(taken..).unwrap_or_default();
         }
-        if self.state == GuardState::Head && previous != b'\r' {
-            *byte = POISON;
-            self.state = GuardState::Blind;
-            return;
-        }
-        self.line.truncate(self.line.strip_suffix(b"\r").map_or(self.line.len(), <[u8]>::len));
-        let is_smuggled = self.state == GuardState::Head && self.head.chunked && self.head.length.is_some();
-        if is_smuggled && self.line.is_empty() {
-            *byte = POISON;
-            self.state = GuardState::Blind;
-            return;
-        }
-        self.end_line();
-        self.line.clear();
     }
 
-    fn end_line(&mut self) {
-        match self.state {
-            GuardState::Head if !self.line.is_empty() => self.head_line(),
+    /// Takes what belongs to the current line of a head; how much that is.
+    fn take_head(&mut self, bytes: &[u8]) -> usize {
+        let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        self.held.extend_from_slice(line);
+        if self.held.len() >= self.most_head_bytes {
+            self.refuse(head::too_large(self.most_head_bytes));
+        } else if self.heads == 0 && HTTP2_PREFACE.starts_with(&self.held) {
+            if self.held.len() == HTTP2_PREFACE.len() {
+                self.ready.append(&mut self.held);
+                self.state = GuardState::Blind;
+            }
+        } else if self.held.starts_with(HTTP2_METHOD) || !self.begins_like_a_request() {
+            self.refuse(head::no_request());
+        } else if line.ends_with(b"\n") {
+            self.end_head_line();
+        }
+        line.len()
+    }
+
+    fn begins_like_a_request(&self) -> bool {
+        self.held.first().is_some_and(|byte| *byte == b'\r' || head::begins_method(*byte))
+    }
+
+    fn end_head_line(&mut self) {
+        match self.held.get(self.line_start..).unwrap_or_default() {
             // Empty lines before a head do not count (RFC 9112 §2.2).
-            GuardState::Head if self.head.begun => {
-                let head = std::mem::take(&mut self.head);
-                self.state = match (head.doubtful, head.chunked, head.length) {
-                    (true, ..) => GuardState::Blind,
-                    (_, true, _) => GuardState::ChunkSize,
-                    (_, false, Some(length)) if length > 0 => GuardState::Body(length),
-                    _ => GuardState::Head,
+            b"\r\n" if self.line_start == 0 => self.held.clear(),
+            b"\r\n" => self.end_head(),
+            line if !line.ends_with(b"\r\n") => self.refuse(head::bare_line_feed()),
+            _ => self.line_start = self.held.len(),
+        }
+    }
+
+    fn end_head(&mut self) {
+        match head::screen(&std::mem::take(&mut self.held)) {
+            Err(refusal) => self.refuse(refusal),
+            // What is encoded is longer, and Hyper counts that.
+            Ok(screened) if screened.bytes.len() >= self.most_head_bytes => {
+                self.refuse(head::too_large(self.most_head_bytes));
+            }
+            Ok(Screened { mut bytes, body }) => {
+                self.heads += 1;
+                self.line_start = 0;
+                if self.ready.is_empty() {
+                    self.ready = bytes;
+                } else {
+                    self.ready.append(&mut bytes);
+                }
+                self.state = match body {
+                    BodyLength::Chunked => GuardState::ChunkSize,
+                    BodyLength::Bytes(0) => GuardState::Head,
+                    BodyLength::Bytes(length) => GuardState::Body(length),
                 };
             }
-            GuardState::ChunkSize => {
-                let digits = self.line.split(|byte| *byte == b';').next().unwrap_or_default();
-                self.state =
-                    match std::str::from_utf8(digits).map(|digits| u64::from_str_radix(digits.trim(), 16)) {
-                        Ok(Ok(0)) => GuardState::Trailers,
-                        // Its own line end comes with it.
-                        Ok(Ok(size)) => GuardState::Chunk(size.saturating_add(2)),
-                        _ => GuardState::Blind,
-                    };
-            }
-            GuardState::Trailers if self.line.is_empty() => self.state = GuardState::Head,
-            _ => {}
         }
     }
 
-    fn head_line(&mut self) {
-        if !std::mem::replace(&mut self.head.begun, true) {
-            // The request line. HTTP/2 begins like a request, and is none.
-            if self.line.starts_with(b"PRI ")
-                || !self.line.ends_with(b"HTTP/1.1") && !self.line.ends_with(b"HTTP/1.0")
-            {
-                self.head.doubtful = self.line.len() < LINE_BYTES;
-                if self.head.doubtful {
-                    self.state = GuardState::Blind;
+    /// Lets a head through that stands for the one that is refused, so that the refusal is an answer like any other.
+    fn refuse(&mut self, refusal: HttpError) {
+        self.held = Vec::new();
+        self.heads += 1;
+        self.ready.extend_from_slice(head::SUBSTITUTE);
+        self.refusal = Some(refusal);
+        self.state = GuardState::Refused;
+    }
+
+    /// Takes what belongs to the line of a chunk's size, or to one of the trailers; how much that is.
+    fn take_line(&mut self, bytes: &[u8]) -> usize {
+        let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        self.ready.extend_from_slice(line);
+        let room = LINE_BYTES.saturating_sub(self.held.len());
+        self.held.extend_from_slice(line.get(..room).unwrap_or(line));
+        if line.ends_with(b"\n") {
+            self.state = self.behind_line();
+            self.held = Vec::new();
+        }
+        line.len()
+    }
+
+    /// What follows a line within a body.
+    fn behind_line(&self) -> GuardState {
+        let line = self.held.trim_ascii_end();
+        match self.state {
+            GuardState::Trailers if line.is_empty() => GuardState::Head,
+            GuardState::ChunkSize => {
+                let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
+                match std::str::from_utf8(digits).map(|digits| u64::from_str_radix(digits.trim(), 16)) {
+                    Ok(Ok(0)) => GuardState::Trailers,
+                    // Its own line end comes with it.
+                    Ok(Ok(size)) => GuardState::Chunk(size.saturating_add(2)),
+                    _ => GuardState::Blind,
                 }
             }
-            return;
-        }
-        let Some(colon) = self.line.iter().position(|byte| *byte == b':') else { return };
-        let (name, value) = self.line.split_at(colon);
-        let value = value.get(1..).unwrap_or_default().trim_ascii();
-        if name.eq_ignore_ascii_case(CONTENT_LENGTH.as_str().as_bytes()) {
-            let length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-            self.head.doubtful |= self.head.length.is_some() || length.is_none();
-            self.head.length = length;
-        } else if name.eq_ignore_ascii_case(TRANSFER_ENCODING.as_str().as_bytes()) {
-            self.head.doubtful |= self.head.chunked || !value.eq_ignore_ascii_case(b"chunked");
-            self.head.chunked = true;
-        } else if name.eq_ignore_ascii_case(b"upgrade") {
-            self.head.doubtful = true;
+            state => state,
         }
     }
 }
@@ -197,16 +263,24 @@ mod tests {
 
     use super::*;
 
-    /// What is left of `text` that comes in pieces of these lengths.
-    fn inspected(text: &[u8], cuts: &[usize]) -> Vec<u8> {
-        let mut guard = LineGuard::new();
-        let (mut bytes, mut at, mut cuts) = (text.to_vec(), 0, cuts.iter().cycle());
-        while at < bytes.len() {
-            let until = bytes.len().min(at + (*cuts.next().unwrap()).max(1));
-            guard.inspect(&mut bytes[at..until]);
+    /// What of `text` comes through, in pieces of these lengths, and why the rest does not.
+    fn passed(text: &[u8], cuts: &[usize]) -> (Vec<u8>, Option<HttpError>) {
+        let mut guard = HeadGuard::new(16 << 10);
+        let (mut through, mut at, mut cuts) = (Vec::new(), 0, cuts.iter().cycle());
+        while at < text.len() {
+            let until = text.len().min(at + (*cuts.next().unwrap()).max(1));
+            let mut piece = &text[at..until];
+            if guard.is_within_body() {
+                let (body, rest) = piece.split_at(guard.pass(piece.len()));
+                through.extend_from_slice(body);
+                piece = rest;
+            }
+            guard.take(piece);
+            through.extend_from_slice(guard.ready());
+            guard.give(guard.ready().len());
             at = until;
         }
-        bytes
+        (through, guard.take_refusal().map(|(_, refusal)| refusal))
     }
 
     proptest! {
@@ -218,7 +292,7 @@ mod tests {
         ) {
             let mut text = Vec::new();
             for (chunked, body) in &bodies {
-                text.extend_from_slice(b"\r\nPOST /a HTTP/1.1\r\nHost: x\r\nX-Y: z\r\n");
+                text.extend_from_slice(b"POST /a HTTP/1.1\r\nHost: x\r\nX-Y: z\r\n");
                 if *chunked {
                     text.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
                     for piece in body.chunks(7) {
@@ -232,19 +306,43 @@ mod tests {
                     text.extend_from_slice(body);
                 }
             }
-            prop_assert_eq!(&inspected(&text, &cuts), &text);
-            let clean = text.len();
-            text.extend_from_slice(b"GET / HTTP/1.1\r\nHost: x\nX: y\r\n\r\n");
-            let left = inspected(&text, &cuts);
-            prop_assert_eq!(left.iter().zip(&text).position(|(now, was)| now != was), Some(clean + 23));
+            let (through, refusal) = passed(&text, &cuts);
+            prop_assert_eq!(&through, &text);
+            prop_assert!(refusal.is_none());
+            let behind = [&text, &b"\r\nGET / HTTP/1.1\r\nHost: x\nX: y\r\n\r\nGET /b HTTP/1.1\r\n\r\n"[..]].concat();
+            let (through, refusal) = passed(&behind, &cuts);
+            prop_assert_eq!(through, [&text, head::SUBSTITUTE].concat());
+            prop_assert!(refusal.is_some());
+        }
+
+        #[test]
+        fn whatever_comes_is_refused_or_comes_through(
+            bytes in proptest::collection::vec(prop_oneof![
+                Just(b"GET /".to_vec()), Just(b" HTTP/1.1\r\n".to_vec()), Just(b"\r\n".to_vec()),
+                Just(b"Content-Length: 3\r\n".to_vec()), Just(b"Transfer-Encoding: chunked\r\n".to_vec()),
+                Just(b"PRI * HTTP/2.0\r\n\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 1..6),
+            ], 0..12).prop_map(|parts| parts.concat()),
+            cuts in proptest::collection::vec(1_usize..9, 1..4),
+        ) {
+            // In whatever pieces it comes.
+            let (through, refusal) = passed(&bytes, &cuts);
+            let (whole, why) = passed(&bytes, &[usize::MAX / 2]);
+            prop_assert_eq!(through, whole);
+            prop_assert_eq!(refusal.map(|refusal| refusal.to_string()), why.map(|refusal| refusal.to_string()));
         }
     }
 
     #[test]
-    fn what_is_no_http1_is_left_alone() {
-        for text in [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\n\n\n"[..], b"nonsense\r\nX\n\n"] {
-            assert_eq!(inspected(text, &[3]), text);
+    fn what_is_no_http1_is_left_alone_or_refused() {
+        let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\n\n\n";
+        assert_eq!(passed(greeting, &[3]).0, greeting);
+        for text in
+            [&b"\x16\x03\x01"[..], b"nonsense\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nX", b"GET / HTTP/1.1\n\n"]
+        {
+            let (through, refusal) = passed(text, &[100]);
+            assert_eq!(through, head::SUBSTITUTE);
+            assert!(refusal.is_some());
         }
-        assert_ne!(inspected(b"GET / HTTP/1.1\n\n", &[100]), b"GET / HTTP/1.1\n\n");
+        assert!(passed(&[&b"GET / HTTP/1.1\r\nA: "[..], &[b'x'; 17 << 10]].concat(), &[100]).1.is_some());
     }
 }

@@ -40,6 +40,7 @@ mod find;
 mod folder;
 mod framing;
 mod gzip;
+mod head;
 mod indexes;
 mod multipart;
 mod observer;

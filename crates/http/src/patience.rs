@@ -8,14 +8,19 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use scrinium_accounting::{Busy, Claim, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::framing::LineGuard;
+use crate::error::HttpError;
+use crate::framing::HeadGuard;
+
+/// Read at once where no body is.
+const HEAD_PIECE_BYTES: usize = 4096;
 
 /// Every HTTP/2 connection begins with these bytes (RFC 9113 §3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2";
@@ -33,6 +38,8 @@ pub(crate) struct Times {
 pub(crate) struct Clock {
     in_flight: AtomicU32,
     requests: AtomicU64,
+    /// The number of a request that its stream refused, and why.
+    refused: Mutex<Option<(u64, HttpError)>>,
 }
 
 impl Clock {
@@ -49,13 +56,25 @@ pub(crate) struct InFlight {
     /// The connection is not idle meanwhile.
     _busy: Busy,
     claims: [Option<Claim>; 2],
+    refusal: Option<HttpError>,
 }
 
 impl InFlight {
     pub(crate) fn begin(clock: &Arc<Clock>, connection: &Arc<Connection>) -> Self {
-        clock.requests.fetch_add(1, Ordering::Relaxed);
+        let number = clock.requests.fetch_add(1, Ordering::Relaxed) + 1;
         clock.in_flight.fetch_add(1, Ordering::Relaxed);
-        Self { clock: Arc::clone(clock), _busy: connection.begin(), claims: [None, None] }
+        let refusal = clock.refused.lock().take_if(|(refused, _)| *refused == number);
+        Self {
+            clock: Arc::clone(clock),
+            _busy: connection.begin(),
+            claims: [None, None],
+            refusal: refusal.map(|(_, refusal)| refusal),
+        }
+    }
+
+    /// Why the stream let nothing of the request through, if that is so.
+    pub(crate) const fn take_refusal(&mut self) -> Option<HttpError> {
+        self.refusal.take()
     }
 
     /// Keeps what the request, and then its answer, have claimed.
@@ -84,14 +103,14 @@ pub(crate) struct Patient<S> {
     reading: Reading,
     requests_seen: u64,
     http2: Option<bool>,
-    guard: LineGuard,
+    guard: HeadGuard,
     read_alarm: Alarm,
     blocked_since: Option<Instant>,
     write_alarm: Alarm,
 }
 
 impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, clock: Arc<Clock>, times: Times) -> Self {
+    pub(crate) fn new(stream: S, clock: Arc<Clock>, times: Times, most_head_bytes: usize) -> Self {
         Self {
             stream,
             clock,
@@ -100,7 +119,7 @@ impl<S> Patient<S> {
             reading: Reading::Head(Instant::now()),
             requests_seen: 0,
             http2: None,
-            guard: LineGuard::new(),
+            guard: HeadGuard::new(most_head_bytes),
             read_alarm: Alarm::default(),
             blocked_since: None,
             write_alarm: Alarm::default(),
@@ -183,19 +202,74 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        match Pin::new(&mut self.stream).poll_read(context, buffer) {
-            Poll::Ready(Ok(())) => {
-                let new = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-                self.guard.inspect(new);
-                let new = buffer.filled().get(before..).unwrap_or_default();
-                if !new.is_empty() {
-                    self.received(new);
-                }
-                Poll::Ready(Ok(()))
+        loop {
+            if self.give(buffer) || buffer.remaining() == 0 {
+                return Poll::Ready(Ok(()));
             }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => self.wait_to_read(context),
+            if self.guard.is_at_end() {
+                return self.wait_to_read(context);
+            }
+            let read = if self.guard.is_within_body() {
+                self.poll_body(context, buffer)
+            } else {
+                self.poll_head(context)
+            };
+            match read {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return self.wait_to_read(context),
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Patient<S> {
+    /// Gives what the guard lets through; whether there was something.
+    fn give(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let ready = self.guard.ready();
+        let length = ready.len().min(buffer.remaining());
+        buffer.put_slice(ready.get(..length).unwrap_or_default());
+        self.guard.give(length);
+        length > 0
+    }
+
+    /// Reads what is not a body's, into the guard; false at the end of the stream.
+    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let mut piece = [0; HEAD_PIECE_BYTES];
+        let mut piece = ReadBuf::new(&mut piece);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut piece))?;
+        let bytes = piece.filled();
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(false));
+        }
+        self.received(bytes);
+        self.take(bytes);
+        Poll::Ready(Ok(true))
+    }
+
+    /// Reads a body where it is wanted; what lies behind it goes to the guard. False where bytes were given, or the stream
+    /// is at its end.
+    fn poll_body(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let bytes = buffer.filled().get(before..).unwrap_or_default();
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(false));
+        }
+        self.received(bytes);
+        let passed = self.guard.pass(bytes.len());
+        if let Some(behind) = bytes.get(passed..).filter(|behind| !behind.is_empty()) {
+            self.take(behind);
+        }
+        buffer.set_filled(before + passed);
+        Poll::Ready(Ok(passed == 0))
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.guard.take(bytes);
+        if let Some(refused) = self.guard.take_refusal() {
+            *self.clock.refused.lock() = Some(refused);
         }
     }
 }

@@ -61,9 +61,15 @@ pub(crate) async fn answer(
     let request_id = state.next_request_id();
     let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
     let wanted = Wanted::of(&parts.headers, &method);
-    let mut response = match cors::preflight(&port, &method, &parts.headers) {
-        Some(preflight) => preflight,
-        None => {
+    let refused = in_flight.take_refusal();
+    let mut response = match (refused, cors::preflight(&port, &method, &parts.headers)) {
+        (Some(refused), _) => {
+            let mut response = finish(&state, &port, &wanted, Err(refused)).await;
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+        (None, Some(preflight)) => preflight,
+        (None, None) => {
             let mut under_way = UnderWay { body: &mut body, usage: None, in_flight: &mut in_flight };
             let answered =
                 answer_parts(&state, Arc::clone(&port), &link, (method, parts), &mut under_way).await;
