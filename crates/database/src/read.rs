@@ -1,5 +1,6 @@
 //! Reading documents: the winner, a named revision, all open revisions, and what goes with them.
 
+pub(crate) mod others;
 pub(crate) mod render;
 
 use scrinium_document::json::JsonText;
@@ -188,6 +189,30 @@ impl Database {
         let head = if options.needs_head() { self.head(snapshot, id)? } else { None };
         let head = head.as_ref().map(|head| access.readable_head(self, snapshot, id, head));
         Renderer::new(self, options).render(&leaf, head.transpose()?.as_ref()).map(Some)
+    }
+
+    /// A document that another one names, as of a snapshot: read as if it were asked for by itself. `None` if there is no
+    /// such document or revision, or none that may be read; a tombstone is read by its revision only.
+    pub(crate) fn read_linked(
+        &self,
+        snapshot: &Snapshot,
+        (id, revision): (&str, Option<&str>),
+        options: &ReadOptions,
+        access: &Access,
+    ) -> Result<Option<Document>> {
+        if is_local(id) {
+            return match self.read_local(id, access) {
+                Ok(document) => Ok(Some(document)),
+                Err(DatabaseError::NotFound { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let Some(revision) = revision else { return self.read_at(snapshot, id, options, access) };
+        let (Ok(revision), Some(head)) = (Revision::parse(revision), self.head(snapshot, id)?) else {
+            return Ok(None);
+        };
+        let head = access.readable_head(self, snapshot, id, &head)?;
+        self.read_leaf((snapshot, access), id, &head, &revision, options)
     }
 
     pub(crate) fn head(&self, snapshot: &Snapshot, id: &str) -> Result<Option<Head>> {

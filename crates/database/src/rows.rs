@@ -16,6 +16,9 @@ use crate::view::ViewRows;
 
 use documents::{Kind, ListedRows, RangeRows};
 
+/// Design documents counted at once.
+const DESIGNS_AT_ONCE: usize = 100;
+
 /// Which rows are wanted, in CouchDB's terms.
 #[derive(Clone, Debug)]
 pub struct RowQuery {
@@ -149,6 +152,8 @@ pub struct Row {
     pub document: Option<JsonText>,
     /// `not_found`: a key that was asked for is not there.
     pub error: Option<&'static str>,
+    /// Why, where the word does not say all.
+    pub reason: Option<String>,
     /// In a page of a folder: where in it the document is.
     pub place: Option<Place>,
     /// How deep the row is: in a page with categories, how many of these it lies in; in a view with responses, how many
@@ -261,22 +266,32 @@ impl Database {
         self.list(Kind::Local, query, access)
     }
 
+    /// How many design documents there are for the one who asks; there are few.
+    fn count_designs(self: &Arc<Self>, access: &Access) -> Result<u64> {
+        let mut rows = RangeRows::new((self, access), Kind::Design, &RowQuery::default());
+        let mut count = 0;
+        loop {
+            match rows.next_rows(DESIGNS_AT_ONCE)?.len() as u64 {
+                0 => return Ok(count),
+                more => count += more,
+            }
+        }
+    }
+
     fn list(self: &Arc<Self>, kind: Kind, mut query: RowQuery, access: &Access) -> Result<Rows> {
         let header = self.header()?;
         let total_rows = self.shows_all(access)?.then_some(header.document_count);
         // A range of ids is not counted, so the rows before a start key are not known.
         let offset = (query.keys.is_none() && query.start_key.is_none()).then_some(query.skip);
         let update_sequence = query.update_sequence.then(|| self.sequence_text(header.change_number));
-        let (source, total_rows) = match query.keys.take() {
-            Some(keys) => {
-                let rows = ListedRows::new((self, access), kind, &query, keys);
-                (Source::Listed(Box::new(rows)), total_rows)
-            }
-            None => {
-                let rows = RangeRows::new((self, access), kind, &query);
-                let total_rows = total_rows.filter(|_| kind == Kind::All);
-                (Source::Range(Box::new(rows)), total_rows)
-            }
+        let total_rows = match kind {
+            Kind::All => total_rows,
+            Kind::Design => Some(self.count_designs(access)?),
+            Kind::Local => None,
+        };
+        let source = match query.keys.take() {
+            Some(keys) => Source::Listed(Box::new(ListedRows::new((self, access), kind, &query, keys))),
+            None => Source::Range(Box::new(RangeRows::new((self, access), kind, &query))),
         };
         Ok(Rows { total_rows, offset, update_sequence, reduced: false, source, places: None })
     }

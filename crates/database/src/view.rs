@@ -40,6 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use scrinium_document::collation::COLLATION_VERSION;
 use scrinium_document::json::stored_value;
 use scrinium_mango::IndexDefinition;
 use serde_json::{Value, json};
@@ -322,6 +323,7 @@ impl Database {
             "name": design,
             "view_index": {
                 "language": language(&group),
+                "collator_versions": [COLLATION_VERSION.to_string()],
                 "signature": signature(&group),
                 "update_seq": reached,
                 "pending_changes": last.saturating_sub(reached),

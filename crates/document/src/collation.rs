@@ -213,7 +213,7 @@ pub fn write_integer_key(out: &mut Vec<u8>, value: i128) {
     }
 }
 
-fn write_json_number_key(out: &mut Vec<u8>, number: &Number) {
+pub(crate) fn write_json_number_key(out: &mut Vec<u8>, number: &Number) {
     if let Some(integer) = number.as_i64() {
         write_integer_key(out, integer.into());
     } else if let Some(integer) = number.as_u64() {

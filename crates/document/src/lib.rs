@@ -20,6 +20,7 @@ mod fields;
 mod id;
 mod media_type;
 mod parse;
+pub mod raw_order;
 mod read_back;
 mod revision;
 mod sensitivity;

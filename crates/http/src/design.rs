@@ -31,6 +31,11 @@ pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
 /// reserved, and a reader only that nothing is there.
 pub(crate) fn unknown_special(context: &Context) -> HttpError {
     let name = context.address.get("special").unwrap_or_default().split('/').next().unwrap_or_default();
+    if name == "_temp_view" {
+        let reason =
+            "Temporary views are not supported; put the map function into a design document, or ask `_find`.";
+        return HttpError::new(StatusCode::GONE, "gone", reason);
+    }
     match scrinium_document::validate_id(name) {
         Err(error) if context.method == Method::PUT => error.into(),
         _ => HttpError::not_found("missing"),

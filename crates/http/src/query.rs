@@ -102,14 +102,28 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// What to read of `_all_docs` or a view: from the address first, then from the body's members, which win.
+/// What to read of `_all_docs` or a view: from the body's members first, then from the address, which wins.
 pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Result<RowQuery> {
+    read_row_query(body.into_iter().flat_map(members).chain(query.iter()))
+}
+
+/// One of several queries in a body, which has the address's parameters where it does not say otherwise.
+pub(crate) fn row_query_of_several(query: &Query, one: &Map<String, Value>) -> Result<RowQuery> {
+    read_row_query(query.iter().chain(members(one)))
+}
+
+fn members(members: &Map<String, Value>) -> impl Iterator<Item = (&str, Given<'_>)> {
+    members.iter().map(|(name, value)| (name.as_str(), Given::Json(value)))
+}
+
+/// The last of two parameters of one name counts.
+fn read_row_query<'a>(parameters: impl Iterator<Item = (&'a str, Given<'a>)>) -> Result<RowQuery> {
     let mut rows = RowQuery { piece_bytes: Some(READ_AT_ONCE_BYTES), ..RowQuery::default() };
-    let (mut range_given, mut categories) = (false, None);
-    let members = body.into_iter().flatten().map(|(name, value)| (name.as_str(), Given::Json(value)));
-    for (name, value) in query.iter().chain(members) {
+    let (mut range_given, mut categories, mut group) = (false, None, None);
+    for (name, value) in parameters {
         match name {
             "categories" => categories = Some(value.boolean()?),
+            "group" => group = Some(value.boolean()?),
             "level" | "expand" | "collapse" => apply_to_categories(&mut rows, name, value)?,
             _ => range_given |= apply(&mut rows, name, value)?,
         }
@@ -119,7 +133,12 @@ pub(crate) fn row_query(query: &Query, body: Option<&Map<String, Value>>) -> Res
         Some(true) => drop(rows.categories.get_or_insert_default()),
         Some(false) => rows.categories = None,
     }
-    if range_given && rows.keys.is_some() {
+    rows.group = group == Some(true);
+    if group == Some(false) && rows.group_level.is_some_and(|level| level > 0) {
+        let reason = "Can't specify group=false and group_level>0 at the same time";
+        return Err(HttpError::query_parse(reason));
+    }
+    if range_given && rows.keys.as_ref().is_some_and(|keys| !keys.is_empty()) {
         let reason = "`keys` is incompatible with `key`, `start_key` and `end_key`";
         return Err(HttpError::query_parse(reason));
     }
@@ -165,7 +184,10 @@ fn apply(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<bool> {
         "endkey_docid" | "end_key_doc_id" => rows.end_id = Some(value.text().into_owned()),
         "keys" => match value.json()? {
             Value::Array(keys) => rows.keys = Some(keys),
-            _ => return Err(HttpError::bad_request("`keys` member must be an array.")),
+            _ if matches!(value, Given::Text(_)) => {
+                return Err(HttpError::query_parse("`keys` must be an array of strings."));
+            }
+            _ => return Err(HttpError::bad_request("`keys` body member must be an array.")),
         },
         "limit" => rows.limit = Some(value.count()?),
         "skip" | "start" => rows.skip = value.count()?,
@@ -182,7 +204,6 @@ fn apply(rows: &mut RowQuery, name: &str, value: Given<'_>) -> Result<bool> {
         "attachments" => rows.attachments = value.boolean()?,
         "update_seq" => rows.update_sequence = value.boolean()?,
         "reduce" => rows.reduce = Some(value.boolean()?),
-        "group" => rows.group = value.boolean()?,
         "group_level" => {
             rows.group_level = Some(u32::try_from(value.count()?).unwrap_or(u32::MAX));
         }

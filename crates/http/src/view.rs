@@ -88,6 +88,12 @@ pub(crate) async fn rows(
         }
         None => None,
     };
+    let has_queries = members.as_ref().is_some_and(|members| members.contains_key("queries"));
+    if has_queries && matches!(listing, Listing::View { .. }) {
+        return Err(HttpError::bad_request(
+            "The `queries` parameter is no longer supported at this endpoint; POST it to `/queries` below.",
+        ));
+    }
     let query = query::row_query(&context.query, members.as_ref())?;
     let begun = context
         .with_views(move |database, reached| match listing.open(&database, query.clone(), reached)? {
@@ -140,7 +146,7 @@ fn parse_queries(context: &Context, members: &Map<String, Value>) -> Result<VecD
     queries
         .iter()
         .map(|members| match members {
-            Value::Object(members) => query::row_query(&context.query, Some(members)),
+            Value::Object(members) => query::row_query_of_several(&context.query, members),
             _ => Err(HttpError::bad_request("each of `queries` must be a JSON object")),
         })
         .collect()
@@ -188,19 +194,20 @@ impl RowText {
     }
 
     fn write_head(&self, text: &mut JsonWriter) {
-        if self.rows.reduced {
-            text.literal("{\"rows\":[\n");
-            return;
+        text.literal("{");
+        if !self.rows.reduced {
+            text.literal("\"total_rows\":");
+            text.number_or_null(self.rows.total_rows);
+            text.literal(",\"offset\":");
+            text.number_or_null(self.rows.offset);
+            text.literal(",");
         }
-        text.literal("{\"total_rows\":");
-        text.number_or_null(self.rows.total_rows);
         if let Some(sequence) = &self.rows.update_sequence {
-            text.literal(",\"update_seq\":");
+            text.literal("\"update_seq\":");
             text.string(sequence);
+            text.literal(",");
         }
-        text.literal(",\"offset\":");
-        text.number_or_null(self.rows.offset);
-        text.literal(",\"rows\":[\n");
+        text.literal("\"rows\":[\n");
     }
 }
 
@@ -273,6 +280,10 @@ fn push_row(text: &mut JsonWriter, row: &Row) {
     if let Some(error) = row.error {
         text.literal(",\"error\":");
         text.string(error);
+    }
+    if let Some(reason) = &row.reason {
+        text.literal(",\"reason\":");
+        text.string(reason);
     }
     if let Some(value) = &row.value {
         text.literal(",\"value\":");

@@ -14,8 +14,8 @@ use crate::selector::{Comparison, Condition, Selector};
 /// Shown for what is higher than everything.
 const HIGHEST: &str = "<MAX>";
 
-/// CouchDB appends the byte 255 to a prefix, which JSON cannot have, and so shows this.
-const AFTER_PREFIX: char = '\u{fffd}';
+/// What CouchDB 3.5 appends to a prefix for what comes last of all that begins so.
+const AFTER_PREFIX: char = '\u{ffff}';
 
 /// The values that a field may have; a bound with `true` belongs to them.
 #[derive(Clone, Debug)]

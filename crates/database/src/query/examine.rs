@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use scrinium_document::json::{JsonText, stored_value};
-use scrinium_mango::{Bookmark, Plan, Projection, Query, Selector};
+use scrinium_mango::{Bookmark, IndexDefinition, Plan, Projection, Query, Selector};
 use scrinium_store::{Family, Snapshot};
 use serde_json::Value;
 
@@ -32,6 +32,8 @@ pub(super) struct Examiner {
     left: u64,
     /// The documents count as read by several servers.
     quorum: bool,
+    /// The index that is read has conflicts in its keys, so that what is checked may ask for them.
+    reads_conflicts: bool,
     bookmark: Option<Bookmark>,
     statistics: ExecutionStatistics,
 }
@@ -44,8 +46,14 @@ impl Examiner {
         selector: Selector,
         snapshot: Snapshot,
     ) -> Self {
+        let has_conflicts = |index: &Arc<IndexDefinition>| {
+            let mut names = index.fields().iter().filter_map(|field| field.path.names().first());
+            names.any(|name| matches!(name.as_str(), "_conflicts" | "_deleted_conflicts"))
+        };
+        let reads_conflicts = plan.index().is_some_and(has_conflicts);
         Self {
             database: Arc::clone(database),
+            reads_conflicts,
             plan,
             selector,
             fields: query.fields.clone(),
@@ -138,7 +146,8 @@ impl Examiner {
         let head = if self.options.conflicts { self.database.head(&self.snapshot, id)? } else { None };
         let head = head.as_ref().map(|head| access.readable_head(&self.database, &self.snapshot, id, head));
         let head = head.transpose()?;
-        let document = Found::new(&self.database, leaf, head.as_ref())?;
+        let asked = self.reads_conflicts.then_some((&self.snapshot, access));
+        let document = Found::new(&self.database, leaf, head.as_ref(), asked)?;
         let matches = self.selector.matches(&document);
         document.check()?;
         if !matches || self.skip > 0 {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use scrinium_document::json::{ContentError, InlineContent, JsonText, JsonWriter};
 use scrinium_document::{Fields, Revision};
 
+use super::others::OtherLeaves;
 use super::{Document, ReadOptions};
 use crate::access::readable::{ReadableHead, ReadableLeaf};
 use crate::content::{Content, ContentReader};
@@ -47,6 +48,40 @@ impl<'a> Renderer<'a> {
         head: Option<&ReadableHead<'_>>,
     ) -> Result<Document> {
         let id = leaf.id();
+        let mut json = self.begun(leaf, head)?;
+        if let Some(head) = head {
+            self.write_history(&mut json, head, &leaf.parsed_revision(id)?);
+        }
+        json.literal("}");
+        let (id, revision) = (id.to_owned(), leaf.revision.to_owned());
+        Ok(Document { id, revision, deleted: leaf.deleted, json: json.into_text() })
+    }
+
+    /// The document as map functions see it: with its other leaves, and the number of its last change if that is given.
+    pub(crate) fn render_for_index(
+        &self,
+        leaf: &ReadableLeaf<'_>,
+        others: &OtherLeaves,
+        sequence: Option<u64>,
+    ) -> Result<JsonText> {
+        let mut json = self.begun(leaf, None)?;
+        for (name, revisions) in
+            [(",\"_conflicts\":", &others.conflicts), (",\"_deleted_conflicts\":", &others.deleted_conflicts)]
+        {
+            if !revisions.is_empty() {
+                json.literal(name).strings(revisions);
+            }
+        }
+        if let Some(sequence) = sequence {
+            json.literal(",\"_local_seq\":").number(sequence);
+        }
+        json.literal("}");
+        Ok(json.into_text())
+    }
+
+    /// The document but for its history and its end.
+    fn begun(&self, leaf: &ReadableLeaf<'_>, head: Option<&ReadableHead<'_>>) -> Result<JsonWriter> {
+        let id = leaf.id();
         let mut json = JsonWriter::with_capacity(leaf.field_bytes().len() + 256);
         json.literal("{\"_id\":").string(id).literal(",\"_rev\":").string(leaf.revision);
         if leaf.deleted {
@@ -57,12 +92,7 @@ impl<'a> Renderer<'a> {
             json.literal(",\"_attachments\":");
             self.write_attachments(&mut json, id, &leaf.attachments(id)?, head)?;
         }
-        if let Some(head) = head {
-            self.write_history(&mut json, head, &leaf.parsed_revision(id)?);
-        }
-        json.literal("}");
-        let (id, revision) = (id.to_owned(), leaf.revision.to_owned());
-        Ok(Document { id, revision, deleted: leaf.deleted, json: json.into_text() })
+        Ok(json)
     }
 
     /// What a reader finds as `_attachments`.

@@ -276,7 +276,7 @@ fn evaluated(
         let Step::Entry(key, record) = step else { continue };
         tick()?;
         let Some(id) = keys::id_of(key) else { continue };
-        if later.contains(id) || scrinium_document::is_design(id) {
+        if later.contains(id) || !evaluator.includes_designs() && scrinium_document::is_design(id) {
             continue;
         }
         if let Some(folder) = view.folder

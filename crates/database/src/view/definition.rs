@@ -27,11 +27,14 @@ pub(crate) struct ColumnOrder {
     pub(crate) sort: Sort,
     /// Which differences of texts count.
     pub(crate) sensitivity: Sensitivity,
+    /// In the order of Erlang's terms instead.
+    pub(crate) is_raw: bool,
 }
 
 impl ColumnOrder {
     /// As CouchDB orders keys.
-    pub(crate) const ASCENDING: Self = Self { sort: Sort::Ascending, sensitivity: Sensitivity::FULL };
+    pub(crate) const ASCENDING: Self =
+        Self { sort: Sort::Ascending, sensitivity: Sensitivity::FULL, is_raw: false };
 }
 
 /// A column of a view.
@@ -43,6 +46,8 @@ pub(crate) struct Column {
     pub(crate) sort: Option<Sort>,
     /// Which differences of its texts count where it sorts.
     pub(crate) sensitivity: Sensitivity,
+    /// It sorts in CouchDB's raw order.
+    pub(crate) is_raw: bool,
     /// Each element of a list is an entry of its own.
     pub(crate) category: bool,
     /// Its numbers are added up, and shown so.
@@ -68,6 +73,7 @@ impl Column {
             title,
             sort,
             sensitivity: Sensitivity::FULL,
+            is_raw: false,
             category: false,
             total: None,
         }
@@ -75,7 +81,8 @@ impl Column {
 
     /// How it orders, if it sorts.
     pub(crate) fn order(&self) -> Option<ColumnOrder> {
-        self.sort.map(|sort| ColumnOrder { sort, sensitivity: self.sensitivity })
+        let (sensitivity, is_raw) = (self.sensitivity, self.is_raw);
+        self.sort.map(|sort| ColumnOrder { sort, sensitivity, is_raw })
     }
 }
 
@@ -107,6 +114,17 @@ pub(crate) struct Script {
     /// `views.lib`, whose modules the function may require.
     pub(crate) library: Option<Arc<Library>>,
     pub(crate) reducer: Option<Arc<Reducer>>,
+    /// What the design document's `options` say.
+    pub(crate) options: ScriptOptions,
+}
+
+/// Which documents map functions are given, and what is in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ScriptOptions {
+    /// Design documents too (`include_design`).
+    pub(crate) includes_designs: bool,
+    /// The number of the document's last change, as `_local_seq` (`local_seq`).
+    pub(crate) tells_sequence: bool,
 }
 
 /// Modules that the map functions of a design document share.
@@ -183,6 +201,11 @@ impl Definition {
             Source::Script(script) => Some(script),
             Source::Formulas { .. } | Source::Mango(_) => None,
         }
+    }
+
+    /// Whether design documents can have entries.
+    pub(crate) fn includes_designs(&self) -> bool {
+        self.script().is_some_and(|script| script.options.includes_designs)
     }
 
     /// The columns with totals.

@@ -17,7 +17,9 @@ use scrinium_javascript::{MapEngine, Owner, Pool, ReduceEngine, Reducer, ScriptE
 use scrinium_mango::{IndexDefinition, SortField};
 use serde_json::{Value, json};
 
-use super::definition::{Column, Definition, KeyOptions, Library, Script, Sort, Source, Total};
+use super::definition::{
+    Column, Definition, KeyOptions, Library, Script, ScriptOptions, Sort, Source, Total,
+};
 use super::hierarchy::{self, Hierarchy};
 use super::options;
 use super::policy;
@@ -29,7 +31,7 @@ use crate::error::{DatabaseError, Result};
 const ENTRY_VERSION: u8 = 4;
 
 /// Changes when functions are run in another way, so that their indexes are built anew.
-const SCRIPT_VERSION: u8 = 1;
+const SCRIPT_VERSION: u8 = 2;
 
 /// A view has at most so many columns.
 const MAX_COLUMNS: usize = 64;
@@ -52,7 +54,7 @@ pub(crate) fn parse(design: &Value) -> Result<Vec<Definition>> {
     let parse = match language(design) {
         Some("formula") => parse_formulas,
         Some("query") => parse_mango,
-        None | Some("javascript") => return parse_scripts(views),
+        None | Some("javascript") => return parse_scripts(views, design),
         _ => return Ok(Vec::new()),
     };
     let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
@@ -154,7 +156,7 @@ fn refused(place: &str, error: ScriptError) -> DatabaseError {
 }
 
 /// CouchDB's views: a map function each, and perhaps a reduce function. `views.lib` holds modules.
-fn parse_scripts(views: &Value) -> Result<Vec<Definition>> {
+fn parse_scripts(views: &Value, design: &Value) -> Result<Vec<Definition>> {
     let views = views.as_object().ok_or_else(|| wrong("`views` must be an object".to_owned()))?;
     if views.len() > MAX_VIEWS {
         return Err(wrong(format!("a design document has at most {MAX_VIEWS} views")));
@@ -164,10 +166,19 @@ fn parse_scripts(views: &Value) -> Result<Vec<Definition>> {
         Arc::new(Library { modules: modules.clone(), functions })
     });
     let is_view = |(name, view): &(&String, &Value)| *name != "lib" || view.get("map").is_some();
-    views.iter().filter(is_view).map(|(name, view)| parse_script(name, view, library.as_ref())).collect()
+    let flag = |name: &str| design.pointer(&format!("/options/{name}")) == Some(&Value::Bool(true));
+    let options =
+        ScriptOptions { includes_designs: flag("include_design"), tells_sequence: flag("local_seq") };
+    let parse = |(name, view): (&String, &Value)| parse_script(name, view, library.as_ref(), options);
+    views.iter().filter(is_view).map(parse).collect()
 }
 
-fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Result<Definition> {
+fn parse_script(
+    name: &str,
+    view: &Value,
+    library: Option<&Arc<Library>>,
+    options: ScriptOptions,
+) -> Result<Definition> {
     let text = |member: &str| match view.get(member) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -178,18 +189,22 @@ fn parse_script(name: &str, view: &Value, library: Option<&Arc<Library>>) -> Res
     let reducer = reducer.map(|source| Reducer::parse(&source).map(Arc::new)).transpose()?;
     let modules = library.map(|library| &library.modules);
     let version = SCRIPT_VERSION;
-    let identity = json!({"map": map, "reduce": view.get("reduce"), "lib": modules, "version": version});
+    let is_raw = view.pointer("/options/collation").and_then(Value::as_str) == Some("raw");
+    let ScriptOptions { includes_designs, tells_sequence } = options;
+    let identity = json!({
+        "map": map, "reduce": view.get("reduce"), "lib": modules, "version": version,
+        "options": [is_raw, includes_designs, tells_sequence],
+    });
+    let mut key = Column::new("key".to_owned(), Some(Sort::Ascending));
+    key.is_raw = is_raw;
     Ok(Definition {
         name: name.to_owned(),
-        columns: vec![
-            Column::new("key".to_owned(), Some(Sort::Ascending)),
-            Column::new("value".to_owned(), None),
-        ],
+        columns: vec![key, Column::new("value".to_owned(), None)],
         responses: None,
         keys: KeyOptions::default(),
         is_time_variant: false,
         identity: identity_of(&identity),
-        source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer })),
+        source: Source::Script(Arc::new(Script { map, library: library.cloned(), reducer, options })),
     })
 }
 

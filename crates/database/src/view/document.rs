@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::access::readable::ReadableLeaf;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
+use crate::read::others::OtherLeaves;
 use crate::read::{ReadOptions, Renderer};
 
 /// Values of so many fields are kept for formulas that ask again.
@@ -47,7 +48,7 @@ impl<'a> Document<'a> {
     }
 
     /// What was read, or nothing, and the failure is kept for [`check`](Self::check).
-    fn kept<T>(&self, read: Result<T>) -> Option<T> {
+    pub(crate) fn kept<T>(&self, read: Result<T>) -> Option<T> {
         read.inspect_err(|error| drop(self.failure.set(error.clone()))).ok()
     }
 
@@ -72,6 +73,11 @@ impl<'a> Document<'a> {
         self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.leaf.id())))
     }
 
+    /// The leaves beside this one, as an index may tell them.
+    fn other_leaves(&self) -> Option<OtherLeaves> {
+        self.kept(self.database.other_leaves(self.leaf.id(), &self.leaf))
+    }
+
     /// Stubs of the attachments, as a reader of the document finds them.
     fn attachment_stubs(&self) -> Option<Value> {
         if !self.leaf.has_attachments() {
@@ -91,6 +97,10 @@ impl scrinium_mango::Document for Document<'_> {
             "_rev" => Some(self.leaf.revision.into()),
             "_deleted" => self.leaf.deleted.then_some(Value::Bool(true)),
             "_attachments" => self.attachment_stubs(),
+            "_conflicts" => self.other_leaves().and_then(|others| revisions(others.conflicts)),
+            "_deleted_conflicts" => {
+                self.other_leaves().and_then(|others| revisions(others.deleted_conflicts))
+            }
             _ => self.json_of(self.fields.value(name)?).and_then(|json| self.parsed(&json)),
         };
         value.map(Cow::Owned)
@@ -154,6 +164,11 @@ impl Fields for Document<'_> {
         let json = self.json_of(self.fields.value_ignore_case("$REF")?)?;
         scrinium_document::json::string(std::str::from_utf8(&json).ok()?).map(Cow::into_owned)
     }
+}
+
+/// A list of revisions that has some.
+fn revisions(revisions: Vec<String>) -> Option<Value> {
+    (!revisions.is_empty()).then(|| revisions.into())
 }
 
 fn moment(ms: u64) -> Option<DateTime> {

@@ -18,6 +18,7 @@ use std::borrow::Cow;
 
 use scrinium_document::collation::{self, Sensitivity};
 use scrinium_document::json::JsonText;
+use scrinium_document::raw_order::write_raw_key;
 use serde_json::Value;
 
 use super::definition::{ColumnOrder, Definition, Sort};
@@ -100,6 +101,7 @@ fn entry(definition: &Definition, id: &str, ordinal: u16, row: &[Value]) -> Entr
 /// Whether the sort key of an element tells it.
 fn tells(component: &[u8], element: &Value, order: ColumnOrder) -> bool {
     match element {
+        _ if order.is_raw => false,
         // As reading it back and comparing, which costs more than all else that is done for an entry.
         Value::String(text) => {
             order.sensitivity == Sensitivity::FULL
@@ -125,7 +127,11 @@ pub(super) fn value_of_component(component: &[u8], sort: Sort) -> Option<Value> 
 /// Appends the sort key of one element of a key.
 pub(crate) fn write_component(key: &mut Vec<u8>, value: &Value, order: ColumnOrder) {
     let start = key.len();
-    collation::write_sort_key_with(key, value, order.sensitivity);
+    if order.is_raw {
+        write_raw_key(key, value);
+    } else {
+        collation::write_sort_key_with(key, value, order.sensitivity);
+    }
     if key.len() - start > MAX_COMPONENT_BYTES {
         key.truncate(start + MAX_COMPONENT_BYTES - 1);
         key.push(0);

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use scrinium_document::is_design;
 use scrinium_document::json::{JsonText, NESTING_MAX, parse_value};
+use scrinium_document::raw_order::write_raw_key;
 use scrinium_formula::{Environment, Formula};
 use scrinium_javascript::{Emitted, MapEngine, Mapped, ScriptError};
 use scrinium_store::Family;
 use serde_json::Value;
 
-use super::definition::{Definition, Library, Source};
+use super::definition::{Definition, Library, ScriptOptions, Source};
 use super::document::Document;
 use super::entries::{Entry, entries_of};
 use super::streams::for_readers;
@@ -20,6 +22,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
 use crate::read::ReadOptions;
+use crate::read::others::OtherLeaves;
 use crate::read::render::Renderer;
 
 /// A document is under at most so many combinations of categories.
@@ -41,6 +44,7 @@ pub(super) struct Evaluator<'a> {
 struct Scripts {
     /// Which of the evaluator's views they belong to.
     views: Vec<usize>,
+    options: ScriptOptions,
     engine: MapEngine,
 }
 
@@ -51,6 +55,11 @@ impl<'a> Evaluator<'a> {
     pub(super) fn new(database: &'a Database, views: Vec<&'a View>, environment: &'a Environment) -> Self {
         let scripts = engines(database, &views);
         Self { database, views, environment, scripts }
+    }
+
+    /// Whether design documents have entries in one of the views.
+    pub(super) fn includes_designs(&self) -> bool {
+        self.views.iter().any(|view| view.definition.includes_designs())
     }
 
     /// A document's record; `None` if it cannot be read, so that no view has it.
@@ -109,19 +118,42 @@ impl<'a> Evaluator<'a> {
     /// A folder's collection has what is in the folder; whoever comes or leaves in this moment is looked at again
     /// for that.
     fn may_hold(&self, view: &View, id: &str) -> Result<bool> {
+        if is_design(id) && !view.definition.includes_designs() {
+            return Ok(false);
+        }
         let Some(folder) = view.folder else { return Ok(true) };
         let key = keys::membership(self.database.number(), id, folder);
         Ok(self.database.store().contains(Family::Point, &key)?)
     }
 
-    fn run_scripts(&mut self, documents: &[(&str, &Leaf<'_>)], all: &mut [Evaluated]) -> Result<()> {
+    /// A document as map functions see it.
+    fn text(
+        &self,
+        (id, leaf): (&str, &Leaf<'_>),
+        has_losers: bool,
+        tells_sequence: bool,
+    ) -> Result<JsonText> {
         let options = ReadOptions::default();
-        let renderer = Renderer::new(self.database, &options);
-        let leaves = documents.iter().map(|(id, leaf)| ReadableLeaf::for_index(id, **leaf));
-        let texts = leaves.map(|leaf| Ok(renderer.render(&leaf, None)?.json));
-        let texts = texts.collect::<Result<Vec<JsonText>>>()?;
-        let texts: Vec<&str> = texts.iter().map(JsonText::as_str).collect();
+        let leaves = if has_losers { self.database.other_leaves(id, leaf)? } else { OtherLeaves::default() };
+        let sequence = if tells_sequence { self.database.change_number_of(id)? } else { None };
+        let leaf = ReadableLeaf::for_index(id, *leaf);
+        Renderer::new(self.database, &options).render_for_index(&leaf, &leaves, sequence)
+    }
+
+    fn run_scripts(&mut self, documents: &[(&str, &Leaf<'_>)], all: &mut [Evaluated]) -> Result<()> {
+        let has_losers = self.database.has_losers()?;
+        let tell = |tells_sequence: bool| {
+            let is_wanted = self.scripts.iter().any(|one| one.options.tells_sequence == tells_sequence);
+            let documents = if is_wanted { documents } else { &[] };
+            let texts = documents.iter().map(|document| self.text(*document, has_losers, tells_sequence));
+            texts.collect::<Result<Vec<JsonText>>>()
+        };
+        let (plain, numbered) = (tell(false)?, tell(true)?);
         for scripts in &mut self.scripts {
+            let texts = if scripts.options.tells_sequence { &numbered } else { &plain };
+            let is_given = |id: &str| scripts.options.includes_designs || !is_design(id);
+            let given = documents.iter().zip(texts).filter(|((id, _), _)| is_given(id));
+            let texts: Vec<&str> = given.map(|(_, text)| text.as_str()).collect();
             let begun = Instant::now();
             let mapped = map_patiently(&mut scripts.engine, &texts)?;
             self.database.common.wide.view_counts.ran_scripts(begun.elapsed());
@@ -134,7 +166,8 @@ impl<'a> Evaluator<'a> {
                     tracing::debug!(database, view, line, "a map function says");
                 }
             }
-            for ((mapped, evaluated), (id, _)) in mapped.into_iter().zip(all.iter_mut()).zip(documents) {
+            let given = all.iter_mut().zip(documents).filter(|(_, (id, _))| is_given(id));
+            for (mapped, (evaluated, (id, _))) in mapped.into_iter().zip(given) {
                 for (mapped, place) in mapped.into_iter().zip(&scripts.views) {
                     let (Some(view), Some(entries)) = (self.views.get(*place), evaluated.get_mut(*place))
                     else {
@@ -153,19 +186,22 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// An engine for each library that the views' functions use.
+/// An engine for each library that the views' functions use, and for what their documents are to hold.
 fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
-    let mut by_library: Vec<(Option<&Library>, Vec<usize>)> = Vec::new();
+    let mut by_library: Vec<(Option<&Library>, ScriptOptions, Vec<usize>)> = Vec::new();
     for (place, view) in views.iter().enumerate() {
         let Some(script) = view.definition.script() else { continue };
         let library = script.library.as_deref();
         let functions = |library: Option<&Library>| library.map(|library| library.functions);
-        match by_library.iter_mut().find(|(other, _)| functions(*other) == functions(library)) {
-            Some((_, places)) => places.push(place),
-            None => by_library.push((library, vec![place])),
+        let is_same = |(other, options): (Option<&Library>, ScriptOptions)| {
+            functions(other) == functions(library) && options == script.options
+        };
+        match by_library.iter_mut().find(|(other, options, _)| is_same((*other, *options))) {
+            Some((.., places)) => places.push(place),
+            None => by_library.push((library, script.options, vec![place])),
         }
     }
-    let engine = |(library, places): (Option<&Library>, Vec<usize>)| {
+    let engine = |(library, options, places): (Option<&Library>, ScriptOptions, Vec<usize>)| {
         let views: Vec<&View> = places.iter().filter_map(|place| views.get(*place).copied()).collect();
         let scripts = views.iter().filter_map(|view| view.definition.script());
         let sources: Vec<&str> = scripts.map(|script| script.map.as_str()).collect();
@@ -175,7 +211,7 @@ fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
         for (function, view) in views.iter().enumerate() {
             engine.share_conduct(function, &view.index.failures.conduct());
         }
-        Scripts { views: places, engine }
+        Scripts { views: places, options, engine }
     };
     by_library.into_iter().map(engine).collect()
 }
@@ -198,13 +234,24 @@ fn map_patiently(
     mapped
 }
 
-/// The rows that a map function emitted. They come from a process that is not believed.
+/// The rows that a map function emitted, in the raw order of their values, in which CouchDB has those of one key. They
+/// come from a process that is not believed.
 fn emitted(entries: &[Emitted]) -> std::result::Result<Vec<Vec<Value>>, ScriptError> {
     let parse = |json: &str| {
         // What a function emits may be nested deeper than documents are; there is nothing that could be stored of it.
         parse_value(json, NESTING_MAX).map_err(|error| ScriptError::Json { message: error.to_string() })
     };
-    entries.iter().map(|row| Ok(vec![parse(&row.key_json)?, parse(&row.value_json)?])).collect()
+    let rows = entries.iter().map(|row| Ok(vec![parse(&row.key_json)?, parse(&row.value_json)?]));
+    let mut rows = rows.collect::<std::result::Result<Vec<Vec<Value>>, ScriptError>>()?;
+    let all_alike = rows.windows(2).all(|pair| matches!(pair, [one, other] if one.last() == other.last()));
+    if !all_alike {
+        rows.sort_by_cached_key(|row| {
+            let mut key = Vec::new();
+            row.last().into_iter().for_each(|value| write_raw_key(&mut key, value));
+            key
+        });
+    }
+    Ok(rows)
 }
 
 /// The rows of a document in a view, each a value for every column; none if the view does not have it.

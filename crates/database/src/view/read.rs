@@ -1,6 +1,8 @@
 //! Reading a view: ranges of entries, keys, and totals of categories.
 
 mod categories;
+mod groups;
+mod linked;
 mod range;
 mod totals;
 
@@ -8,13 +10,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use scrinium_document::json::JsonText;
 use scrinium_index::Entry;
 use scrinium_store::{Direction, Snapshot};
 
 use super::View;
 use super::collection::Collection;
-use super::definition::{ColumnOrder, Definition};
+use super::definition::Definition;
 use super::entries::StoredEntry;
 use crate::access::Access;
 use crate::database::Database;
@@ -22,7 +23,8 @@ use crate::error::{DatabaseError, Result};
 use crate::read::ReadOptions;
 use crate::rows::{Row, RowQuery, Rows, bytes_of};
 use categories::{Categories, wanted_categories};
-use range::{Range, begin, ranges};
+use groups::{Held, end_of_group, given_of_group};
+use range::{Begin, KeyColumns, Range, begin, ranges};
 use totals::{Totals, wanted_totals};
 
 /// Entries of a view, or totals of its categories, on their way to a reader.
@@ -45,6 +47,10 @@ pub(crate) struct ViewRows {
     totals: Option<Totals>,
     /// Categories are rows too.
     categories: Option<Arc<Categories>>,
+    /// Backward in the view of a map function: entries of the current group, the next one last.
+    held: Vec<Held>,
+    /// So many of the first group were given by an earlier page, or are left out.
+    given_of_first: u64,
 }
 
 /// How the documents of rows are read.
@@ -61,16 +67,20 @@ pub(super) fn rows(
     query: &RowQuery,
 ) -> Result<Rows> {
     let collection = Collection::open(view, access)?;
-    // What a map function emits is one key, also if it is an array.
-    let orders: Vec<ColumnOrder> = match view.definition.script() {
-        Some(_) => Vec::new(),
-        None => view.definition.orders().collect(),
-    };
-    let totals = wanted_totals(view, query, orders.len())?;
-    let categories = wanted_categories(view, query, &orders)?;
-    let mut ranges = ranges(query, &orders, view.definition.responses.is_some());
-    if let Some(place) = begin(database, view, &collection, query, &orders)? {
-        ranges.iter_mut().for_each(|range| place.cut(range));
+    let columns = KeyColumns::of(&view.definition);
+    let totals = wanted_totals(view, query, &columns)?;
+    let categories = wanted_categories(view, query, &columns)?;
+    let mut ranges = ranges(query, &columns, view.definition.responses.is_some())?;
+    let mut given_of_first = 0;
+    match begin(database, view, &collection, query, &columns)? {
+        // A page may end within the entries that a document has under one key.
+        Some(Begin::Below(key)) if query.from.is_some() && view.definition.script().is_some() => {
+            given_of_first = given_of_group(&collection, &key)?;
+            let place = Begin::Below(end_of_group(&key));
+            ranges.iter_mut().for_each(|range| place.cut(range));
+        }
+        Some(place) => ranges.iter_mut().for_each(|range| place.cut(range)),
+        None => {}
     }
     let direction = if query.descending { Direction::Backward } else { Direction::Forward };
     let counts = match collection.counts_at_once() {
@@ -99,6 +109,8 @@ pub(super) fn rows(
         documents,
         totals,
         categories: None,
+        held: Vec::new(),
+        given_of_first,
     };
     let counts = match categories {
         None => counts,
@@ -131,12 +143,16 @@ impl ViewRows {
         let mut rows = Vec::new();
         while self.left > 0 && rows.len() < max_rows && bytes_of(&rows) < self.piece_bytes {
             let Some((from, to)) = self.ranges.pop_front() else { break };
-            if from >= to {
+            if from >= to && self.held.is_empty() {
                 continue;
             }
+            let is_backward = self.direction == Direction::Backward;
             match (&self.categories, &self.totals) {
                 (Some(_), _) => self.take_categories((from, to), max_rows, &mut rows)?,
                 (None, Some(_)) => self.take_totals(from, to, &mut rows)?,
+                (None, None) if is_backward && self.definition.script().is_some() => {
+                    self.take_groups((from, to), max_rows, &mut rows)?;
+                }
                 (None, None) => self.take_entries(from, to, max_rows, &mut rows)?,
             }
         }
@@ -186,6 +202,9 @@ impl ViewRows {
     /// Where the next page begins, if the limit ended this one and there are entries behind it.
     pub(crate) fn next_page(&self) -> Result<Option<String>> {
         let Some(last) = &self.last else { return Ok(None) };
+        if !self.held.is_empty() {
+            return Ok(Some(URL_SAFE_NO_PAD.encode(last)));
+        }
         for (from, to) in &self.ranges {
             let (from, to) = match self.direction {
                 Direction::Forward => ([last, &[0][..]].concat().max(from.clone()), to.clone()),
@@ -212,18 +231,13 @@ impl ViewRows {
 
     fn row(&self, entry: &StoredEntry<'_>) -> Result<Row> {
         let id = entry.id().ok_or_else(|| self.damaged())?;
-        let document = match &self.documents {
-            None => None,
-            Some(Documents { snapshot, options, access }) => {
-                let found = self.database.read_at(snapshot, id, options, access)?;
-                Some(found.map_or_else(JsonText::default, |document| document.json))
-            }
-        };
+        let value = self.definition.value_json(&entry.columns);
+        let document = self.document_of(id, &value)?;
         Ok(Row {
             id: Some(id.to_owned()),
             key: entry.key_json(&self.definition),
             level: entry.level(),
-            value: Some(self.definition.value_json(&entry.columns)),
+            value: Some(value),
             document,
             ..Row::default()
         })

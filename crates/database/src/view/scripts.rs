@@ -1,11 +1,17 @@
 //! JavaScript of views: what tells functions apart, reductions by them, and what their errors mean to those who ask.
 
+use scrinium_document::json::stored_value;
 use scrinium_javascript::{ReduceEngine, Reducer, Row, ScriptError};
+use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::entries::StoredEntry;
 use crate::database::Database;
 use crate::error::DatabaseError;
+
+/// CouchDB's state of a reduction that did not shrink.
+const OVERFLOW: &str = "reduce_overflow_error";
+const OVERFLOW_START: &str = "{\"reduce_overflow_error\":";
 
 /// What a function is: the digest of its source.
 pub(crate) type Functions = [u8; 16];
@@ -47,13 +53,46 @@ impl scrinium_index::Reduce for Reducing<'_> {
             .collect();
         let entries = entries.ok_or_else(damaged)?;
         let rows: Option<Vec<Row<'_>>> = entries.iter().map(row).collect();
-        Ok(self.engine.reduce(&rows.ok_or_else(damaged)?)?.into_bytes())
+        let reduced = self.engine.reduce(&rows.ok_or_else(damaged)?);
+        self.kept(reduced)
     }
 
     fn rereduce(&mut self, reductions: &[std::sync::Arc<[u8]>]) -> Result<Vec<u8>, DatabaseError> {
+        // What has overflowed stays so, whatever is added to it.
+        if let Some(overflown) = reductions.iter().find(|state| overflow_reason(state).is_some()) {
+            return Ok(overflown.to_vec());
+        }
         let states: Vec<String> =
             reductions.iter().map(|state| String::from_utf8_lossy(state).into_owned()).collect();
-        Ok(self.engine.rereduce(&states)?.into_bytes())
+        let reduced = self.engine.rereduce(&states);
+        self.kept(reduced)
+    }
+}
+
+impl Reducing<'_> {
+    /// The state that is kept. As in CouchDB, a function that throws gives null, and one whose reductions grow gives an
+    /// object that says so; both concern the group alone that they are part of.
+    fn kept(&self, reduced: Result<String, ScriptError>) -> Result<Vec<u8>, DatabaseError> {
+        match reduced {
+            Ok(state) => Ok(state.into_bytes()),
+            Err(error @ (ScriptError::Thrown { .. } | ScriptError::Stack { .. })) => {
+                tracing::debug!(view = self.definition.name, %error, "a reduce function threw");
+                Ok(b"null".to_vec())
+            }
+            Err(ScriptError::ReduceOverflow { reason }) => {
+                Ok(json!({ OVERFLOW: reason }).to_string().into_bytes())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Why a state is no reduction: the function's output did not shrink.
+pub(super) fn overflow_reason(state: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(state).ok().filter(|text| text.starts_with(OVERFLOW_START))?;
+    match stored_value(text)? {
+        Value::Object(members) if members.len() == 1 => Some(members.get(OVERFLOW)?.as_str()?.to_owned()),
+        _ => None,
     }
 }
 

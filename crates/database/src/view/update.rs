@@ -339,6 +339,7 @@ impl Database {
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Churn, range, Direction::Forward);
         let mut evaluator = Evaluator::new(self, views.iter().map(|(view, _)| *view).collect(), environment);
+        let with_designs = evaluator.includes_designs();
         loop {
             let (mut read, mut bytes, mut at_end) = (Vec::new(), 0, false);
             while read.len() < CHANGES_AT_ONCE && bytes < BYTES_AT_ONCE && !at_end {
@@ -349,7 +350,7 @@ impl Database {
                 let damaged = || DatabaseError::damaged("change", self.name());
                 let number = keys::change_number_of(key).ok_or_else(damaged)?;
                 let change = ChangeRecord::decode(stored).ok_or_else(damaged)?;
-                let record = self.record_at(snapshot, &change)?;
+                let record = self.record_at(snapshot, &change, with_designs)?;
                 bytes += record.as_ref().map_or(0, |record| record.len());
                 read.push((number, change.id, record));
             }
@@ -365,9 +366,14 @@ impl Database {
     }
 
     /// The record of a changed document; `None` for one that no view has.
-    fn record_at(&self, snapshot: &Snapshot, change: &ChangeRecord) -> Result<Option<Slice>> {
+    fn record_at(
+        &self,
+        snapshot: &Snapshot,
+        change: &ChangeRecord,
+        with_designs: bool,
+    ) -> Result<Option<Slice>> {
         let id = change.id.as_str();
-        if change.deleted || scrinium_document::is_design(id) {
+        if change.deleted || !with_designs && scrinium_document::is_design(id) {
             return Ok(None);
         }
         let stored = snapshot.get(Family::Scan, &keys::winner(self.number(), id))?;

@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod addresses;
 mod attachments;
 mod bulk;
 mod categories;
@@ -34,4 +35,5 @@ mod sessions;
 mod slow_views;
 mod standing;
 mod validation;
+mod view_rules;
 mod views;

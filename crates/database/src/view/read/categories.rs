@@ -13,14 +13,14 @@ use scrinium_store::Direction;
 use serde_json::Value;
 
 use super::ViewRows;
-use super::range::{Range, key_prefix};
+use super::range::{KeyColumns, Range, key_prefix};
 use super::totals::{Totals, category_key, wanted_totals};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::rows::{CategoryQuery, Row, RowQuery, bytes_of};
 use crate::view::View;
 use crate::view::collection::Collection;
-use crate::view::definition::{ColumnOrder, Source};
+use crate::view::definition::Source;
 use crate::view::entries::StoredEntry;
 
 /// Keys of categories in one list of a query.
@@ -45,7 +45,7 @@ pub(super) struct Categories {
 pub(super) fn wanted_categories(
     view: &View,
     query: &RowQuery,
-    orders: &[ColumnOrder],
+    columns: &KeyColumns,
 ) -> Result<Option<Categories>> {
     let Some(wanted) = &query.categories else { return Ok(None) };
     let definition = &view.definition;
@@ -56,13 +56,13 @@ pub(super) fn wanted_categories(
         }
         Source::Mango(_) => return Err(wrong("A Mango index has no categories.")),
     }
-    if wanted_totals(view, query, orders.len())?.is_some() {
+    if wanted_totals(view, query, columns)?.is_some() {
         return Err(wrong(
             "Categories bring their totals: `reduce` and `group` cannot be asked for beside them.",
         ));
     }
     let CategoryQuery { level, expand, collapse } = wanted;
-    let (expanded, collapsed) = (prefixes(expand, orders)?, prefixes(collapse, orders)?);
+    let (expanded, collapsed) = (prefixes(expand, columns)?, prefixes(collapse, columns)?);
     if !expanded.is_disjoint(&collapsed) {
         return Err(wrong("A category is in both `expand` and `collapse`."));
     }
@@ -81,11 +81,11 @@ fn wrong(reason: &str) -> DatabaseError {
     DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() }
 }
 
-fn prefixes(keys: &[Value], orders: &[ColumnOrder]) -> Result<HashSet<Vec<u8>>> {
+fn prefixes(keys: &[Value], columns: &KeyColumns) -> Result<HashSet<Vec<u8>>> {
     if keys.len() > MOST_KEYS {
         return Err(wrong(&format!("`expand` and `collapse` take at most {MOST_KEYS} keys each.")));
     }
-    Ok(keys.iter().map(|key| key_prefix(key, orders)).collect())
+    Ok(keys.iter().map(|key| key_prefix(key, columns)).collect())
 }
 
 /// What comes next, going by the next entry.

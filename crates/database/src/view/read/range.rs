@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use scrinium_document::{collation, raw_order};
 use serde_json::Value;
 
 use crate::database::Database;
@@ -10,15 +11,54 @@ use crate::keys::{self, next};
 use crate::rows::RowQuery;
 use crate::view::View;
 use crate::view::collection::Collection;
-use crate::view::definition::{ColumnOrder, Sort};
+use crate::view::definition::{ColumnOrder, Definition, Sort};
 use crate::view::entries::{END_OF_KEY, write_component};
 use crate::view::hierarchy::write_id;
 
 /// A range of an index: from the first key up to, not including, the second.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
+/// How the key that a query names becomes what keys of entries begin with.
+pub(super) struct KeyColumns {
+    orders: Vec<ColumnOrder>,
+    /// What a map function emits is one key, also if it is an array.
+    is_one: bool,
+}
+
+impl KeyColumns {
+    pub(super) fn of(definition: &Definition) -> Self {
+        Self { orders: definition.orders().collect(), is_one: definition.script().is_some() }
+    }
+
+    /// How many columns make a key; none where a key is whole.
+    pub(super) fn categories(&self) -> usize {
+        if self.is_one { 0 } else { self.orders.len() }
+    }
+
+    /// What arrays begin with that begin with these elements, in a key that is whole.
+    pub(super) fn array_prefix(&self, elements: &[Value]) -> Vec<u8> {
+        let mut prefix = Vec::new();
+        if self.first().is_raw {
+            raw_order::write_raw_array_start(&mut prefix);
+            elements.iter().for_each(|element| raw_order::write_raw_key(&mut prefix, element));
+        } else {
+            collation::write_array_start(&mut prefix);
+            elements.iter().for_each(|element| collation::write_sort_key(&mut prefix, element));
+        }
+        prefix
+    }
+
+    /// How the first of them orders.
+    pub(super) fn first(&self) -> ColumnOrder {
+        self.orders.first().copied().unwrap_or(ColumnOrder::ASCENDING)
+    }
+}
+
 /// The ranges that a query asks for, in the order in which they are read.
-pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder], has_responses: bool) -> Vec<Range> {
+///
+/// # Errors
+/// `query_parse_error` if the first key lies behind the last one.
+pub(super) fn ranges(query: &RowQuery, columns: &KeyColumns, has_responses: bool) -> Result<Vec<Range>> {
     // With categories, a key stands for all that begins with it, as the key of a category does.
     let behind = if query.categories.is_some() { behind_all } else { behind_key };
     let edge = |prefix: Vec<u8>, id: Option<&str>, is_behind: bool| match (id, is_behind) {
@@ -26,14 +66,6 @@ pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder], has_responses: bo
         (None, true) => behind(&prefix),
         (Some(id), is_behind) => edge_of_id(prefix, id, is_behind, has_responses),
     };
-    if let Some(keys) = &query.keys {
-        let keys = keys.iter().map(|key| {
-            let start = key_prefix(key, orders);
-            let end = edge(start.clone(), None, true);
-            (start, end)
-        });
-        return if query.descending { keys.rev().collect() } else { keys.collect() };
-    }
     let (low, low_id, high, high_id) = if query.descending {
         (&query.end_key, &query.end_id, &query.start_key, &query.start_id)
     } else {
@@ -41,30 +73,41 @@ pub(super) fn ranges(query: &RowQuery, orders: &[ColumnOrder], has_responses: bo
     };
     let low_inclusive = !query.descending || query.inclusive_end;
     let high_inclusive = query.descending || query.inclusive_end;
-    let from = match low {
-        None => Vec::new(),
-        Some(key) => edge(key_prefix(key, orders), low_id.as_deref(), !low_inclusive),
-    };
+    let lowest = |key: &Value| edge(key_prefix(key, columns), low_id.as_deref(), !low_inclusive);
+    let highest = |key: &Value| edge(key_prefix(key, columns), high_id.as_deref(), high_inclusive);
+    if let Some(keys) = &query.keys {
+        let keys = keys.iter().map(|key| (lowest(key), highest(key)));
+        return Ok(if query.descending { keys.rev().collect() } else { keys.collect() });
+    }
+    let from = low.as_ref().map_or_else(Vec::new, lowest);
     // All entries are below this: no sort key, inverted or not, begins with it.
-    let to = match high {
-        None => vec![u8::MAX],
-        Some(key) => edge(key_prefix(key, orders), high_id.as_deref(), high_inclusive),
-    };
-    vec![(from, to)]
+    let to = high.as_ref().map_or_else(|| vec![u8::MAX], highest);
+    if low.is_some() && high.is_some() && low != high && from > to {
+        let way = if query.descending { "false" } else { "true" };
+        return Err(wrong(&format!(
+            "No rows can match your key range, reverse your start_key and end_key or set descending={way}"
+        )));
+    }
+    Ok(vec![(from, to)])
 }
 
 /// What the entries of a key begin with. An array is a key of several columns; anything else is the
 /// first column's. Without columns that sort, the key is one, whatever it is.
-pub(super) fn key_prefix(key: &Value, orders: &[ColumnOrder]) -> Vec<u8> {
+pub(super) fn key_prefix(key: &Value, columns: &KeyColumns) -> Vec<u8> {
     let elements = match key {
-        Value::Array(elements) if !orders.is_empty() => elements.as_slice(),
+        Value::Array(elements) if columns.categories() > 0 => elements.as_slice(),
         single => std::slice::from_ref(single),
     };
     let mut prefix = Vec::new();
     for (index, element) in elements.iter().enumerate() {
-        write_component(&mut prefix, element, orders.get(index).copied().unwrap_or(ColumnOrder::ASCENDING));
+        let order = columns.orders.get(index).copied().unwrap_or(ColumnOrder::ASCENDING);
+        write_component(&mut prefix, element, order);
     }
     prefix
+}
+
+fn wrong(reason: &str) -> DatabaseError {
+    DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() }
 }
 
 /// The place behind the entries of a key.
@@ -142,10 +185,8 @@ pub(super) fn begin(
     view: &View,
     collection: &Collection,
     query: &RowQuery,
-    orders: &[ColumnOrder],
+    columns: &KeyColumns,
 ) -> Result<Option<Begin>> {
-    let wrong =
-        |reason: &str| DatabaseError::BadRequest { error: "query_parse_error", reason: reason.to_owned() };
     match (&query.from, &query.at, &query.find) {
         (None, None, None) => Ok(None),
         (Some(token), None, None) => {
@@ -165,11 +206,11 @@ pub(super) fn begin(
             Ok(Some(Begin::of_entry(first.ok_or_else(missing)?, query, false)))
         }
         (None, None, Some(text)) => {
-            let is_falling = orders.first().is_some_and(|order| order.sort == Sort::Descending);
+            let is_falling = columns.first().sort == Sort::Descending;
             let falls = is_falling != query.descending;
             // Where values fall, what begins with the text lies before the text itself: from the highest such on.
             let highest = if falls { "\u{ffff}" } else { "" };
-            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), orders);
+            let mut key = key_prefix(&Value::from(format!("{text}{highest}")), columns);
             if query.descending {
                 key.push(u8::MAX);
             }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use scrinium_document::collation;
 use scrinium_document::json::{JsonText, stored_value};
 use scrinium_javascript::Reducer;
 use scrinium_store::Direction;
 use serde_json::{Map, Value, json};
 
 use super::ViewRows;
-use super::range::{Range, key_prefix};
+use super::range::{KeyColumns, Range, key_prefix};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::rows::{Row, RowQuery};
@@ -17,7 +16,7 @@ use crate::view::View;
 use crate::view::collection::Collection;
 use crate::view::definition::{Definition, Script, Total};
 use crate::view::entries::{END_OF_KEY, StoredEntry};
-use crate::view::scripts::Reducing;
+use crate::view::scripts::{Reducing, overflow_reason};
 
 /// How totals are taken.
 pub(super) struct Totals {
@@ -29,7 +28,8 @@ pub(super) struct Totals {
 }
 
 /// A formula view gives rows unless totals are asked for, by `reduce`, `group` or `group_level`.
-pub(super) fn wanted_totals(view: &View, query: &RowQuery, sorted: usize) -> Result<Option<Totals>> {
+pub(super) fn wanted_totals(view: &View, query: &RowQuery, columns: &KeyColumns) -> Result<Option<Totals>> {
+    let sorted = columns.categories();
     let grouped = query.group || query.group_level.is_some();
     if let Some(script) = view.definition.script() {
         return wanted_reduction(script, query, grouped);
@@ -71,12 +71,15 @@ fn wanted_reduction(script: &Script, query: &RowQuery, grouped: bool) -> Result<
     if query.include_documents {
         return Err(wrong("`include_docs` is invalid for reduce"));
     }
+    if query.conflicts {
+        return Err(wrong("`conflicts` is invalid for reduce views."));
+    }
     let level = match query.group_level {
-        Some(level) => usize::try_from(level).unwrap_or(usize::MAX),
         None if query.group => usize::MAX,
-        None if query.keys.is_some() => {
+        _ if query.keys.is_some() => {
             return Err(wrong("Multi-key fetches for reduce views must use `group=true`"));
         }
+        Some(level) => usize::try_from(level).unwrap_or(usize::MAX),
         None => 0,
     };
     Ok(Some(Totals { columns: Vec::new(), level, reducer: Some(Arc::clone(reducer)) }))
@@ -94,7 +97,8 @@ impl ViewRows {
         if let Some(reducer) = &totals.reducer {
             let stored = stored.key.to_vec();
             let key = self.definition.key_json(&entry.columns);
-            let group = Group::of(&key, totals.level).ok_or_else(damaged)?;
+            let columns = KeyColumns::of(&self.definition);
+            let group = Group::of(&key, totals.level, &columns).ok_or_else(damaged)?;
             let (first, last) = match &group.range {
                 None => (from.clone(), to.clone()),
                 // Of keys so long that they are cut, each is a group.
@@ -103,8 +107,13 @@ impl ViewRows {
                 }
                 Some((first, last)) => (first.clone().max(from.clone()), last.clone().min(to.clone())),
             };
-            let value = self.reduced(&collection, reducer, &first, &last)?;
-            let row = Row { key: group.key, value: Some(value), ..Row::default() };
+            let row = match self.reduced(&collection, reducer, &first, &last)? {
+                Reduced::Value(value) => Row { key: group.key, value: Some(value), ..Row::default() },
+                // Of which key, CouchDB does not say.
+                Reduced::Overflow(reason) => {
+                    Row { error: Some("reduce_overflow_error"), reason: Some(reason), ..Row::default() }
+                }
+            };
             self.give_total(row, (from, to), (first, last), rows);
             return Ok(());
         }
@@ -144,24 +153,29 @@ impl ViewRows {
     }
 
     /// What the reduce function makes of the entries between two keys.
-    fn reduced(
-        &self,
-        collection: &Collection,
-        reducer: &Reducer,
-        from: &[u8],
-        to: &[u8],
-    ) -> Result<JsonText> {
+    fn reduced(&self, collection: &Collection, reducer: &Reducer, from: &[u8], to: &[u8]) -> Result<Reduced> {
         let mut engine = self.database.reducer(reducer);
         let mut reducing = Reducing { definition: &self.definition, engine: &mut engine };
-        match collection.reduce_range(from, to, &mut reducing)? {
-            None => Ok(JsonText::default()),
+        let state = collection.reduce_range(from, to, &mut reducing)?;
+        if let Some(reason) = state.as_deref().and_then(overflow_reason) {
+            return Ok(Reduced::Overflow(reason));
+        }
+        match state {
+            None => Ok(Reduced::Value(JsonText::default())),
             Some(state) => {
                 let reduced = reducing.engine.finish(&String::from_utf8_lossy(&state))?;
                 // A function may give what is nested deeper than documents are.
-                Ok(JsonText::parse(reduced)?)
+                Ok(Reduced::Value(JsonText::parse(reduced)?))
             }
         }
     }
+}
+
+/// What became of a group.
+enum Reduced {
+    Value(JsonText),
+    /// The function's reductions grow; why that is an error.
+    Overflow(String),
 }
 
 /// A group of the keys that a map function emitted.
@@ -174,7 +188,7 @@ struct Group {
 
 impl Group {
     /// The group of a key: all keys; all arrays that agree in so many elements; or those that are the same.
-    fn of(key_json: &JsonText, level: usize) -> Option<Self> {
+    fn of(key_json: &JsonText, level: usize, columns: &KeyColumns) -> Option<Self> {
         if level == 0 {
             return Some(Self { key: JsonText::default(), range: None });
         }
@@ -182,14 +196,12 @@ impl Group {
         match key {
             Value::Array(mut elements) if elements.len() > level => {
                 elements.truncate(level);
-                let mut from = Vec::new();
-                collation::write_array_start(&mut from);
-                elements.iter().for_each(|element| collation::write_sort_key(&mut from, element));
+                let from = columns.array_prefix(&elements);
                 let to = keys::successor(&from);
                 Some(Self { key: JsonText::from(&Value::Array(elements)), range: Some((from, to)) })
             }
             key => {
-                let from = key_prefix(&key, &[]);
+                let from = key_prefix(&key, columns);
                 let mut to = from.clone();
                 to.push(END_OF_KEY + 1);
                 // An array that is as short as the group is the group of longer ones too.

@@ -210,7 +210,9 @@ impl Evaluation<'_> {
         evaluated: &mut Evaluated,
     ) -> Result<usize> {
         let mut lists = Vec::new();
-        let documents = load.documents.iter().filter(|(id, _)| !scrinium_document::is_design(id));
+        let with_designs = evaluator.includes_designs();
+        let is_evaluated = |id: &str| with_designs || !scrinium_document::is_design(id);
+        let documents = load.documents.iter().filter(|(id, _)| is_evaluated(id));
         let mut leaves = Vec::with_capacity(load.documents.len());
         for (id, record) in documents {
             let leaf = evaluator.leaf(id, record)?;

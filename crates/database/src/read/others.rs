@@ -1,0 +1,73 @@
+//! The leaves of a document beside its winner, as views and Mango indexes tell them.
+//!
+//! An index has one entry for all who may read the document. So it tells only of those leaves that every one of them
+//! may read.
+
+use scrinium_store::{Direction, Family, KeyRange};
+
+use crate::access::readers::digests_of;
+use crate::database::Database;
+use crate::error::{DatabaseError, Result};
+use crate::keys;
+use crate::leaf::Leaf;
+
+/// Revisions beside the winner, the highest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherLeaves {
+    /// `_conflicts`.
+    pub(crate) conflicts: Vec<String>,
+    /// `_deleted_conflicts`.
+    pub(crate) deleted_conflicts: Vec<String>,
+}
+
+impl Database {
+    /// Whether any document of the database has several leaves: one look, so that the documents of a database without
+    /// conflicts need none of their own.
+    pub(crate) fn has_losers(&self) -> Result<bool> {
+        let (from, to) = keys::loser_range(self.number());
+        self.has_key_within(&from, &to)
+    }
+
+    /// What an index tells of the leaves beside the winner.
+    pub(crate) fn other_leaves(&self, id: &str, winner: &Leaf<'_>) -> Result<OtherLeaves> {
+        let from = keys::losers(self.number(), id);
+        let mut others = OtherLeaves::default();
+        if !self.has_key_within(&from, &keys::successor(&from))? {
+            return Ok(others);
+        }
+        let snapshot = self.store().snapshot();
+        let Some(head) = self.head(&snapshot, id)? else { return Ok(others) };
+        let readers = digests_of(self, id, winner)?;
+        for leaf in head.tree.leaves() {
+            let revision = leaf.revision.to_string();
+            if revision == winner.revision {
+                continue;
+            }
+            let stored = self.leaf_record(&snapshot, id, &head, leaf.revision)?;
+            let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
+            let is_told = match (digests_of(self, id, &Leaf::decode(id, &stored)?)?, &readers) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(of_leaf), Some(of_winner)) => of_winner.is_subset(&of_leaf),
+            };
+            match (is_told, leaf.deleted) {
+                (false, _) => {}
+                (true, false) => others.conflicts.push(revision),
+                (true, true) => others.deleted_conflicts.push(revision),
+            }
+        }
+        Ok(others)
+    }
+
+    /// The number of a document's last change.
+    pub(crate) fn change_number_of(&self, id: &str) -> Result<Option<u64>> {
+        Ok(self.head(&self.store().snapshot(), id)?.map(|head| head.change_number))
+    }
+
+    fn has_key_within(&self, from: &[u8], to: &[u8]) -> Result<bool> {
+        let snapshot = self.store().snapshot();
+        let range = KeyRange { from, to: Some(to) };
+        let mut cursor = snapshot.cursor(Family::Scan, range, Direction::Forward);
+        Ok(cursor.next()?.is_some())
+    }
+}
