@@ -46,6 +46,16 @@ impl AccountState {
     }
 }
 
+impl AccountState {
+    fn add(&self, resource: Resource, amount: usize) {
+        self.count(resource).fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn give_back(&self, resource: Resource, amount: usize) {
+        self.count(resource).fetch_sub(amount, Ordering::Relaxed);
+    }
+}
+
 impl Drop for AccountState {
     fn drop(&mut self) {
         self.registry.forget(&self.holder);
@@ -76,6 +86,13 @@ impl Account {
     pub fn claim(&self, resource: Resource, amount: usize) -> Result<Claim, Overdrawn> {
         self.0.take(resource, amount)?;
         Ok(Claim { state: Arc::clone(&self.0), resource, amount })
+    }
+
+    /// Claims `amount` whatever the limit is: of what is there already, and cannot be refused any more.
+    #[must_use]
+    pub fn claim_made(&self, resource: Resource, amount: usize) -> Claim {
+        self.0.add(resource, amount);
+        Claim { state: Arc::clone(&self.0), resource, amount }
     }
 
     /// A worker thread, as soon as fewer of them work for this holder than may. Waiting costs no thread.
@@ -114,11 +131,30 @@ impl Claim {
         self.amount += more;
         Ok(())
     }
+
+    /// As [`Self::grow`], whatever the limit is.
+    pub fn grow_made(&mut self, more: usize) {
+        self.state.add(self.resource, more);
+        self.amount += more;
+    }
+
+    /// Gives `less` of it back.
+    pub fn shrink(&mut self, less: usize) {
+        let less = less.min(self.amount);
+        self.state.give_back(self.resource, less);
+        self.amount -= less;
+    }
+
+    /// Whether it is all that its holder has of the resource.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.state.count(self.resource).load(Ordering::Relaxed) <= self.amount
+    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.state.count(self.resource).fetch_sub(self.amount, Ordering::Relaxed);
+        self.state.give_back(self.resource, self.amount);
     }
 }
 

@@ -87,6 +87,11 @@ impl RequestBody {
         self.encoding
     }
 
+    /// What the body holds of its sender's account.
+    pub(crate) fn claimed_bytes(&self) -> usize {
+        self.share.as_ref().map_or(0, Share::claimed_bytes)
+    }
+
     /// What the body holds of the budget, to be kept until the answer was taken.
     pub(crate) fn into_share(self) -> Option<Share> {
         self.share
@@ -115,7 +120,7 @@ impl RequestBody {
         if !is_streamed && self.declared.is_some_and(|declared| declared > self.most_bytes as u64) {
             return Err(self.too_large());
         }
-        let share = context.state.budget.for_body(context.identity.shared_name(), &self.arrival);
+        let share = context.state.budget.for_body(&context.account, &self.arrival);
         self.share = Some(share);
         let may_be_large = self.declared.is_none_or(|declared| declared > UNCOUNTED_BYTES as u64)
             && self.most_bytes > UNCOUNTED_BYTES;

@@ -6,6 +6,9 @@
 //! A few cannot take it all. Large bodies leave a quarter to small ones, answers leave half to bodies, one person leaves
 //! a half to others unless nobody else wants it, and a small body that finds no room ends the slowest of those that are
 //! still coming.
+//!
+//! The budget bounds the memory of the process; what of it one person or network may hold is their account's to say
+//! ([`Resource::Bytes`]), which bodies are counted in as well. An answer is counted there with the request that it ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +16,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_accounting::{Account, Claim, Holder, Resource};
 use tokio::sync::Notify;
 
 use crate::error::{HttpError, Result};
@@ -88,6 +92,8 @@ pub(crate) struct Share {
     counted: usize,
     is_large: bool,
     arrival: Option<Arc<Arrival>>,
+    /// The same bytes in the account of the one who sends them.
+    claim: Option<Claim>,
 }
 
 impl Arrival {
@@ -160,23 +166,28 @@ impl Budget {
         self.limit / 4 * 3
     }
 
-    /// An empty share for a body.
-    pub(crate) fn for_body(self: &Arc<Self>, person: Option<Arc<str>>, arrival: &Arc<Arrival>) -> Share {
-        let arrival = Some(Arc::clone(arrival));
+    /// An empty share for a body that the holder of `account` sends.
+    pub(crate) fn for_body(self: &Arc<Self>, account: &Account, arrival: &Arc<Arrival>) -> Share {
+        let person = match account.holder() {
+            Holder::Network(_) => None,
+            Holder::Person(name) | Holder::Administrator(name) => Some(Arc::clone(name)),
+        };
         Share {
             budget: Arc::clone(self),
             person,
             purpose: Purpose::Body,
             counted: 0,
             is_large: false,
-            arrival,
+            arrival: Some(Arc::clone(arrival)),
+            claim: Some(account.claim_made(Resource::Bytes, 0)),
         }
     }
 
     /// An empty share for an answer.
     pub(crate) fn for_answer(self: &Arc<Self>, person: Option<Arc<str>>) -> Share {
         let purpose = Purpose::Answer;
-        Share { budget: Arc::clone(self), person, purpose, counted: 0, is_large: false, arrival: None }
+        let budget = Arc::clone(self);
+        Share { budget, person, purpose, counted: 0, is_large: false, arrival: None, claim: None }
     }
 
     /// Ends the slowest body that is still coming, if there is one that may be ended.
@@ -219,10 +230,16 @@ impl BudgetState {
 }
 
 impl Share {
+    /// What it holds of an account.
+    pub(crate) fn claimed_bytes(&self) -> usize {
+        self.claim.as_ref().map_or(0, Claim::amount)
+    }
+
     /// Makes the share large enough for `total` bytes, or refuses them. It never waits.
     ///
     /// # Errors
-    /// 413 where no request may hold as many, 503 where others hold too much.
+    /// 413 where no request may hold as many, 429 where other requests of the same person hold too much, 503 where those of
+    /// others do.
     pub(crate) fn cover(&mut self, total: usize) -> Result<()> {
         if total <= UNCOUNTED_BYTES.max(self.counted) {
             return Ok(());
@@ -285,6 +302,7 @@ impl Share {
                 self.counted
             };
             self.release(less, large);
+            self.unclaim(less);
             (self.counted, self.is_large) = (kept, is_large && self.is_large);
         }
     }
@@ -298,8 +316,11 @@ impl Share {
             (true, true) => more,
             (true, false) => total,
         };
+        self.claim(more, forced)?;
         let mut held = self.budget.held.lock();
         if !forced && let Some(refusal) = held.refusal(&self.budget, self, more, large) {
+            drop(held);
+            self.unclaim(more);
             return Err(refusal);
         }
         held.bytes = held.bytes.saturating_add(more);
@@ -318,6 +339,22 @@ impl Share {
         drop(held);
         (self.counted, self.is_large) = (total, is_large);
         Ok(())
+    }
+
+    /// Claims `more` of the account. One request alone may be as long as the budget lets it, or nobody could ever send it.
+    fn claim(&mut self, more: usize, forced: bool) -> Result<()> {
+        let Some(claim) = &mut self.claim else { return Ok(()) };
+        if forced || claim.is_all() {
+            claim.grow_made(more);
+            return Ok(());
+        }
+        Ok(claim.grow(more)?)
+    }
+
+    fn unclaim(&mut self, less: usize) {
+        if let Some(claim) = &mut self.claim {
+            claim.shrink(less);
+        }
     }
 
     fn release(&self, less: usize, large: usize) {

@@ -42,6 +42,7 @@ mod framing;
 mod gzip;
 mod head;
 mod indexes;
+mod linger;
 mod multipart;
 mod observer;
 mod open_revisions;

@@ -7,7 +7,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::error::HttpError;
 use crate::framing::HeadGuard;
+use crate::linger::Linger;
 
 /// Read at once where no body is.
 const HEAD_PIECE_BYTES: usize = 4096;
@@ -40,6 +41,8 @@ pub(crate) struct Clock {
     requests: AtomicU64,
     /// The number of a request that its stream refused, and why.
     refused: Mutex<Option<(u64, HttpError)>>,
+    /// A request was answered before all of its body had come.
+    is_unread: AtomicBool,
 }
 
 impl Clock {
@@ -77,6 +80,11 @@ impl InFlight {
         self.refusal.take()
     }
 
+    /// Says that the answer goes out while the client may still be sending the body.
+    pub(crate) fn leave_unread(&self) {
+        self.clock.is_unread.store(true, Ordering::Relaxed);
+    }
+
     /// Keeps what the request, and then its answer, have claimed.
     pub(crate) fn hold(&mut self, request: Option<Claim>, answer: Option<Claim>) {
         self.claims = [request, answer];
@@ -102,11 +110,13 @@ pub(crate) struct Patient<S> {
     times: Times,
     reading: Reading,
     requests_seen: u64,
+    /// `None`: nothing has come yet.
     http2: Option<bool>,
     guard: HeadGuard,
     read_alarm: Alarm,
     blocked_since: Option<Instant>,
     write_alarm: Alarm,
+    linger: Option<Linger>,
 }
 
 impl<S> Patient<S> {
@@ -123,7 +133,15 @@ impl<S> Patient<S> {
             read_alarm: Alarm::default(),
             blocked_since: None,
             write_alarm: Alarm::default(),
+            linger: None,
         }
+    }
+
+    /// Whether the client may still be sending what was refused: the body of a request, or a head that Hyper did not take.
+    fn is_still_sent_to(&mut self) -> bool {
+        self.follow_requests();
+        self.clock.is_unread.load(Ordering::Relaxed)
+            || (self.http2 == Some(false) && matches!(self.reading, Reading::Head(_)))
     }
 
     fn follow_requests(&mut self) {
@@ -178,10 +196,10 @@ impl<S> Patient<S> {
 
 /// A timer that is moved as seldom as possible: it may ring early, and is then set again.
 #[derive(Default)]
-struct Alarm(Option<Pin<Box<Sleep>>>);
+pub(crate) struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
-    fn poll<T>(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+    pub(crate) fn poll<T>(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         if sleep.deadline() > deadline {
             sleep.as_mut().reset(deadline);
@@ -274,7 +292,7 @@ impl<S: AsyncRead + Unpin> Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -302,8 +320,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         self.watch_write(context, flushed)
     }
 
+    /// Ends the server's side, then throws away for a moment what the client still sends, see [`Linger`].
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch_write(context, shut)
+        let this = &mut *self;
+        if this.linger.is_none() {
+            let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.watch_write(context, shut))?;
+            if !this.is_still_sent_to() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let linger = this.linger.get_or_insert_with(Linger::begin);
+        linger.poll(&mut this.stream, context).map(Ok)
     }
 }

@@ -38,7 +38,7 @@ const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
 const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
 const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
-/// A browser that has seen the port's TLS once does not ask without it for a year (RFC 6797).
+/// A browser that has come by TLS once, be it to a trusted proxy, does not ask without it for a year (RFC 6797).
 const TRANSPORT_SECURITY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 const BASIC: HeaderValue = HeaderValue::from_static("Basic realm=\"Scrinium\"");
@@ -61,9 +61,11 @@ pub(crate) async fn answer(
     let request_id = state.next_request_id();
     let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
     let wanted = Wanted::of(&parts.headers, &method);
+    let client = link.peer.client(&parts.headers, &port.trusted_proxies);
     let refused = in_flight.take_refusal();
     let mut response = match (refused, cors::preflight(&port, &method, &parts.headers)) {
         (Some(refused), _) => {
+            in_flight.leave_unread();
             let mut response = finish(&state, &port, &wanted, Err(refused)).await;
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             response
@@ -72,10 +74,12 @@ pub(crate) async fn answer(
         (None, None) => {
             let mut under_way = UnderWay { body: &mut body, usage: None, in_flight: &mut in_flight };
             let answered =
-                answer_parts(&state, Arc::clone(&port), &link, (method, parts), &mut under_way).await;
+                answer_parts(&state, Arc::clone(&port), (&link, client), (method, parts), &mut under_way)
+                    .await;
             let usage = counted(under_way.usage, &answered, &body);
             let mut response = finish(&state, &port, &wanted, answered).await;
             if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
+                in_flight.leave_unread();
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             let share = body.into_share();
@@ -91,7 +95,8 @@ pub(crate) async fn answer(
     headers.insert(REQUEST_ID, request_id);
     headers.insert(BODY_TIME, HeaderValue::from_static("0"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if port.tls.is_some() {
+    // Over a plain connection browsers ignore it (RFC 6797 §8.1), and it may not be sent (§7.2).
+    if client.secure {
         headers.insert(STRICT_TRANSPORT_SECURITY, TRANSPORT_SECURITY);
     }
     keep_private(headers, wanted.is_personal);
@@ -204,14 +209,13 @@ fn effective_method(parts: &Parts) -> Method {
 async fn answer_parts(
     state: &HttpState,
     port: Arc<PortOptions>,
-    link: &Link,
+    (link, client): (&Link, Client),
     (method, parts): (Method, Parts),
     under_way: &mut UnderWay<'_>,
 ) -> Result<Response<Body>> {
     framing::check_host(parts.version, &parts.uri, &parts.headers)?;
     let address = router::parse(parts.uri.path())?;
     let query = Query::parse(parts.uri.query())?;
-    let client = link.peer.client(&parts.headers, &port.trusted_proxies);
     let known = session::authenticate(state, &parts.headers, client).await?;
     let entry = dispatch::entry(&address, &method, &known.identity)?;
     let account = link.account(&holder(state, &known.identity, client), &state.options.accounts);
@@ -246,7 +250,7 @@ async fn answer_parts(
     if let Some(renewed) = known.renewed {
         session::insert_cookie(response.headers_mut(), &context, &renewed);
     }
-    let untaken = claim_answer(&context, &response)?;
+    let untaken = claim_answer(&context, under_way.body, &response)?;
     under_way.in_flight.hold(Some(claim), untaken);
     Ok(watched(&context, response))
 }
@@ -279,14 +283,15 @@ fn overdrawn<T>(state: &HttpState, claimed: std::result::Result<T, Overdrawn>) -
 }
 
 /// Counts what an answer holds until the client has taken it. One answer may be as long as it is; several of one person
-/// that nobody takes may not.
-fn claim_answer(context: &Context, response: &Response<Body>) -> Result<Option<Claim>> {
+/// that nobody takes may not. What was changed is told in any case.
+fn claim_answer(context: &Context, body: &RequestBody, response: &Response<Body>) -> Result<Option<Claim>> {
     let bytes = response.body().held_bytes();
     if bytes < COUNTED_BYTES {
         return Ok(None);
     }
-    if context.account.held(Resource::Bytes) == 0 {
-        return Ok(context.account.claim(Resource::Bytes, bytes).ok());
+    let of_others = context.account.held(Resource::Bytes).saturating_sub(body.claimed_bytes());
+    if context.entry.writes || of_others == 0 {
+        return Ok(Some(context.account.claim_made(Resource::Bytes, bytes)));
     }
     overdrawn(&context.state, context.account.claim(Resource::Bytes, bytes)).map(Some)
 }

@@ -72,7 +72,7 @@ fn more_threads_than_a_holder_may_have_are_waited_for() {
 proptest! {
     /// Whatever is claimed, grown and dropped in whatever order, the sum is that of a simple model.
     #[test]
-    fn counts_are_those_of_a_model(steps in prop::collection::vec((0..3_usize, 0..4_u8, 1..600_usize), 0..200)) {
+    fn counts_are_those_of_a_model(steps in prop::collection::vec((0..3_usize, 0..7_u8, 1..600_usize), 0..200)) {
         let accounts = accounts();
         let names = ["ada", "bob", "eve"];
         let mut claims: Vec<Vec<Claim>> = vec![Vec::new(), Vec::new(), Vec::new()];
@@ -88,6 +88,21 @@ proptest! {
                 2 => {
                     if let Some(last) = claims[holder].last_mut() {
                         prop_assert_eq!(last.grow(amount).is_ok(), held + amount <= 1000);
+                    }
+                }
+                // What is there already is counted whatever the limit is.
+                3 => claims[holder].push(account.claim_made(Resource::Bytes, amount)),
+                4 => {
+                    if let Some(last) = claims[holder].last_mut() {
+                        last.grow_made(amount);
+                        prop_assert_eq!(last.is_all(), last.amount() == held + amount);
+                    }
+                }
+                5 => {
+                    if let Some(last) = claims[holder].last_mut() {
+                        let before = last.amount();
+                        last.shrink(amount);
+                        prop_assert_eq!(last.amount(), before.saturating_sub(amount));
                     }
                 }
                 _ => drop(claims[holder].pop()),

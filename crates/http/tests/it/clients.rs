@@ -89,8 +89,11 @@ async fn a_trusted_proxy_says_who_asks_and_by_which_scheme() {
     let https = [("x-forwarded-proto", "https"), ("host", "db.example")];
     let made = server.ask("PUT", "/db", https).await.expect(201);
     assert_eq!(made.header("location"), Some("/db"));
+    // A browser that used TLS towards the proxy does so from now on.
+    assert_eq!(made.header("strict-transport-security"), Some("max-age=31536000"));
     let made = server.ask("PUT", "/db2", [("host", "db.example")]).await.expect(201);
     assert_eq!(made.header("location"), Some("/db2"));
+    assert_eq!(made.header("strict-transport-security"), None);
 
     let answer = send(&server, format!("PROXY TCP6 2001:db8::9 ::1 1 2\r\n{}", log_in("")).as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("; Secure"), "{answer}");
@@ -104,6 +107,7 @@ async fn a_trusted_proxy_says_who_asks_and_by_which_scheme() {
         b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x14\xc0\0\x02\x07\x7f\0\0\x01\x12\x67\x17\x60\x20\0\x05\x01\0\0\0\0";
     let answer = send(&server, &[&with_tls[..], log_in("").as_bytes()].concat()).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("; Secure"), "{answer}");
+    assert!(answer.contains("strict-transport-security: max-age="), "{answer}");
     assert_eq!(seen(&server).to_string(), "192.0.2.7");
     assert_eq!(send(&server, b"PROXY TCP4 nonsense\r\nGET / HTTP/1.1\r\n\r\n").await, "", "closed");
 }

@@ -11,6 +11,7 @@
 
 mod access;
 mod addresses;
+mod anything;
 mod attachments;
 mod bulk;
 mod categories;
@@ -24,6 +25,8 @@ mod documents;
 mod folders;
 mod framing;
 mod hostile;
+mod http2;
+mod lingering;
 mod mango;
 mod matrix;
 mod multipart;
@@ -34,6 +37,7 @@ mod routes;
 mod sessions;
 mod slow_views;
 mod standing;
+mod starvation;
 mod validation;
 mod view_rules;
 mod views;
