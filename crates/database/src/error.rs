@@ -188,6 +188,13 @@ impl From<StoreError> for DatabaseError {
             StoreError::Failed { .. } | StoreError::Scarce(_) | StoreError::Frozen { .. } => {
                 Self::Unavailable { reason }
             }
+            StoreError::TooLarge { bytes, limit_bytes } => Self::TooLarge {
+                error: "too_large",
+                reason: format!(
+                    "What is to be stored takes {bytes} bytes of the log, which takes {limit_bytes} at once; send it in \
+                     several requests."
+                ),
+            },
             _ => Self::Internal { reason },
         }
     }

@@ -175,11 +175,7 @@ impl HttpError {
 impl From<DatabaseError> for HttpError {
     fn from(error: DatabaseError) -> Self {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let name = match &error {
-            DatabaseError::TooLarge { .. } => "document_too_large",
-            error => error.error(),
-        };
-        let refusal = Self::new(status, name, error.reason());
+        let refusal = Self::new(status, error.error(), error.reason());
         match error {
             DatabaseError::Busy { retry_after_s, .. } => refusal.with_retry_after(retry_after_s),
             _ => refusal,

@@ -91,3 +91,21 @@ async fn documents_are_fetched_in_bulk() {
         "Missing JSON list of 'docs'.",
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_are_too_much_for_one_write_are_refused_and_go_in_parts() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    // Each is fine; together they are more than the log of these tests takes at once.
+    let documents: Vec<Value> =
+        (0..8).map(|number| json!({"_id": number.to_string(), "text": "x".repeat(900_000)})).collect();
+    let body = |documents: &[Value]| json!({"docs": documents});
+    let refused = server.ask("POST", "/db/_bulk_docs", body(&documents)).await.expect(413).json();
+    assert_eq!(refused["error"], "too_large");
+    assert!(refused["reason"].as_str().unwrap().contains("in several requests"), "{refused}");
+    assert_eq!(server.ask("GET", "/db", ()).await.expect(200).json()["doc_count"], 0);
+    for part in documents.chunks(2) {
+        server.ask("POST", "/db/_bulk_docs", body(part)).await.expect(201);
+    }
+    assert_eq!(server.ask("GET", "/db", ()).await.expect(200).json()["doc_count"], 8);
+}
