@@ -20,10 +20,6 @@ pub type Owner = [u8; 16];
 /// So long one that waits for a process waits.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// So many may wait for a process of one database; further ones are told at once that there is none, so that who waits does not
-/// take what others could work with.
-const WAITING_MAX: usize = 16;
-
 /// A process that nobody used for so long is ended when the next one is asked for.
 const IDLE: Duration = Duration::from_mins(5);
 
@@ -36,15 +32,19 @@ const REMEMBERED_MAX: usize = 1000;
 pub struct PoolOptions {
     /// So many processes at most, at work or waiting for it. One database has half of them at most.
     pub processes_max: usize,
+    /// So many threads may wait for a process, and half of them for one of the same database. Further ones are told at once
+    /// that there is none, so that those who wait do not take what others could work with.
+    pub waiting_max: usize,
     /// What each of them may use.
     pub limits: Limits,
 }
 
 impl Default for PoolOptions {
-    /// Two for each processor, and four at least.
+    /// Two for each processor, and four at least; 32 threads that wait.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { processes_max: processors.saturating_mul(2).max(4), limits: Limits::default() }
+        let processes_max = processors.saturating_mul(2).max(4);
+        Self { processes_max, waiting_max: 32, limits: Limits::default() }
     }
 }
 
@@ -101,8 +101,10 @@ impl State {
         self.busy.get(owner).copied().unwrap_or(0)
     }
 
-    fn is_waited_for(&self, owner: &Owner) -> bool {
-        self.waiting.get(owner).is_some_and(|waiting| *waiting >= WAITING_MAX)
+    /// Whether nobody more may wait for a process of `owner`'s.
+    fn is_crowded(&self, owner: &Owner, waiting_max: usize) -> bool {
+        let of_owner = self.waiting.get(owner).copied().unwrap_or(0);
+        of_owner >= waiting_max.div_ceil(2) || self.waiting.values().sum::<usize>() >= waiting_max
     }
 
     fn wait(&mut self, owner: Owner) {
@@ -231,7 +233,10 @@ impl Pool {
     /// A place among the processes, with one that is ready, or to be started.
     fn place(&self, key: Key) -> Result<Lease, Lost> {
         let until = Instant::now() + WAIT;
-        let processes_max = self.shared.options.read().processes_max.max(1);
+        let (processes_max, waiting_max) = {
+            let options = self.shared.options.read();
+            (options.processes_max.max(1), options.waiting_max)
+        };
         let mut gone = Vec::new();
         let mut state = self.shared.state.lock();
         let ready = loop {
@@ -251,7 +256,7 @@ impl Pool {
                     break None;
                 }
             }
-            let is_crowded = state.is_waited_for(&key.owner);
+            let is_crowded = state.is_crowded(&key.owner, waiting_max);
             if !is_crowded {
                 state.wait(key.owner);
             }

@@ -185,10 +185,13 @@ const FOLLOWED: &[(&[&str], Apply)] = &[
             .try_for_each(|(_, store)| store.set_log_favor(log_favor(settings)))
             .map_err(|error| error.to_string())
     }),
-    (&["javascript.processes_max", "javascript.memory", "javascript.call_timeout"], |databases, settings| {
-        databases.set_script_options(script_options(settings));
-        Ok(())
-    }),
+    (
+        &["javascript.processes_max", "javascript.memory", "javascript.call_timeout", "server.pool_tasks"],
+        |databases, settings| {
+            databases.set_script_options(script_options(settings));
+            Ok(())
+        },
+    ),
     (&["attachment.threshold", "attachment.cache", "attachment.keep_removed"], |databases, settings| {
         let options = attachment_options(settings);
         look_for_objects(databases, &options).map_err(|error| error.to_string())?;
@@ -327,18 +330,26 @@ fn compact_options(settings: &Settings) -> CompactOptions {
 
 /// What the processes that run JavaScript may use.
 fn script_options(settings: &Settings) -> ScriptOptions {
+    let pool_threads = pool_threads(settings);
     let settings = &settings.javascript;
     let limits = ScriptLimits {
         memory_bytes: usize::try_from(settings.memory).unwrap_or(usize::MAX),
         call_time_ms: scrinium_clock::milliseconds(settings.call_timeout),
         ..ScriptLimits::default()
     };
-    let default = ScriptOptions::default();
-    let processes_max = settings.processes_max;
-    ScriptOptions {
-        processes_max: if processes_max == 0 { default.processes_max } else { processes_max },
-        limits,
-    }
+    let processes_max = match settings.processes_max {
+        0 => ScriptOptions::default().processes_max,
+        set => set,
+    };
+    script_shares(pool_threads, ScriptOptions { processes_max, limits, ..ScriptOptions::default() })
+}
+
+/// Has functions in JavaScript leave pool threads to all else: a thread waits while its function runs, or for a process. At
+/// most half of the threads have one, and a quarter of them wait for one, of which one database has half each.
+fn script_shares(pool_threads: usize, options: ScriptOptions) -> ScriptOptions {
+    let processes_max = options.processes_max.min((pool_threads / 2).max(1));
+    let waiting_max = options.waiting_max.min(pool_threads / 4);
+    ScriptOptions { processes_max, waiting_max, ..options }
 }
 
 fn database_options(settings: &Settings) -> DatabaseOptions {
@@ -347,5 +358,26 @@ fn database_options(settings: &Settings) -> DatabaseOptions {
         attachment_max_bytes: settings.attachment.max_bytes,
         time_variant_seconds: i64::try_from(settings.view.time_variant_refresh.as_secs()).unwrap_or(i64::MAX),
         ..DatabaseOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_one_database_never_hold_all_pool_threads_nor_do_those_of_all() {
+        for pool_threads in 2..300 {
+            for processes_max in [1, 2, 3, 4, 16, 128, 1024] {
+                let shares =
+                    script_shares(pool_threads, ScriptOptions { processes_max, ..ScriptOptions::default() });
+                let ScriptOptions { processes_max, waiting_max, .. } = shares;
+                assert!(processes_max > 0);
+                let of_one = processes_max.div_ceil(2) + waiting_max.div_ceil(2);
+                assert!(of_one <= pool_threads.div_ceil(2), "{pool_threads}: {of_one}");
+                let of_all = processes_max + waiting_max;
+                assert!(of_all < pool_threads, "{pool_threads}: {of_all}");
+            }
+        }
     }
 }

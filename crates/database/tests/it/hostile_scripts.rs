@@ -38,7 +38,7 @@ fn hostile(harm: &str) -> String {
 
 fn short() -> ScriptOptions {
     let limits = ScriptLimits { call_time_ms: 60, memory_bytes: 16 << 20, ..ScriptLimits::default() };
-    ScriptOptions { processes_max: 4, limits }
+    ScriptOptions { processes_max: 4, limits, ..ScriptOptions::default() }
 }
 
 fn rows(database: &Arc<Database>, design: &str, view: &str) -> Vec<String> {
@@ -163,7 +163,11 @@ fn processes() -> BTreeSet<i32> {
 fn a_build_whose_processes_are_killed_comes_to_the_same() {
     let server = Server::new();
     let limits = ScriptLimits { memory_bytes: 23_000_001, ..ScriptLimits::default() };
-    server.databases.set_script_options(ScriptOptions { processes_max: 4, limits });
+    server.databases.set_script_options(ScriptOptions {
+        processes_max: 4,
+        limits,
+        ..ScriptOptions::default()
+    });
     let database = fill(&server, "db", 2500);
     let slow = "function (doc) { for (var i = 0; i < 3000; i++); if (doc.word) emit(doc._id, doc.word); }";
     let is_over = AtomicBool::new(false);

@@ -10,7 +10,7 @@ use scrinium_javascript::{
 const DATABASE: [u8; 16] = [1; 16];
 
 fn pool(limits: &Limits) -> Pool {
-    Pool::new(PoolOptions { processes_max: 8, limits: limits.clone() })
+    Pool::new(PoolOptions { processes_max: 8, limits: limits.clone(), ..PoolOptions::default() })
 }
 
 fn engine(sources: &[&str], limits: &Limits) -> MapEngine {

@@ -29,7 +29,7 @@ fn kill(id: i32) {
 
 fn pool(memory_bytes: usize, processes_max: usize) -> Pool {
     let limits = Limits { memory_bytes, call_time_ms: 2_000, ..Limits::default() };
-    Pool::new(PoolOptions { processes_max, limits })
+    Pool::new(PoolOptions { processes_max, limits, ..PoolOptions::default() })
 }
 
 #[test]
@@ -131,5 +131,31 @@ fn a_database_does_not_take_all_processes() {
         let mut other = MapEngine::new(&pool, [2; 16], &[SOURCE], None);
         assert!(other.map("{}").unwrap()[0].is_ok());
         assert!(evil.join().unwrap());
+    });
+}
+
+/// Who waits for a process holds a thread that others could work with.
+#[test]
+fn few_threads_wait_for_processes_and_the_others_are_told_at_once() {
+    let limits = Limits { memory_bytes: 33_000_005, call_time_ms: 2_000, ..Limits::default() };
+    let pool = Pool::new(PoolOptions { processes_max: 2, waiting_max: 4, limits });
+    let endless = "function (doc) { if (doc.evil) for (;;); emit(1); }";
+    let map = |database: u8, document: &str| {
+        MapEngine::new(&pool, [database; 16], &[endless], None).map(document).map(drop)
+    };
+    let refused = |result: Result<(), ScriptError>| matches!(result, Err(ScriptError::Unavailable { .. }));
+    let began = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        let evil = scope.spawn(|| map(1, r#"{"evil": true}"#));
+        while pool.figures().busy == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let waiting: Vec<_> = (0..8).map(|_| scope.spawn(|| (map(1, "{}"), began.elapsed()))).collect();
+        let mut waited: Vec<_> = waiting.into_iter().map(|waiting| waiting.join().unwrap()).collect();
+        waited.sort_by_key(|(_, elapsed)| *elapsed);
+        // Two of them, half of those that may wait at all, wait for the process until it is killed, or for as long as one waits.
+        let late = waited.split_off(6);
+        assert!(waited.into_iter().all(|(result, _)| refused(result)), "{late:?}");
+        assert!(evil.join().unwrap().is_ok(), "a document fails, not the view");
     });
 }
