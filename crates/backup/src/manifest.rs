@@ -11,6 +11,8 @@
 //! {"key": "<of the digests, hexadecimal>", "backup": {...}}
 //! ```
 
+use std::path::{Component, Path};
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -25,6 +27,9 @@ const FORMAT_SEALED: u64 = 2;
 
 /// A longer one was not written by a server.
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
+
+/// Nor was one with more bytes or objects: no sum of several is beyond 64 bits.
+const MOST: u64 = 1 << 50;
 
 /// A backup: what it is of, and its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +195,7 @@ impl Manifest {
         let Secret { key, backup } =
             serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
         let key = DigestKey::from_hex(&key).ok_or_else(|| damaged("it has no key of digests".to_owned()))?;
+        backup.check(name)?;
         Ok((backup, key))
     }
 
@@ -230,6 +236,33 @@ impl Manifest {
         if manifest.is_sealed() != (read.scrinium_backup == FORMAT_SEALED) {
             return Err(damaged("it does not say clearly whether it is encrypted".to_owned()));
         }
+        manifest.check(name)?;
         Ok(manifest)
     }
+
+    /// Whether it says only what a server may have written, whoever had the repository since: its prints and names of
+    /// volumes become names of files, its lengths are added up.
+    fn check(&self, name: &str) -> Result<(), BackupError> {
+        let damaged = |problem: &str| Err(BackupError::damaged(name, problem));
+        let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !self.all_files().all(|file| is_digest(&file.print)) {
+            return damaged("the print of a file is none");
+        }
+        if !self.volumes.iter().all(|volume| is_plain_name(&volume.name)) {
+            return damaged("the name of a volume is none");
+        }
+        let lengths = self.all_files().flat_map(|file| [file.bytes, file.stored_bytes()]);
+        let objects = self.objects.iter().flat_map(|objects| [objects.objects, objects.bytes]);
+        let all = lengths.chain(objects).fold(0_u64, u64::saturating_add);
+        if all > MOST {
+            return damaged("it is of more than there can be");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text can be the name of a folder within another one.
+fn is_plain_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    parts.next() == Some(Component::Normal(text.as_ref())) && parts.next().is_none()
 }

@@ -67,7 +67,7 @@ pub fn verify(
     let files: HashMap<&str, (&FileEntry, Option<Digests>)> = files.collect();
     let mut files: Vec<(&FileEntry, Option<Digests>)> = files.into_values().collect();
     files.sort_by(|(one, _), (other, _)| one.print.cmp(&other.print));
-    progress.total(files.iter().map(|(file, _)| file.stored_bytes()).sum());
+    progress.total(files.iter().map(|(file, _)| file.stored_bytes()).fold(0, u64::saturating_add));
     let mut pace = Pace::new(progress, bytes_per_second);
     let mut broken: HashMap<&str, String> = HashMap::new();
     for (file, digests) in &files {

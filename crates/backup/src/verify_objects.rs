@@ -88,12 +88,12 @@ fn verify_in_parts(
         return Ok(verified);
     }
     progress.step("objects");
-    let most = backups.iter().map(|backup| backup.needs.objects).sum::<u64>();
+    let most = backups.iter().map(|backup| backup.needs.objects).fold(0, u64::saturating_add);
     let of = most.div_ceil(at_once.max(1)).clamp(1, 1 << 16);
     let parts = || (0..of).map(|number| Part { number, of });
-    let mut bytes = 0;
+    let mut bytes = 0_u64;
     for part in parts() {
-        bytes += bytes_of(repository, &mut backups, part, progress)?;
+        bytes = bytes.saturating_add(bytes_of(repository, &mut backups, part, progress)?);
     }
     progress.total(bytes);
     for part in parts() {
@@ -112,11 +112,11 @@ fn bytes_of(
     part: Part,
     progress: &dyn Progress,
 ) -> Result<u64, BackupError> {
-    let (mut seen, mut bytes) = (HashSet::new(), 0);
+    let (mut seen, mut bytes) = (HashSet::new(), 0_u64);
     for backup in backups.iter_mut() {
         backup.each(repository, part, progress, |_, needed| {
             if seen.insert(print(needed)) {
-                bytes += needed.stored.stored_bytes;
+                bytes = bytes.saturating_add(needed.stored.stored_bytes);
             }
             Ok(())
         })?;

@@ -10,5 +10,6 @@
 
 mod common;
 mod encrypted;
+mod manifests;
 mod model;
 mod objects;
