@@ -12,8 +12,10 @@
 
 mod access;
 mod adopt;
+mod anything;
 mod build_crash;
 mod build_full;
+mod bulk_model;
 mod categories;
 mod clock;
 mod common;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bookmarks;
 mod choosing;
 mod hostile;
 mod indexes;
