@@ -252,7 +252,7 @@ fn check(database: &Arc<Database>, trees: &[Tree]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::with_cases(scrinium_fault::cases(64)) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::with_cases(scrinium_fault::cases(24)) })]
 
     #[test]
     fn bulk_edits_of_several_people_are_those_of_a_model(bulks in prop::collection::vec(bulk(), 1..25)) {

@@ -137,7 +137,7 @@ fn a_database_does_not_take_all_processes() {
 /// Who waits for a process holds a thread that others could work with.
 #[test]
 fn few_threads_wait_for_processes_and_the_others_are_told_at_once() {
-    let limits = Limits { memory_bytes: 33_000_005, call_time_ms: 2_000, ..Limits::default() };
+    let limits = Limits { memory_bytes: 33_000_005, call_time_ms: 500, ..Limits::default() };
     let pool = Pool::new(PoolOptions { processes_max: 2, waiting_max: 4, limits });
     let endless = "function (doc) { if (doc.evil) for (;;); emit(1); }";
     let map = |database: u8, document: &str| {
