@@ -236,7 +236,7 @@ fn check(database: &Arc<Database>, trees: &[Tree]) {
             let access = if person == 0 {
                 Access::everything()
             } else {
-                database.access(&Identity::new(*name, Vec::new())).unwrap()
+                database.access(&Identity::new(name, Vec::new())).unwrap()
             };
             let expected = tree.readable_by(person);
             assert_eq!(leaves(database, id, access), expected, "{id} as {name} finds it: {tree:?}");

@@ -70,6 +70,8 @@ fn document() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn what_is_taken_can_be_read_and_stays_as_it_is(document in document()) {
         let Ok(prepared) = prepare(document) else { return Ok(()) };

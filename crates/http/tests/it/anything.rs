@@ -433,7 +433,7 @@ async fn answered(server: &Server, request: &[u8], is_whole: bool) -> Vec<u8> {
     let mut has_ended = is_whole;
     while answer.len() < 4 << 20 {
         // A whole request is answered, however loaded the machine is.
-        let patience = if is_whole && answer.is_empty() { PATIENCE * 60 } else { PATIENCE };
+        let patience = if is_whole && answer.is_empty() { PATIENCE * 20 } else { PATIENCE };
         match timeout(patience, stream.read(&mut piece)).await {
             Ok(Ok(length)) if length > 0 => answer.extend_from_slice(&piece[..length]),
             Err(_) if !has_ended => {
@@ -492,7 +492,8 @@ async fn no_request_of_any_route_tells_of_a_defect() {
         fill(&server).await;
         let (shown, requests): (Vec<_>, Vec<_>) = (0..AT_ONCE).map(|_| anything.request()).unzip();
         for (shown, answer) in shown.iter().zip(all_answered(&server, &requests, true).await) {
-            assert!(!answer.is_empty(), "no answer to {shown}");
+            // A feed may wait for as long as the client says.
+            assert!(!answer.is_empty() || shown.contains("_changes"), "no answer to {shown}");
             check(shown, &answer);
             check_json(shown, &answer);
         }
