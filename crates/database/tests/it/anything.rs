@@ -2,7 +2,7 @@
 //! back as it was.
 
 use proptest::prelude::*;
-use scrinium_database::{AccessList, ChangesQuery, DatabaseError, InitialAccess, Since};
+use scrinium_database::{Access, AccessList, ChangesQuery, DatabaseError, InitialAccess, Since};
 use serde_json::{Map, Value, json};
 
 use crate::common::{Server, put};
@@ -132,12 +132,15 @@ fn whatever_is_given_as_a_sequence_changes_are_read_or_it_is_refused() {
     let own = database.info().unwrap().update_sequence;
     let read = |text: &str| -> Result<usize, DatabaseError> {
         let query = ChangesQuery { since: Since::At(text.to_owned()), ..ChangesQuery::default() };
-        let mut changes = database.changes(query)?;
+        let mut changes = database.changes(query, &Access::of_the_server("a test"))?;
         let found = changes.next_changes(100)?.len();
         let last = changes.last_sequence();
         // What it ends with is a sequence that nothing comes after.
         let query = ChangesQuery { since: Since::At(last), ..ChangesQuery::default() };
-        assert!(database.changes(query)?.next_changes(100)?.is_empty(), "{text}");
+        assert!(
+            database.changes(query, &Access::of_the_server("a test"))?.next_changes(100)?.is_empty(),
+            "{text}"
+        );
         Ok(found)
     };
     assert_eq!(read(&own).unwrap(), 0);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use scrinium_database::{
-    Access, AccessList, Database, DatabaseError, Edit, EditMode, Identity, InitialAccess, OpenRevision,
+    Access, AccessList, Database, DatabaseError, EditMode, Identity, InitialAccess, OpenRevision,
     OpenRevisions, ReadOptions, Updated,
 };
 use serde_json::{Value, json};
@@ -218,9 +218,9 @@ fn take(
     }
 }
 
-fn leaves(database: &Arc<Database>, id: &str, access: Access) -> BTreeSet<String> {
-    let options = ReadOptions { access, ..ReadOptions::default() };
-    let found = database.open_revisions(id, &OpenRevisions::All, &options).unwrap_or_default();
+fn leaves(database: &Arc<Database>, id: &str, access: &Access) -> BTreeSet<String> {
+    let options = ReadOptions::default();
+    let found = database.open_revisions(id, &OpenRevisions::All, &options, &access).unwrap_or_default();
     found
         .into_iter()
         .filter_map(|found| match found {
@@ -234,12 +234,12 @@ fn check(database: &Arc<Database>, trees: &[Tree]) {
     for (id, tree) in IDS.iter().zip(trees) {
         for (person, name) in PEOPLE.iter().enumerate() {
             let access = if person == 0 {
-                Access::everything()
+                Access::of_the_server("a test")
             } else {
                 database.access(&Identity::new(name, Vec::new())).unwrap()
             };
             let expected = tree.readable_by(person);
-            assert_eq!(leaves(database, id, access), expected, "{id} as {name} finds it: {tree:?}");
+            assert_eq!(leaves(database, id, &access), expected, "{id} as {name} finds it: {tree:?}");
         }
         let found = get(database, id).ok().map(|found| found["_rev"].as_str().unwrap().to_owned());
         let winner = tree.winner().filter(|(_, leaf)| !leaf.deleted).map(|(revision, _)| revision.clone());
@@ -264,15 +264,15 @@ proptest! {
         for (step, bulk) in bulks.into_iter().enumerate() {
             let Bulk { person, replicated, wishes } = bulk;
             let access = if person == 0 {
-                Access::everything()
+                Access::of_the_server("a test")
             } else {
                 database.access(&Identity::new(PEOPLE[person], Vec::new())).unwrap()
             };
             let all: Vec<_> =
                 wishes.iter().map(|wish| sent(wish, replicated, &trees[wish.id], step)).collect();
-            let edits = all.iter().map(|(json, ..)| Edit { access: access.clone(), ..edit(json) }).collect();
+            let edits = all.iter().map(|(json, ..)| edit(json)).collect();
             let mode = if replicated { EditMode::Replicated } else { EditMode::Interactive };
-            let results = database.update(edits, mode).unwrap().wait().unwrap();
+            let results = database.update(edits, mode, &access).unwrap().wait().unwrap();
             prop_assert_eq!(results.len(), wishes.len());
             for ((wish, (_, base, leaf)), result) in wishes.iter().zip(all).zip(&results) {
                 take(&mut trees[wish.id], (person, replicated), (base, leaf), result);
