@@ -71,7 +71,10 @@ pub struct WrittenChange {
 
 /// Who has handed in which document, until its change is taken: several may be at work at once.
 #[derive(Default)]
-pub(crate) struct Writers(Mutex<HashMap<String, Vec<(Arc<str>, Instant)>>>);
+pub(crate) struct Writers(Mutex<HashMap<String, Vec<Noted>>>);
+
+/// Who has handed in a document, and when.
+type Noted = (Arc<str>, Instant);
 
 impl Writers {
     /// Somebody hands in a document; an empty id is one that will be made.

@@ -244,7 +244,6 @@ pub(crate) fn read_options(query: &Query) -> Result<ReadOptions> {
         latest: query.is_true("latest"),
         attachments: query.is_true("attachments"),
         attachments_since: query.get("atts_since").map(revision_list).transpose()?,
-        ..ReadOptions::default()
     })
 }
 
