@@ -182,6 +182,14 @@ impl Databases {
         self.commons().into_iter().map(|common| (common.volume.clone(), common.store.clone())).collect()
     }
 
+    /// Whether changes are taken now in all stores.
+    ///
+    /// # Errors
+    /// Why one takes none: its disk is full, or its log failed.
+    pub fn check_writable(&self) -> Result<()> {
+        self.commons().into_iter().try_for_each(|common| Ok(common.store.check_writable()?))
+    }
+
     pub(crate) fn commons(&self) -> Vec<Arc<Common>> {
         let volumes = self.shared().volumes.read();
         let open = volumes.values().filter_map(|volume| match volume {

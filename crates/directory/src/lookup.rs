@@ -120,6 +120,19 @@ impl NameIndex {
         holders.into_iter().any(|holder| **holder != *id && (!whole || is_whole(holder)))
     }
 
+    /// Everybody who answers to a name, by the order of their documents' ids: those whom [`NameLookup::find`] calls several.
+    #[must_use]
+    pub fn all_called(&self, name: &str) -> Vec<Found> {
+        let entries = self.entries.read();
+        let mut holders: Vec<&Arc<str>> = match entries.by_name.get(fold_name(name).as_str()) {
+            None => Vec::new(),
+            Some(Holders::One(holder)) => vec![holder],
+            Some(Holders::Several(holders)) => holders.iter().collect(),
+        };
+        holders.sort_unstable();
+        holders.into_iter().map(|holder| Found::of(entries.by_id.get(holder))).collect()
+    }
+
     /// Forgets everybody.
     pub fn clear(&self) {
         *self.entries.write() = Entries::default();

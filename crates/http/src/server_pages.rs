@@ -37,8 +37,13 @@ pub(crate) fn welcome(context: &Context) -> Response<Body> {
     response::json_value(StatusCode::OK, &text)
 }
 
-/// `GET /_up`. While changes are held for a snapshot it says for how long at most; the server is up all the same.
+/// `GET /_up`. While changes are held for a snapshot it says for how long at most, and while none are taken, because the disk
+/// is full or the log failed, it says why; the server is up all the same, and reading goes on.
 pub(crate) fn up(context: &Context) -> Response<Body> {
+    if let Err(error) = context.state.databases.check_writable() {
+        let text = json!({"status": "read_only", "seeds": {}, "reason": error.to_string()});
+        return response::json_value(StatusCode::OK, &text);
+    }
     match context.state.administration.frozen() {
         None => response::json(StatusCode::OK, JsonWriter::of_literal("{\"status\":\"ok\",\"seeds\":{}}\n")),
         Some(left) => {

@@ -15,7 +15,7 @@ static COLUMNS: LazyLock<Arc<Value>> = LazyLock::new(|| {
         {"title": "Date", "formula": field::DELIVERED_DATE, "sort": "asc"},
         {"title": "From", "formula": field::FROM},
         {"title": "Subject", "formula": field::SUBJECT},
-        {"title": "Categories", "formula": "Categories"},
+        {"title": "Categories", "formula": field::CATEGORIES},
     ]))
 });
 

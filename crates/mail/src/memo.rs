@@ -57,6 +57,10 @@ pub mod field {
     pub const FILE_TYPES: &str = "$FileTypes";
     /// Their sizes in bytes, decoded: a list of numbers.
     pub const FILE_SIZES: &str = "$FileSizes";
+    /// What its mail program said of an imported message: a list of `answered`, `forwarded`, `flagged`, `draft`.
+    pub const FLAGS: &str = "$Flags";
+    /// Under which headings it is shown: a list of texts.
+    pub const CATEGORIES: &str = "Categories";
     /// `Dead` in a mail.box: nobody could be told that it cannot be delivered.
     pub const STATE: &str = "$State";
     /// Of a delivery failure: why, one text a recipient.

@@ -21,3 +21,12 @@ impl Notes {
         if self.0.is_empty() { None } else { Some(Value::from(self.0)) }
     }
 }
+
+/// How the note on a header field ends that a message should have and does not.
+const MISSING: &str = " is missing";
+
+/// Whether the notes say no more than that header fields are missing: nothing is damaged then.
+pub(crate) fn only_missing(notes: &Value) -> bool {
+    let is_missing = |note: &Value| note.as_str().is_some_and(|note| note.ends_with(MISSING));
+    notes.as_array().is_some_and(|notes| notes.iter().all(is_missing))
+}

@@ -1,15 +1,19 @@
 //! Sends console commands and requests to a running server, over its HTTP port.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
@@ -28,6 +32,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 const ANSWER_LIMIT_BYTES: usize = 64 << 20;
 
+/// Somebody who sends much has more time, by so much a second.
+const SLOWEST_BYTES: u64 = 256 * 1024;
+
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -37,6 +44,16 @@ pub enum ClientError {
     /// Nobody answers there.
     #[error("no server answers at {url}: {cause}")]
     Unreachable {
+        /// The address.
+        url: String,
+        /// Why.
+        cause: String,
+    },
+    /// It shows a certificate that nobody here trusts.
+    #[error(
+        "the certificate of {url} is not trusted: {cause}. If it is the server's own, name it with --trust FILE"
+    )]
+    Untrusted {
         /// The address.
         url: String,
         /// Why.
@@ -159,29 +176,54 @@ impl ConsoleClient {
     /// Sends one request with a JSON body, if any, and gives status and body of the answer.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`].
+    /// [`ClientError::Unreachable`], [`ClientError::Untrusted`].
     pub async fn request(
         &self,
         method: Method,
         path: &str,
         body: Option<Bytes>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
-        let unreachable = |cause: String| ClientError::Unreachable { url: self.url.clone(), cause };
-        let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
-        let stream =
-            connected.map_err(|_| unreachable("no answer for 10 s".to_owned()))?.map_err(unreachable)?;
-        let answered = tokio::time::timeout(ANSWER_WITHIN, self.ask(stream, method, path, body)).await;
-        answered.map_err(|_| unreachable("no answer for 120 s".to_owned()))?.map_err(unreachable)
+        self.send_pieces(method, path, "application/json", body.into_iter().collect()).await
     }
 
-    async fn connect(&self) -> Result<Box<dyn Stream>, String> {
-        let stream =
-            TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| error.to_string())?;
+    /// Sends one request with a body in pieces, which are not copied, and gives status and body of the answer.
+    ///
+    /// # Errors
+    /// As [`ConsoleClient::request`].
+    pub(crate) async fn send_pieces(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Vec<Bytes>,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
+        let stream = connected.map_err(|_| self.unreachable("no answer for 10 s"))??;
+        let pieces = Pieces::of(body);
+        let within = ANSWER_WITHIN + Duration::from_secs(pieces.left / SLOWEST_BYTES);
+        let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
+        let answered = tokio::time::timeout(within, self.ask(stream, request, pieces)).await;
+        let late = || self.unreachable(format!("no answer for {} s", within.as_secs()));
+        answered.map_err(|_| late())?.map_err(|cause| self.unreachable(cause))
+    }
+
+    fn unreachable(&self, cause: impl ToString) -> ClientError {
+        ClientError::Unreachable { url: self.url.clone(), cause: cause.to_string() }
+    }
+
+    async fn connect(&self) -> Result<Box<dyn Stream>, ClientError> {
+        let connected = TcpStream::connect((self.host.as_str(), self.port)).await;
+        let stream = connected.map_err(|error| self.unreachable(error))?;
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
-        let name = ServerName::try_from(self.host.clone()).map_err(|error| error.to_string())?;
-        let connector = TlsConnector::from(tls.clone());
-        let stream = connector.connect(name, stream).await.map_err(|error| {
-            format!("{error}; name the certificate to trust with --trust FILE if it is the server's own")
+        let name = ServerName::try_from(self.host.clone()).map_err(|error| self.unreachable(error))?;
+        let stream = TlsConnector::from(tls.clone()).connect(name, stream).await.map_err(|error| {
+            let tls_error = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+            match tls_error {
+                Some(cause @ rustls::Error::InvalidCertificate(_)) => {
+                    ClientError::Untrusted { url: self.url.clone(), cause: cause.to_string() }
+                }
+                _ => self.unreachable(error),
+            }
         })?;
         Ok(Box::new(stream))
     }
@@ -189,29 +231,30 @@ impl ConsoleClient {
     async fn ask(
         &self,
         stream: Box<dyn Stream>,
-        method: Method,
-        path: &str,
-        body: Option<Bytes>,
+        mut request: http::request::Builder,
+        body: Pieces,
     ) -> Result<(StatusCode, Bytes), String> {
         let told = |error: hyper::Error| error.to_string();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
         let connection = tokio::spawn(connection);
         let authority = Address { host: self.host.clone(), port: self.port };
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, authority.to_string())
-            .header(CONTENT_TYPE, "application/json");
+        request = request.header(HOST, authority.to_string());
         if let Some(Credentials { name, password }) = &self.credentials {
             let basic = STANDARD.encode(format!("{name}:{password}"));
             request = request.header(AUTHORIZATION, format!("Basic {basic}"));
         }
-        let request = request.body(Full::new(body.unwrap_or_default())).map_err(|error| error.to_string())?;
+        let request = request.body(body).map_err(|error| error.to_string())?;
         let (head, body) = sender.send_request(request).await.map_err(told)?.into_parts();
         let body =
             Limited::new(body, ANSWER_LIMIT_BYTES).collect().await.map_err(|error| error.to_string())?;
         connection.abort();
         Ok((head.status, body.to_bytes()))
+    }
+
+    /// The error of an answer that says that the one who asks may not.
+    pub(crate) fn not_allowed(&self, reason: &str) -> ClientError {
+        let name = self.credentials.as_ref().map(|credentials| credentials.name.clone());
+        ClientError::NotAllowed { name: name.unwrap_or_default(), reason: reason.to_owned() }
     }
 
     fn read_answer(&self, status: StatusCode, body: &[u8]) -> Result<Reply, ClientError> {
@@ -222,12 +265,45 @@ impl ConsoleClient {
                 Ok(Reply { text, data: body.get("data").cloned().unwrap_or_default() })
             }
             (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _, Some(reason)) => {
-                let name = self.credentials.as_ref().map(|credentials| credentials.name.clone());
-                Err(ClientError::NotAllowed { name: name.unwrap_or_default(), reason })
+                Err(self.not_allowed(&reason))
             }
             (_, _, Some(reason)) if !status.is_success() => Err(ClientError::Refused(reason)),
             _ => Err(ClientError::NoConsole { url: self.url.clone(), status }),
         }
+    }
+}
+
+/// The body of a request, in pieces.
+struct Pieces {
+    pieces: VecDeque<Bytes>,
+    left: u64,
+}
+
+impl Pieces {
+    fn of(pieces: Vec<Bytes>) -> Self {
+        Self { left: pieces.iter().map(|piece| piece.len() as u64).sum(), pieces: pieces.into() }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.pieces.pop_front();
+        self.left -= next.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
     }
 }
 

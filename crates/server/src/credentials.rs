@@ -109,7 +109,7 @@ impl Credentials {
             return Err(CredentialsError::Missing);
         }
         let name = name();
-        let password = ask_password(&name).map_err(CredentialsError::Terminal)?;
+        let password = ask_password(&format!("Password of {name}: ")).map_err(CredentialsError::Terminal)?;
         Ok(Self { name, password })
     }
 
@@ -155,13 +155,13 @@ impl Credentials {
 }
 
 /// Asks on the terminal, which does not show what is typed.
-fn ask_password(name: &str) -> io::Result<String> {
+pub(crate) fn ask_password(prompt: &str) -> io::Result<String> {
     let input = io::stdin();
     let shown = tcgetattr(&input)?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     let mut error_output = io::stderr();
-    write!(error_output, "Password of {name}: ")?;
+    write!(error_output, "{prompt}")?;
     error_output.flush()?;
     tcsetattr(&input, OptionalActions::Flush, &hidden)?;
     let mut line = String::new();

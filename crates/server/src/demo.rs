@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use http::Method;
 use scrinium_lab::{LabArguments, Outcome};
-use scrinium_mail::import::{ImportReport, MailFiles, Position};
+use scrinium_mail::import::{ImportOptions, ImportReport, MailFiles, Position};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -230,20 +230,24 @@ fn import_for_all(
             continue;
         }
         let remote = RemoteMail::of_client(client.clone(), &name(number), &hand)?;
-        let report = mail_import::import(&remote, &remote.person_id, &hand, terminal)?;
+        let options = ImportOptions::for_person(&remote.person_id);
+        let report = mail_import::import(&remote, &options, &hand, terminal)?;
         total.messages += report.messages;
         total.added += report.added;
         total.present += report.present;
         total.damaged += report.damaged;
+        total.incomplete += report.incomplete;
         total.left_out += report.left_out;
     }
     terminal.say(&format!(
-        "{} real messages imported in {:.1} s: {} new, {} there already, {} damaged and kept whole, {} left out.",
+        "{} real messages imported in {:.1} s: {} new, {} there already, {} damaged and kept whole, {} \
+         without a header field that they should have, {} left out.",
         total.messages,
         began.elapsed().as_secs_f64(),
         total.added,
         total.present,
         total.damaged,
+        total.incomplete,
         total.left_out
     ));
     Ok(())

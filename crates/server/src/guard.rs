@@ -8,7 +8,7 @@ use scrinium_directory::{DIRECTORY_DATABASE, Directory, Found, NameLookup, Perso
 use scrinium_mail::{Resolver, check_mailable, field, format_address};
 use serde_json::{Map, Value};
 
-use crate::config::RunningConfiguration;
+use crate::config::{RunningConfiguration, Settings};
 
 /// Keeps passwords and names of the directory, and out of a mail.box what cannot be delivered or is not its sender's.
 pub(crate) struct OwnDatabases {
@@ -68,8 +68,16 @@ impl OwnDatabases {
             followed.store(settings.login.password_bytes, Ordering::Relaxed);
             Ok(())
         });
-        let domains = settings.mail.domains.clone();
-        Self { directory: Arc::downgrade(directory), domains, password_bytes }
+        Self { password_bytes, ..Self::of_settings(directory, &settings) }
+    }
+
+    /// With settings as they are, for a command that writes while no server runs.
+    pub(crate) fn of_settings(directory: &Arc<Directory>, settings: &Settings) -> Self {
+        Self {
+            directory: Arc::downgrade(directory),
+            domains: settings.mail.domains.clone(),
+            password_bytes: Arc::new(AtomicUsize::new(settings.login.password_bytes)),
+        }
     }
 }
 

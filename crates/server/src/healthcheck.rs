@@ -23,10 +23,15 @@ pub(crate) fn run(
     let seconds = arguments.within.as_secs_f64();
     let answer = asked.map_err(|_| Failure::Work(format!("{url} does not answer within {seconds} s")))??;
     let frozen = answer.get("frozen_seconds").and_then(Value::as_f64);
-    let note = frozen.map(|left| format!("; changes are held for a snapshot, {left} s more at most"));
+    let read_only = answer.get("reason").and_then(Value::as_str);
+    let note = match (read_only, frozen) {
+        (Some(reason), _) => format!(", and takes no changes: {reason}"),
+        (None, Some(left)) => format!("; changes are held for a snapshot, {left} s more at most"),
+        (None, None) => String::new(),
+    };
     terminal.data(
-        &format!("{url} serves{}\n", note.unwrap_or_default()),
-        &json!({"ok": true, "url": url, "frozen_seconds": frozen}),
+        &format!("{url} serves{note}\n"),
+        &json!({"ok": true, "url": url, "frozen_seconds": frozen, "read_only": read_only}),
     )
 }
 
@@ -37,7 +42,9 @@ async fn ask(settings: &Settings, url: &str) -> Result<Value, Failure> {
     let client = client.map_err(Failure::work)?;
     let (status, body) = client.request(Method::GET, "/_up", None).await.map_err(Failure::work)?;
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if status == StatusCode::OK && answer.get("status").and_then(Value::as_str) == Some("ok") {
+    // A server that only reads is no better after a restart.
+    let says = answer.get("status").and_then(Value::as_str);
+    if status == StatusCode::OK && matches!(says, Some("ok" | "read_only")) {
         return Ok(answer);
     }
     Err(Failure::Work(format!("{url} answers {status}, not that it serves")))

@@ -2,9 +2,9 @@
 
 use crate::backup::command;
 use crate::cli::{
-    BackupArguments, DemoArguments, Failure, FixupArguments, HealthcheckArguments, ImportMailArguments,
-    InspectArguments, LabArguments, LogCommand, PlanArguments, Program, RestoreArguments, Terminal,
-    UpgradeArguments,
+    BackupArguments, DemoArguments, Failure, FixupArguments, GroupCommand, HealthcheckArguments,
+    ImportMailArguments, InspectArguments, LabArguments, LogCommand, PersonCommand, PlanArguments, Program,
+    RestoreArguments, Terminal, UpgradeArguments,
 };
 use crate::config::Configuration;
 use crate::console::ServerParts;
@@ -13,7 +13,7 @@ use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
     allocators, demo, fixup_command, healthcheck, inspect_command, lab_command, log_command, mail_import,
-    plan_command, upgrade,
+    people_command, plan_command, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -54,6 +54,24 @@ impl Program for Scrinium {
         terminal: &Terminal,
     ) -> Result<(), Failure> {
         mail_import::run(&configuration, arguments, terminal)
+    }
+
+    fn person(
+        &self,
+        configuration: Configuration,
+        command: &PersonCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        people_command::person(&configuration.settings(), command, terminal)
+    }
+
+    fn group(
+        &self,
+        configuration: Configuration,
+        command: &GroupCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
+        people_command::group(&configuration.settings(), command, terminal)
     }
 
     fn fixup(

@@ -1,8 +1,10 @@
-//! Into which folder a message goes that lies in files, and whether it was read there.
+//! Into which folder a message goes that lies in files.
 
 use std::path::{Component, Path};
 
 use super::is_named_mbox;
+use super::kind::is_named_message;
+use super::names::from_modified_utf7;
 use crate::inbox::INBOX;
 
 /// Longer names are cut, which a mail database would refuse.
@@ -10,10 +12,10 @@ const MAX_NAME_BYTES: usize = 127;
 
 /// The folder of messages in the file at `path` below `root`: the Inbox for what lies at the top; else it is called
 /// as the folders on the way and, for an mbox, as the file. A folder of a Maildir (`.Projects.2026`) lies within
-/// others by the dots in its name.
-pub(super) fn folder_of(root: &Path, path: &Path) -> String {
-    // A single file has no path below what is imported.
-    let (file, above) = if path.as_os_str().is_empty() { (root, None) } else { (path, path.parent()) };
+/// others by the dots in its name. A single file is an mbox with a name of its own only if it is called so.
+pub(super) fn folder_of(root: &Path, path: &Path, is_mbox: bool) -> String {
+    let is_single = path.as_os_str().is_empty();
+    let (file, above) = if is_single { (root, None) } else { (path, path.parent()) };
     let mut parts: Vec<String> = Vec::new();
     for component in above.into_iter().flat_map(Path::components) {
         if let Component::Normal(name) = component {
@@ -23,12 +25,13 @@ pub(super) fn folder_of(root: &Path, path: &Path) -> String {
     if in_maildir(path) {
         parts.pop();
     }
-    if is_named_mbox(file)
-        && let Some(stem) = file.file_stem().filter(|stem| !stem.eq_ignore_ascii_case("mbox"))
-    {
-        add_parts(&stem.to_string_lossy(), &mut parts);
+    if let Some(name) = mbox_name(file, is_mbox && !is_single) {
+        add_parts(&name, &mut parts);
     }
     parts.retain(|part| !part.is_empty());
+    if let Some(first) = parts.first_mut().filter(|first| first.eq_ignore_ascii_case(INBOX)) {
+        INBOX.clone_into(first);
+    }
     let mut name = parts.join("\\");
     while name.len() > MAX_NAME_BYTES {
         name.pop();
@@ -37,8 +40,20 @@ pub(super) fn folder_of(root: &Path, path: &Path) -> String {
     if name.is_empty() { INBOX.to_owned() } else { name.to_owned() }
 }
 
+/// What an mbox is called, without the ending that says what it is.
+fn mbox_name(file: &Path, is_mbox: bool) -> Option<String> {
+    let is_named = is_named_mbox(file);
+    let name = if is_named || (is_mbox && is_named_message(file)) {
+        file.file_stem()
+    } else {
+        file.file_name().filter(|_| is_mbox)
+    };
+    let name = name.filter(|name| !(is_named && name.eq_ignore_ascii_case("mbox")))?;
+    Some(name.to_string_lossy().into_owned())
+}
+
 /// Whether a file lies where a Maildir has its messages.
-fn in_maildir(path: &Path) -> bool {
+pub(super) fn in_maildir(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name);
     folder.is_some_and(|name| name == "cur" || name == "new")
 }
@@ -48,19 +63,22 @@ fn add_parts(name: &str, parts: &mut Vec<String>) {
     let name = [".mbox", ".sbd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let sound = |part: &str| -> String {
         let plain = |letter: char| if letter.is_control() || letter == '\\' { '_' } else { letter };
+        let part = from_modified_utf7(part).unwrap_or_else(|| part.to_owned());
         part.chars().map(plain).collect::<String>().trim().to_owned()
     };
-    match name.strip_prefix('.') {
-        Some(maildir) => parts.extend(maildir.split('.').map(sound)),
-        None => parts.push(sound(name)),
+    // Some servers keep all other folders within the Inbox.
+    let below_inbox = |name: &str| {
+        let is_below = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("INBOX."));
+        name.get(6..).filter(|rest| is_below && !rest.is_empty()).map(str::to_owned)
+    };
+    match (name.strip_prefix('.'), below_inbox(name)) {
+        (Some(maildir), _) => {
+            let maildir = below_inbox(maildir).unwrap_or_else(|| maildir.to_owned());
+            parts.extend(maildir.split('.').map(sound));
+        }
+        (None, Some(below)) => parts.extend(below.split('.').map(sound)),
+        (None, None) => parts.push(sound(name)),
     }
-}
-
-/// Whether a Maildir says that the message was read: its name ends in `:2,` and flags, one of which is `S`.
-pub(super) fn is_read(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let flags = name.rsplit_once("2,").filter(|(before, _)| before.ends_with([':', '!', ';']));
-    in_maildir(path) && flags.is_some_and(|(_, flags)| flags.contains('S'))
 }
 
 #[cfg(test)]
@@ -69,7 +87,7 @@ mod tests {
 
     #[test]
     fn messages_go_into_the_folders_that_they_lie_in() {
-        let folder = |path: &str| folder_of(Path::new("/home/ada/Mail"), Path::new(path));
+        let folder = |path: &str| folder_of(Path::new("/home/ada/Mail"), Path::new(path), false);
         assert_eq!(folder("cur/1.x:2,S"), "Inbox");
         assert_eq!(folder("new/1"), "Inbox");
         assert_eq!(folder(".Projects.2026/cur/1:2,"), "Projects\\2026");
@@ -81,15 +99,25 @@ mod tests {
         assert_eq!(folder("mbox"), "Inbox");
         assert_eq!(folder("a\\b\u{7}/ /x.eml"), "a_b_");
         assert_eq!(folder(&format!("{}/x.eml", "ä".repeat(100))).len(), 126);
-        assert_eq!(folder_of(Path::new("/tmp/Projects.mbox"), Path::new("")), "Projects");
-        assert_eq!(folder_of(Path::new("/tmp/mbox"), Path::new("")), "Inbox");
-        assert_eq!(folder_of(Path::new("/tmp/one.eml"), Path::new("")), "Inbox");
+        let single = |path: &str| folder_of(Path::new(path), Path::new(""), true);
+        assert_eq!(single("/tmp/Projects.mbox"), "Projects");
+        assert_eq!(single("/tmp/mbox"), "Inbox");
+        assert_eq!(single("/tmp/one.eml"), "Inbox");
+        assert_eq!(single("/var/mail/ada"), "Inbox");
     }
 
     #[test]
-    fn a_maildir_tells_what_was_read() {
-        let read = |path: &str| is_read(Path::new(path));
-        assert!(read("cur/1.x:2,FRS") && read("cur/1.x!2,S"));
-        assert!(!read("cur/1.x:2,F") && !read("cur/1.xS") && !read("other/1:2,S") && !read("new/1"));
+    fn folders_are_called_as_mail_programs_show_them() {
+        let folder = |path: &str, is_mbox| folder_of(Path::new("/home/ada/Mail"), Path::new(path), is_mbox);
+        assert_eq!(folder("Inbox", true), "Inbox");
+        assert_eq!(folder("INBOX.sbd/Sent", true), "Inbox\\Sent");
+        assert_eq!(folder("2020-March.txt", true), "2020-March");
+        assert_eq!(folder("v1.2", true), "v1.2");
+        assert_eq!(folder("A/B/cur/2.h:2,", false), "A\\B");
+        assert_eq!(folder(".Entw&APw-rfe/cur/2.h:2,", false), "Entwürfe");
+        assert_eq!(folder(".INBOX.Sent.2026/cur/1", false), "Sent\\2026");
+        assert_eq!(folder("INBOX.Sent/cur/1", false), "Sent");
+        assert_eq!(folder(".R&D/cur/1", false), "R&D");
+        assert_eq!(folder("ada@example.org/cur/1", false), "ada@example.org");
     }
 }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::{ImportError, MailFiles, Measured, Position, RawMessage};
+use super::{ImportError, MailFiles, Measured, PassedOver, Position, RawMessage};
 use crate::memo::field;
 use crate::message::{MessageOptions, imported_id, memo_of_message};
+use crate::notes::only_missing;
 
 /// A message on its way into a mail database: a document and the source to be attached to it as
 /// [`crate::SOURCE_ATTACHMENT`].
@@ -21,19 +22,32 @@ pub struct ImportedMemo {
     pub fields: Map<String, Value>,
     /// The message.
     pub source: Bytes,
-    /// The folder that it comes into.
-    pub folder: String,
+    /// The folders that it comes into.
+    pub folders: Vec<String>,
     /// Whether its person has read it.
     pub read: bool,
+    /// Where the message lay, for people.
+    pub place: String,
 }
 
 /// What became of a batch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredBatch {
     /// Documents that are new.
     pub added: u64,
     /// Documents that were there already.
     pub present: u64,
+    /// Messages that the target does not take, whatever else it takes.
+    pub refused: Vec<RefusedMessage>,
+}
+
+/// A message that a target does not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedMessage {
+    /// Where it lay.
+    pub place: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// Where imported mail goes.
@@ -77,6 +91,8 @@ pub struct ImportOptions {
     pub batch_bytes: usize,
     /// A message of more bytes is left out. Not above what the server allows for an attachment.
     pub message_limit: u64,
+    /// Whether messages that were deleted where they lay are imported, too.
+    pub with_deleted: bool,
 }
 
 impl ImportOptions {
@@ -88,6 +104,7 @@ impl ImportOptions {
             batch_documents: 200,
             batch_bytes: 8 << 20,
             message_limit: 256 << 20,
+            with_deleted: false,
         }
     }
 }
@@ -124,12 +141,16 @@ pub struct ImportReport {
     pub added: u64,
     /// Messages that were there already.
     pub present: u64,
-    /// Messages with `$ParseNotes`: damaged or incomplete, and kept.
+    /// Messages that were damaged, and kept whole.
     pub damaged: u64,
+    /// Messages that lack nothing but a header field that they should have, such as `Date`.
+    pub incomplete: u64,
     /// Files and messages that had to be left out.
     pub left_out: u64,
     /// The first reasons for that.
     pub reasons: Vec<String>,
+    /// What is no mail, or was deleted where it lay.
+    pub passed_over: PassedOver,
 }
 
 /// Of more reasons than these nobody reads.
@@ -154,13 +175,14 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
     /// batch.
     ///
     /// # Errors
-    /// [`ImportError::Start`] where there is nothing to read, [`ImportError::Target`] where the database does
-    /// not take it. Files that cannot be read are only counted.
+    /// [`ImportError::Start`] and [`ImportError::NotMail`] where there is nothing to read, [`ImportError::Target`] where
+    /// the database does not take it. Files that cannot be read, and messages that it refuses, are only counted.
     pub fn run(&self, root: &Path, mut report: impl FnMut(&Progress)) -> Result<ImportReport, ImportError> {
         let resume = self.target.position().map_err(ImportError::Target)?.unwrap_or_default();
         let started = Instant::now();
         let mut progress = Progress { total: MailFiles::measure(root)?, ..Progress::default() };
-        let mut files = MailFiles::open(root, resume, self.options.message_limit)?;
+        let files = MailFiles::open(root, resume, self.options.message_limit)?;
+        let mut files = files.with_deleted(self.options.with_deleted);
         let mut run = Run { importer: self, report: ImportReport::default(), pending: VecDeque::new() };
         let mut batch = Batch::default();
         loop {
@@ -174,7 +196,10 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
                     batch.bytes += message.source.len();
                     batch.memos.push(run.memo_of(message));
                 }
-                Some(Err(error)) => run.leave_out(&error),
+                Some(Err(error @ (ImportError::Start { .. } | ImportError::NotMail { .. }))) => {
+                    return Err(error);
+                }
+                Some(Err(error)) => run.leave_out(error.to_string()),
                 None => {}
             }
             let is_full =
@@ -191,6 +216,7 @@ impl<'t, T: ImportTarget> Importer<'t, T> {
         }
         while run.finish_oldest()? {}
         self.target.complete().map_err(ImportError::Target)?;
+        run.report.passed_over = files.passed_over().clone();
         Ok(run.report)
     }
 }
@@ -210,16 +236,29 @@ struct Run<'i, 't, T: ImportTarget> {
 
 impl<T: ImportTarget> Run<'_, '_, T> {
     fn memo_of(&mut self, message: RawMessage) -> ImportedMemo {
-        let RawMessage { source, delivered_s, folder, read, .. } = message;
-        let fields = memo_of_message(&source, &MessageOptions { delivered_s });
-        self.report.damaged += u64::from(fields.contains_key(field::PARSE_NOTES));
-        ImportedMemo { id: imported_id(&source, &self.importer.options.person), fields, source, folder, read }
+        let RawMessage { source, delivered_s, folder, state, place, .. } = message;
+        let mut fields = memo_of_message(&source, &MessageOptions { delivered_s });
+        match fields.get(field::PARSE_NOTES) {
+            Some(notes) if only_missing(notes) => self.report.incomplete += 1,
+            Some(_) => self.report.damaged += 1,
+            None => {}
+        }
+        let flags = state.flags();
+        if !flags.is_empty() {
+            fields.insert(field::FLAGS.to_owned(), Value::from(flags));
+        }
+        if !state.labels.is_empty() {
+            fields.insert(field::CATEGORIES.to_owned(), Value::from(state.labels));
+        }
+        let folders = if state.folders.is_empty() { vec![folder] } else { state.folders };
+        let id = imported_id(&source, &self.importer.options.person);
+        ImportedMemo { id, fields, source, folders, read: state.read, place }
     }
 
-    fn leave_out(&mut self, error: &ImportError) {
+    fn leave_out(&mut self, reason: String) {
         self.report.left_out += 1;
         if self.report.reasons.len() < MOST_REASONS {
-            self.report.reasons.push(error.to_string());
+            self.report.reasons.push(reason);
         }
     }
 
@@ -237,6 +276,9 @@ impl<T: ImportTarget> Run<'_, '_, T> {
         let stored = self.importer.target.finish(pending, &position).map_err(ImportError::Target)?;
         self.report.added += stored.added;
         self.report.present += stored.present;
+        for RefusedMessage { place, reason } in stored.refused {
+            self.leave_out(format!("{place}: {reason}"));
+        }
         Ok(true)
     }
 }

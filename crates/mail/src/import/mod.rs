@@ -3,7 +3,13 @@
 
 mod folder;
 mod importer;
+mod kind;
 mod mbox;
+mod names;
+mod passed;
+mod sequences;
+mod state;
+mod stream;
 mod target;
 mod walk;
 
@@ -13,11 +19,13 @@ use bytes::Bytes;
 use thiserror::Error;
 
 pub use importer::{
-    ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, StoredBatch,
+    ImportOptions, ImportReport, ImportTarget, ImportedMemo, Importer, Progress, RefusedMessage, StoredBatch,
 };
 pub use mbox::{MboxItem, MboxReader, quote_mbox};
+pub use passed::{PassedKind, PassedOver};
+pub use state::MessageState;
 pub use target::{MailDatabase, checkpoint_id, read_position, write_position};
-pub use walk::{MailFiles, Measured};
+pub use walk::{MailFiles, Measured, TRASH};
 
 /// A message as it lay in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +38,10 @@ pub struct RawMessage {
     pub position: Position,
     /// The folder that it goes into, by where it lay.
     pub folder: String,
-    /// Whether it was read where it lay.
-    pub read: bool,
+    /// What its mail program kept of it.
+    pub state: MessageState,
+    /// Where it lay, for people.
+    pub place: String,
 }
 
 /// A place between two messages.
@@ -43,8 +53,8 @@ pub struct Position {
     pub offset: u64,
 }
 
-/// What cannot be read of the mail to import. Only [`ImportError::Start`] and [`ImportError::Target`] end an
-/// import; the others leave out a file or a message, which are counted.
+/// What cannot be read of the mail to import. [`ImportError::Start`], [`ImportError::NotMail`] and
+/// [`ImportError::Target`] end an import; the others leave out a file or a message, which are counted.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// There is nothing to read at this place.
@@ -54,6 +64,16 @@ pub enum ImportError {
         path: PathBuf,
         /// Why it cannot be.
         error: std::io::Error,
+    },
+    /// What is at this place is something else.
+    #[error("{path} is not mail but {what}: {advice}", path = path.display())]
+    NotMail {
+        /// What was to be imported.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do with it.
+        advice: String,
     },
     /// A file or folder cannot be read.
     #[error("cannot read {path}, it is left out: {error}", path = path.display())]

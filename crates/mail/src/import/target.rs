@@ -6,7 +6,7 @@ use std::sync::Arc;
 use scrinium_database::{Access, Database, DatabaseError, Edit, EditMode, NewAttachment, Update};
 use serde_json::{Value, json};
 
-use super::{ImportTarget, ImportedMemo, Position, StoredBatch};
+use super::{ImportTarget, ImportedMemo, Position, RefusedMessage, StoredBatch};
 use crate::inbox::into_folder;
 use crate::message::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
 
@@ -38,15 +38,36 @@ impl MailDatabase {
                 content_type: SOURCE_CONTENT_TYPE.to_owned(),
                 content,
             }],
-            folders: into_folder(&memo.folder),
+            folders: memo.folders.iter().flat_map(|folder| into_folder(folder)).collect(),
             read_by: memo.read.then(|| Arc::clone(&self.owner)),
             ..Edit::default()
         })
     }
 }
 
+/// A batch on its way to the disk.
+pub struct PendingBatch {
+    update: Update,
+    /// Where its messages lay, in their order.
+    places: Vec<String>,
+    refused: Vec<RefusedMessage>,
+}
+
+/// Whether the next message may fare better.
+fn is_of_one_message(error: &DatabaseError) -> bool {
+    matches!(
+        error,
+        DatabaseError::BadRequest { .. }
+            | DatabaseError::TooLarge { .. }
+            | DatabaseError::Forbidden { .. }
+            | DatabaseError::Unauthorized { .. }
+            | DatabaseError::PreconditionFailed { .. }
+            | DatabaseError::Damaged { .. }
+    )
+}
+
 impl ImportTarget for MailDatabase {
-    type Pending = Update;
+    type Pending = PendingBatch;
 
     fn position(&self) -> Result<Option<Position>, String> {
         match self.database.read_local(&self.checkpoint_id, &IMPORT) {
@@ -58,20 +79,37 @@ impl ImportTarget for MailDatabase {
         }
     }
 
-    fn submit(&self, batch: Vec<ImportedMemo>) -> Result<Update, String> {
-        let edits: Result<Vec<Edit>, DatabaseError> =
-            batch.into_iter().map(|memo| self.edit_of(memo)).collect();
-        let update = edits.and_then(|edits| self.database.update(edits, EditMode::Interactive, &IMPORT));
-        update.map_err(|error| error.to_string())
+    fn submit(&self, batch: Vec<ImportedMemo>) -> Result<PendingBatch, String> {
+        let (mut edits, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for memo in batch {
+            let place = memo.place.clone();
+            match self.edit_of(memo) {
+                Ok(edit) => {
+                    edits.push(edit);
+                    places.push(place);
+                }
+                Err(error) if is_of_one_message(&error) => {
+                    refused.push(RefusedMessage { place, reason: error.to_string() });
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        let update = self.database.update(edits, EditMode::Interactive, &IMPORT);
+        let update = update.map_err(|error| error.to_string())?;
+        Ok(PendingBatch { update, places, refused })
     }
 
-    fn finish(&self, pending: Update, position: &Position) -> Result<StoredBatch, String> {
-        let results = pending.wait().map_err(|error| error.to_string())?;
-        let mut stored = StoredBatch::default();
-        for result in results {
+    fn finish(&self, pending: PendingBatch, position: &Position) -> Result<StoredBatch, String> {
+        let PendingBatch { update, places, refused } = pending;
+        let results = update.wait().map_err(|error| error.to_string())?;
+        let mut stored = StoredBatch { refused, ..StoredBatch::default() };
+        for (result, place) in results.into_iter().zip(places) {
             match result {
                 Ok(_) => stored.added += 1,
                 Err(DatabaseError::Conflict) => stored.present += 1,
+                Err(error) if is_of_one_message(&error) => {
+                    stored.refused.push(RefusedMessage { place, reason: error.to_string() });
+                }
                 Err(error) => return Err(error.to_string()),
             }
         }

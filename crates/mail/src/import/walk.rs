@@ -1,23 +1,27 @@
 //! The files of a Maildir or of a folder of messages, in an order that does not change.
 
 use std::fs::{self, DirEntry, File};
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::folder::{folder_of, is_read};
+use super::folder::{folder_of, in_maildir};
+use super::kind::{self, FileKind, SNIFFED_BYTES};
 use super::mbox::{MboxItem, MboxReader};
-use super::{ImportError, Position, RawMessage, is_named_mbox};
+use super::passed::PassedOver;
+use super::sequences::Sequences;
+use super::state::{self, MessageState};
+use super::{ImportError, Position, RawMessage, is_named_mbox, stream};
 
 /// Folders inside folders to this depth.
 const DEEPEST: usize = 32;
 
-/// So much of a file is looked at to tell whether it is a message.
-const SNIFFED_BYTES: u64 = 4 * 1024;
+/// Of what lies in a Maildir's `tmp` no more is counted.
+const MOST_UNFINISHED: usize = 10_000;
 
-/// Names of files that are messages, whatever they hold.
-const MESSAGE_EXTENSIONS: [&str; 4] = ["eml", "txt", "mail", "email"];
+/// The folder of messages that were deleted where they lay.
+pub const TRASH: &str = "Trash";
 
 /// How much there is to import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,54 +33,114 @@ pub struct Measured {
 }
 
 /// All messages at a place, one after another: an mbox, a Maildir with its subfolders, a folder of messages
-/// (and of mbox files), or one message. Symbolic links are not followed.
+/// (and of mbox files), one message, or a stream of these (`-` is standard input). Symbolic links are not followed.
 pub struct MailFiles {
     root: PathBuf,
     message_limit: u64,
     /// Entries still to be visited, of the folders on the way to the present one; the next one is last.
     waiting: Vec<Waiting>,
-    mbox: Option<(PathBuf, MboxReader<BufReader<File>>)>,
+    mbox: Option<(PathBuf, MboxReader<Box<dyn Read>>)>,
     /// Messages up to here were read before.
     resume: Position,
+    /// Whether messages that were deleted where they lay are read as well.
+    with_deleted: bool,
+    passed: PassedOver,
+    /// What MH says of the folder that was read last.
+    sequences: Option<(PathBuf, Option<Sequences>)>,
 }
 
 struct Waiting {
     path: PathBuf,
     depth: usize,
-    is_folder: bool,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Folder,
+    /// `cur` or `new`.
+    MaildirFolder,
+    File(FileKind),
+    Stream,
 }
 
 impl MailFiles {
     /// Begins at `root`, or goes on after `resume`. A message of more than `message_limit` bytes is left out.
     ///
     /// # Errors
-    /// [`ImportError::Start`] where there is nothing to read.
+    /// [`ImportError::Start`] where there is nothing to read, [`ImportError::NotMail`] where it is something else.
     pub fn open(root: &Path, resume: Position, message_limit: u64) -> Result<Self, ImportError> {
-        let start = |error| ImportError::Start { path: root.to_owned(), error };
-        // The place itself may be a link: whoever imports named it.
-        let kind = fs::metadata(root).map_err(start)?;
-        if kind.is_dir() {
-            fs::read_dir(root).map_err(start)?;
-        } else {
-            File::open(root).map_err(start)?;
+        let mut files = Self {
+            root: root.to_owned(),
+            message_limit,
+            waiting: Vec::new(),
+            mbox: None,
+            resume,
+            with_deleted: false,
+            passed: PassedOver::default(),
+            sequences: None,
+        };
+        if let Some(what) = files.what_root_is()? {
+            files.waiting.push(Waiting { path: PathBuf::new(), depth: 0, what });
         }
-        let waiting = vec![Waiting { path: PathBuf::new(), depth: 0, is_folder: kind.is_dir() }];
-        Ok(Self { root: root.to_owned(), message_limit, waiting, mbox: None, resume })
+        Ok(files)
     }
 
-    /// Files and bytes of all that would be read, without reading it.
+    /// Reads messages that were deleted where they lay, too; they go into the folder [`TRASH`].
+    #[must_use]
+    pub fn with_deleted(mut self, with_deleted: bool) -> Self {
+        self.with_deleted = with_deleted;
+        self
+    }
+
+    /// What is to be imported; `None` where it is empty.
+    fn what_root_is(&mut self) -> Result<Option<What>, ImportError> {
+        let root = self.root.clone();
+        let start = |error| ImportError::Start { path: root.clone(), error };
+        if stream::is_stream(&self.root) {
+            self.resume = Position::default();
+            return Ok(Some(What::Stream));
+        }
+        // The place itself may be a link: whoever imports named it.
+        if fs::metadata(&self.root).map_err(start)?.is_dir() {
+            fs::read_dir(&self.root).map_err(start)?;
+            return Ok(Some(What::Folder));
+        }
+        let beginning = sniff(&self.root).map_err(start)?;
+        if beginning.is_empty() {
+            self.passed.add(kind::EMPTY, &root);
+            return Ok(None);
+        }
+        match kind::of_file(&root, &beginning, false) {
+            FileKind::Other(_) => Err(not_mail(&root, &beginning)),
+            kind => Ok(Some(What::File(kind))),
+        }
+    }
+
+    /// Files and bytes of all that would be read, without reading it; nothing of a stream.
     ///
     /// # Errors
-    /// [`ImportError::Start`].
+    /// As [`MailFiles::open`].
     pub fn measure(root: &Path) -> Result<Measured, ImportError> {
-        let mut files = Self::open(root, Position::default(), u64::MAX)?;
         let mut measured = Measured::default();
+        if stream::is_stream(root) {
+            return Ok(measured);
+        }
+        let mut files = Self::open(root, Position::default(), u64::MAX)?;
         while let Some(next) = files.next_file() {
-            let Ok(path) = next else { continue };
+            let Ok((path, FileKind::Message | FileKind::Mbox | FileKind::MessageOrMbox)) = next else {
+                continue;
+            };
             measured.files += 1;
             measured.bytes += fs::metadata(files.absolute(&path)).map_or(0, |file| file.len());
         }
         Ok(measured)
+    }
+
+    /// What was passed over so far.
+    #[must_use]
+    pub fn passed_over(&self) -> &PassedOver {
+        &self.passed
     }
 
     /// The next message, or what had to be left out; `None` at the end.
@@ -92,13 +156,19 @@ impl MailFiles {
                     None => continue,
                 }
             }
-            let path = match self.next_file()? {
-                Ok(path) => path,
+            if self.waiting.last().is_some_and(|next| next.what == What::Stream) {
+                self.waiting.pop();
+                match self.open_stream() {
+                    Ok(Some(message)) => return Some(Ok(message)),
+                    Ok(None) => continue,
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            let (path, kind) = match self.next_file()? {
+                Ok(next) => next,
                 Err(error) => return Some(Err(error)),
             };
-            let read =
-                if self.is_mbox(&path) { self.open_mbox(path).map(|()| None) } else { self.read_file(path) };
-            match read {
+            match self.read(path, kind) {
                 Ok(Some(message)) => return Some(Ok(message)),
                 Ok(None) => {}
                 Err(error) => return Some(Err(error)),
@@ -111,33 +181,21 @@ impl MailFiles {
         if path.as_os_str().is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
-    fn is_mbox(&self, path: &Path) -> bool {
-        if !path.as_os_str().is_empty() {
-            return is_named_mbox(path);
-        }
-        let is_message = self.root.extension().is_some_and(|extension| {
-            MESSAGE_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
-        });
-        is_named_mbox(&self.root) || (!is_message && sniff(&self.root).starts_with(b"From "))
-    }
-
     /// The next file, relative to the root, that was not wholly read before.
-    fn next_file(&mut self) -> Option<Result<PathBuf, ImportError>> {
+    fn next_file(&mut self) -> Option<Result<(PathBuf, FileKind), ImportError>> {
         while let Some(next) = self.waiting.pop() {
-            if next.is_folder {
+            let What::File(kind) = next.what else {
                 // A folder is compared by its end: the resume position may lie in it.
                 let passed = next.path < self.resume.path && !self.resume.path.starts_with(&next.path);
                 if !passed && let Err(error) = self.enter(&next) {
                     return Some(Err(error));
                 }
                 continue;
-            }
-            let passed = next.path < self.resume.path
-                || (next.path == self.resume.path
-                    && self.resume != Position::default()
-                    && !self.is_mbox(&next.path));
+            };
+            let is_present = next.path == self.resume.path && self.resume != Position::default();
+            let passed = next.path < self.resume.path || (is_present && kind == FileKind::Message);
             if !passed {
-                return Some(Ok(next.path));
+                return Some(Ok((next.path, kind)));
             }
         }
         None
@@ -151,104 +209,276 @@ impl MailFiles {
         let listed = fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<DirEntry>, _>>);
         let mut entries = listed.map_err(|error| ImportError::File { path: path.clone(), error })?;
         entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.file_name()));
-        let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
+        let is_root_of_maildir = folder.what != What::MaildirFolder && is_maildir(&path);
         for entry in entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let in_maildir = matches!(name.as_ref(), "cur" | "new") || name.starts_with('.');
-            let wanted = if is_maildir { kind.is_dir() && in_maildir } else { !name.starts_with('.') };
-            if !wanted || !(kind.is_dir() || (kind.is_file() && self.is_mail(&folder.path, &entry))) {
-                continue;
-            }
-            self.waiting.push(Waiting {
-                path: folder.path.join(entry.file_name()),
-                depth: folder.depth + 1,
-                is_folder: kind.is_dir(),
-            });
+            let relative = folder.path.join(entry.file_name());
+            let what = match self.look_at(folder, is_root_of_maildir, &entry) {
+                Ok(Some(what)) => what,
+                Ok(None) => continue,
+                Err(reason) => {
+                    self.passed.add(reason, &relative);
+                    continue;
+                }
+            };
+            self.waiting.push(Waiting { path: relative, depth: folder.depth + 1, what });
         }
         Ok(())
     }
 
-    /// Whether a file in `folder` is a message or an mbox: by its place, its name, or its first lines.
-    fn is_mail(&self, folder: &Path, entry: &DirEntry) -> bool {
+    /// What an entry of a folder is; `None` where it is of no account, the reason where it is passed over.
+    fn look_at(
+        &mut self,
+        folder: &Waiting,
+        is_root_of_maildir: bool,
+        entry: &DirEntry,
+    ) -> Result<Option<What>, &'static str> {
+        let Ok(file_type) = entry.file_type() else { return Ok(None) };
         let path = entry.path();
-        let in_maildir = folder.file_name().is_some_and(|name| name == "cur" || name == "new")
-            && self.absolute(folder).parent().is_some_and(|parent| parent.join("tmp").is_dir());
-        let named = path.extension().is_some_and(|extension| {
-            MESSAGE_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
-        });
-        in_maildir || named || is_named_mbox(&path) || begins_like_mail(&sniff(&path))
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if file_type.is_symlink() {
+            return Err("a symbolic link");
+        }
+        if file_type.is_dir() {
+            return match name.as_ref() {
+                "tmp" if is_root_of_maildir => {
+                    self.pass_unfinished(&path, &folder.path.join("tmp"));
+                    Ok(None)
+                }
+                "cur" | "new" if is_root_of_maildir => Ok(Some(What::MaildirFolder)),
+                _ if name.starts_with('.') && !is_root_of_maildir && !is_maildir(&path) => Err("hidden"),
+                _ => Ok(Some(What::Folder)),
+            };
+        }
+        if !file_type.is_file() {
+            return Err("neither a file nor a folder");
+        }
+        if let Some(reason) = kind::of_program(&name).filter(|_| folder.what != What::MaildirFolder) {
+            return Err(reason);
+        }
+        if name.starts_with('.') {
+            return Err("hidden");
+        }
+        if name.starts_with(',') {
+            // MH puts a comma before the name of what was deleted.
+            return Err(DELETED);
+        }
+        match self.kind_of(folder, &path) {
+            FileKind::Other(reason) => Err(reason),
+            kind => Ok(Some(What::File(kind))),
+        }
     }
 
-    fn read_file(&self, path: PathBuf) -> Result<Option<RawMessage>, ImportError> {
+    fn kind_of(&self, folder: &Waiting, path: &Path) -> FileKind {
+        // What lies where messages belong, or is called as one, shows what it is when it is read.
+        if folder.what == What::MaildirFolder {
+            return if is_named_mbox(path) { FileKind::Mbox } else { FileKind::Message };
+        }
+        let mut index = path.as_os_str().to_owned();
+        index.push(".msf");
+        // What cannot be read is named when it is to be.
+        sniff(path).map_or(FileKind::Message, |beginning| {
+            kind::of_file(path, &beginning, begins_from(&beginning) && Path::new(&index).exists())
+        })
+    }
+
+    /// What a program was delivering into a Maildir when it was stopped.
+    fn pass_unfinished(&mut self, path: &Path, relative: &Path) {
+        let Ok(entries) = fs::read_dir(path) else { return };
+        for _ in entries.take(MOST_UNFINISHED) {
+            self.passed.add("an unfinished delivery to a Maildir", relative);
+        }
+    }
+
+    fn read(&mut self, path: PathBuf, kind: FileKind) -> Result<Option<RawMessage>, ImportError> {
+        let is_mbox = match kind {
+            FileKind::Mbox => true,
+            FileKind::MessageOrMbox => self.holds_several(&path)?,
+            FileKind::Message | FileKind::Other(_) => false,
+        };
+        if is_mbox { self.open_mbox(path).map(|()| None) } else { self.read_file(path) }
+    }
+
+    /// Whether a file that begins with a separator has another one.
+    fn holds_several(&self, path: &Path) -> Result<bool, ImportError> {
+        let absolute = self.absolute(path);
+        let failed = |error| ImportError::File { path: absolute.clone(), error };
+        let mut reader = MboxReader::new(File::open(&absolute).map_err(failed)?, 0, self.message_limit);
+        reader.next_message().map_err(failed)?;
+        Ok(reader.next_message().map_err(failed)?.is_some())
+    }
+
+    fn read_file(&mut self, path: PathBuf) -> Result<Option<RawMessage>, ImportError> {
         let absolute = self.absolute(&path);
         let failed = |error| ImportError::File { path: absolute.clone(), error };
-        let mut source = Vec::new();
-        let file = File::open(&absolute).map_err(failed)?;
-        let read =
-            file.take(self.message_limit.saturating_add(1)).read_to_end(&mut source).map_err(failed)?;
-        if read as u64 > self.message_limit {
-            return Err(ImportError::TooLarge { path: absolute, offset: 0, limit: self.message_limit });
+        let source = self.read_whole(&mut File::open(&absolute).map_err(failed)?, &absolute)?;
+        let beginning = source.get(..1024).unwrap_or(&source);
+        let reason = if source.is_empty() {
+            Some(kind::EMPTY)
+        } else {
+            kind::foreign(beginning).map(|(what, _)| what)
+        };
+        if let Some(reason) = reason {
+            self.passed.add(reason, &path);
+            return Ok(None);
         }
-        let (folder, read_before) = (folder_of(&self.root, &path), is_read(&path));
-        let position = Position { path, offset: read as u64 };
-        let source = Bytes::from(source);
-        Ok(Some(RawMessage { source, delivered_s: None, position, folder, read: read_before }))
+        let state = self.state_of(&path, &source);
+        let position = Position { path: path.clone(), offset: source.len() as u64 };
+        let folder = folder_of(&self.root, &path, false);
+        let place = absolute.display().to_string();
+        Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
+    }
+
+    fn read_whole(&self, reader: &mut dyn Read, absolute: &Path) -> Result<Bytes, ImportError> {
+        let mut source = Vec::new();
+        let read = reader.take(self.message_limit.saturating_add(1)).read_to_end(&mut source);
+        let read = read.map_err(|error| ImportError::File { path: absolute.to_owned(), error })?;
+        if read as u64 > self.message_limit {
+            return Err(ImportError::TooLarge {
+                path: absolute.to_owned(),
+                offset: 0,
+                limit: self.message_limit,
+            });
+        }
+        Ok(Bytes::from(source))
+    }
+
+    /// What was kept of a message in a file of its own.
+    fn state_of(&mut self, path: &Path, source: &[u8]) -> MessageState {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if in_maildir(path) {
+            return state::of_maildir_name(&name);
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if self.sequences.as_ref().is_none_or(|(of, _)| of != folder) {
+            let is_file = path.as_os_str().is_empty();
+            let sequences = if is_file { None } else { Sequences::of(&self.absolute(folder)) };
+            self.sequences = Some((folder.to_owned(), sequences));
+        }
+        match &self.sequences {
+            Some((_, Some(sequences))) => sequences.state_of(&name),
+            _ => state::of_header(source),
+        }
+    }
+
+    /// The message, unless it was deleted where it lay and those are not wanted.
+    fn kept(&mut self, mut message: RawMessage) -> Option<RawMessage> {
+        if message.state.deleted {
+            if self.with_deleted {
+                TRASH.clone_into(&mut message.folder);
+                message.state.folders.clear();
+                return Some(message);
+            }
+            self.passed.add(DELETED, &message.position.path);
+            return None;
+        }
+        Some(message)
     }
 
     fn open_mbox(&mut self, path: PathBuf) -> Result<(), ImportError> {
         let absolute = self.absolute(&path);
         let offset = if path == self.resume.path { self.resume.offset } else { 0 };
         let opened = File::open(&absolute).and_then(|mut file| {
+            let beginning = if offset > 0 { sniff(&absolute)? } else { Vec::new() };
             file.seek(SeekFrom::Start(offset))?;
-            Ok(BufReader::with_capacity(256 * 1024, file))
+            Ok((file, beginning))
         });
-        let file = opened.map_err(|error| ImportError::File { path: absolute, error })?;
-        self.mbox = Some((path, MboxReader::new(file, offset, self.message_limit)));
+        let (file, beginning) = opened.map_err(|error| ImportError::File { path: absolute, error })?;
+        let reader = MboxReader::new(Box::new(file) as Box<dyn Read>, offset, self.message_limit);
+        self.mbox = Some((path, reader.in_file(&beginning)));
         Ok(())
     }
 
+    /// Reads what comes through a stream: an mbox, or one message.
+    fn open_stream(&mut self) -> Result<Option<RawMessage>, ImportError> {
+        let root = self.root.clone();
+        let start = |error| ImportError::Start { path: root.clone(), error };
+        let mut stream = stream::open(&root).map_err(start)?;
+        let mut beginning = Vec::new();
+        (&mut stream).take(SNIFFED_BYTES).read_to_end(&mut beginning).map_err(start)?;
+        if beginning.is_empty() {
+            self.passed.add(kind::EMPTY, &root);
+            return Ok(None);
+        }
+        let kind = kind::of_file(Path::new(""), &beginning, true);
+        if let FileKind::Other(_) = kind {
+            return Err(not_mail(&root, &beginning));
+        }
+        let mut whole = io::Cursor::new(beginning).chain(stream);
+        if kind == FileKind::Mbox {
+            let reader = MboxReader::new(Box::new(whole) as Box<dyn Read>, 0, self.message_limit);
+            self.mbox = Some((PathBuf::new(), reader));
+            return Ok(None);
+        }
+        let source = self.read_whole(&mut whole, &root)?;
+        let (state, place) = (state::of_header(&source), root.display().to_string());
+        let position = Position { path: PathBuf::new(), offset: source.len() as u64 };
+        let folder = crate::inbox::INBOX.to_owned();
+        Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
+    }
+
     fn next_of_mbox(
-        &self,
+        &mut self,
         path: &Path,
-        reader: &mut MboxReader<BufReader<File>>,
+        reader: &mut MboxReader<Box<dyn Read>>,
     ) -> Option<Result<RawMessage, ImportError>> {
-        let item = match reader.next_message() {
-            Ok(item) => item?,
-            Err(error) => return Some(Err(ImportError::File { path: self.absolute(path), error })),
-        };
-        Some(match item {
-            MboxItem::Message { source, delivered_s } => {
-                let position = Position { path: path.to_owned(), offset: reader.offset() };
-                let folder = folder_of(&self.root, path);
-                Ok(RawMessage { source, delivered_s, position, folder, read: false })
+        loop {
+            let begins = reader.offset();
+            let item = match reader.next_message() {
+                Ok(item) => item?,
+                Err(error) => return Some(Err(ImportError::File { path: self.absolute(path), error })),
+            };
+            let absolute = self.absolute(path);
+            let message = match item {
+                MboxItem::Message { source, delivered_s } => {
+                    let position = Position { path: path.to_owned(), offset: reader.offset() };
+                    let folder = folder_of(&self.root, path, true);
+                    let place = format!("{} at byte {begins}", absolute.display());
+                    let state = state::of_header(&source);
+                    RawMessage { source, delivered_s, position, folder, state, place }
+                }
+                MboxItem::FolderData { .. } => {
+                    self.passed.add("a mail program's data in an mbox, no message", path);
+                    continue;
+                }
+                MboxItem::TooLarge { offset } => {
+                    let limit = self.message_limit;
+                    return Some(Err(ImportError::TooLarge { path: absolute, offset, limit }));
+                }
+            };
+            if let Some(message) = self.kept(message) {
+                return Some(Ok(message));
             }
-            MboxItem::TooLarge { offset } => {
-                Err(ImportError::TooLarge { path: self.absolute(path), offset, limit: self.message_limit })
-            }
-        })
+        }
     }
 }
 
-/// The beginning of a file; empty where it cannot be read, which shows when it is imported.
-fn sniff(path: &Path) -> Vec<u8> {
+/// Why a message is passed over that its mail program has marked so.
+const DELETED: &str = "deleted where it lay";
+
+fn begins_from(beginning: &[u8]) -> bool {
+    beginning.starts_with(b"From ")
+}
+
+/// Whether a folder has messages as a Maildir does. Some lack `new` or `tmp`.
+fn is_maildir(path: &Path) -> bool {
+    let has = |name: &str| path.join(name).is_dir();
+    has("cur") || (has("new") && has("tmp"))
+}
+
+/// The beginning of a file.
+fn sniff(path: &Path) -> io::Result<Vec<u8>> {
     let mut beginning = Vec::new();
-    if let Ok(file) = File::open(path) {
-        // What was read before an error is enough to go by.
-        drop(file.take(SNIFFED_BYTES).read_to_end(&mut beginning));
-    }
-    beginning
+    File::open(path)?.take(SNIFFED_BYTES).read_to_end(&mut beginning)?;
+    Ok(beginning)
 }
 
-/// Whether text begins with a header field or an mbox line.
-fn begins_like_mail(beginning: &[u8]) -> bool {
-    let line = beginning.trim_ascii_start().split(|&byte| byte == b'\n').next().unwrap_or_default();
-    if line.starts_with(b"From ") {
-        return true;
-    }
-    let Some(colon) = line.iter().position(|&byte| byte == b':') else { return false };
-    let name = line.get(..colon).unwrap_or_default();
-    let is_name = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
-    is_name && line.get(colon + 1).is_none_or(u8::is_ascii_whitespace)
+fn not_mail(path: &Path, beginning: &[u8]) -> ImportError {
+    let (what, advice) = kind::foreign(beginning).unwrap_or(if kind::is_noise(beginning) {
+        ("no text", "an mbox, a message or a folder of them is needed")
+    } else {
+        ("no mail", "it begins neither with a header field nor with a line \"From \"; a text file that is mail ends in .eml")
+    });
+    let advice = advice.replace("FILE", &path.display().to_string());
+    ImportError::NotMail { path: path.to_owned(), what, advice }
 }

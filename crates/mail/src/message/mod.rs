@@ -50,12 +50,6 @@ pub fn imported_id(source: &[u8], person: &str) -> String {
     hasher.finalize().to_hex().chars().take(32).collect()
 }
 
-/// The date of a line that an mbox puts before a message, `From sender Thu Aug 22 13:17:22 2002`, in seconds
-/// since 1970.
-pub(crate) fn mbox_line_date(line: &[u8]) -> Option<i64> {
-    date::of_mbox_line(line)
-}
-
 fn read(source: &[u8], options: &MessageOptions) -> Map<String, Value> {
     let mut notes = Notes::default();
     let lines = structure::with_line_feeds(source, &mut notes);

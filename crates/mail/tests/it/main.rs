@@ -12,6 +12,8 @@
 mod common;
 mod import;
 mod import_database;
+mod import_dialects;
+mod import_folders;
 mod messages;
 mod recipients;
 mod router;

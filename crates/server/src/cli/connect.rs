@@ -11,7 +11,7 @@ use crate::tls;
 ///
 /// # Errors
 /// [`Failure::Use`] where there is no password, or the address is none.
-pub(super) fn connect(
+pub(crate) fn connect(
     settings: &Settings,
     arguments: &ConnectionArguments,
     environment: &[(String, String)],

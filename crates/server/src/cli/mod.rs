@@ -25,10 +25,12 @@ use crate::private;
 
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
-    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
-    HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
-    PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
+    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments, GroupAddArguments,
+    GroupCommand, HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
+    LogCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments, PlanArguments, RestoreArguments,
+    UpgradeArguments, VerifyArguments,
 };
+pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
 pub use terminal::Terminal;
@@ -74,6 +76,28 @@ pub trait Program {
         &self,
         configuration: Configuration,
         arguments: &FixupArguments,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Adds and lists people, and sets their passwords.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn person(
+        &self,
+        configuration: Configuration,
+        command: &PersonCommand,
+        terminal: &Terminal,
+    ) -> Result<(), Failure>;
+
+    /// Adds and lists groups.
+    ///
+    /// # Errors
+    /// [`Failure`] says why it could not.
+    fn group(
+        &self,
+        configuration: Configuration,
+        command: &GroupCommand,
         terminal: &Terminal,
     ) -> Result<(), Failure>;
 
@@ -187,6 +211,8 @@ fn dispatch(
         CommandLine::Import { command: ImportCommand::Mail(mail) } => {
             program.import_mail(load()?, &mail, terminal)
         }
+        CommandLine::Person { command } => program.person(load()?, &command, terminal),
+        CommandLine::Group { command } => program.group(load()?, &command, terminal),
         CommandLine::Backup(backup) => program.backup(load()?, &backup, terminal),
         CommandLine::Restore(restore) => program.restore(load()?, &restore, terminal),
         CommandLine::Upgrade(upgrade) => program.upgrade(load()?, &upgrade, terminal),

@@ -1,0 +1,160 @@
+//! Messages on their way through a server's port: many in one request, and large ones each in a request of its own, in
+//! pieces.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::{Method, StatusCode};
+use hyper::body::Bytes;
+use scrinium_mail::import::{ImportedMemo, RefusedMessage, StoredBatch};
+use scrinium_mail::{SOURCE_ATTACHMENT, SOURCE_CONTENT_TYPE};
+use serde_json::{Value, json};
+
+use crate::client::{ClientError, ConsoleClient};
+use crate::registry::refusal;
+
+/// A larger message goes alone, so that no request comes near what a server takes at once.
+const LARGE_BYTES: usize = 4 << 20;
+
+/// Words of CouchDB's for what is wrong with one document; everything else is wrong with all.
+const OF_ONE_DOCUMENT: [&str; 7] = [
+    "forbidden",
+    "unauthorized",
+    "bad_request",
+    "document_too_large",
+    "attachment_too_large",
+    "too_large",
+    "illegal_docid",
+];
+
+/// Where messages go.
+#[derive(Clone)]
+pub(super) struct Letters {
+    pub(super) client: ConsoleClient,
+    /// `/mail%2Fada`.
+    pub(super) database: String,
+    /// The name under which the person uses the server.
+    pub(super) owner: String,
+}
+
+impl Letters {
+    /// Stores messages that go into the same folders, all read or all not.
+    ///
+    /// # Errors
+    /// Why the server takes none of them; what is wrong with one is counted.
+    pub(super) async fn store(
+        &self,
+        memos: Vec<ImportedMemo>,
+        stored: &mut StoredBatch,
+    ) -> Result<(), String> {
+        let (large, small): (Vec<_>, Vec<_>) =
+            memos.into_iter().partition(|memo| memo.source.len() > LARGE_BYTES);
+        if !small.is_empty() && !self.store_together(&small, stored).await? {
+            // The server says of all what is true of one.
+            for memo in small {
+                self.store_alone(memo, stored).await?;
+            }
+        }
+        for memo in large {
+            self.store_alone(memo, stored).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server took the request.
+    async fn store_together(&self, memos: &[ImportedMemo], stored: &mut StoredBatch) -> Result<bool, String> {
+        let Some(first) = memos.first() else { return Ok(true) };
+        let path = format!("{}/_bulk_docs?{}", self.database, self.query(first));
+        let mut body = String::from("{\"docs\":[");
+        for (number, memo) in memos.iter().enumerate() {
+            if number > 0 {
+                body.push(',');
+            }
+            let source = json!({"content_type": SOURCE_CONTENT_TYPE, "data": STANDARD.encode(&memo.source)});
+            body.push_str(&document(memo, &source));
+        }
+        body.push_str("]}");
+        let asked = self.client.request(Method::POST, &path, Some(body.into())).await;
+        let (status, body) = asked.map_err(told)?;
+        if status == StatusCode::UNAUTHORIZED || status.is_server_error() {
+            return Err(refusal(&self.client, status, &body));
+        }
+        if !status.is_success() {
+            return Ok(false);
+        }
+        let rows: Vec<Value> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        if rows.len() != memos.len() {
+            return Err(format!("the server answers {} rows for {} messages", rows.len(), memos.len()));
+        }
+        for (row, memo) in rows.iter().zip(memos) {
+            let reason = row.get("reason").and_then(Value::as_str).unwrap_or_default();
+            match row.get("error").and_then(Value::as_str) {
+                None => stored.added += 1,
+                Some("conflict") => stored.present += 1,
+                Some(error) if OF_ONE_DOCUMENT.contains(&error) => stored.refused.push(refused(memo, reason)),
+                Some(error) => return Err(format!("the server takes no messages: {error}: {reason}")),
+            }
+        }
+        Ok(true)
+    }
+
+    async fn store_alone(&self, memo: ImportedMemo, stored: &mut StoredBatch) -> Result<(), String> {
+        let path = format!("{}/{}?{}", self.database, memo.id, self.query(&memo));
+        // The id is a digest of the message, which therefore does not hold it.
+        let boundary = format!("scrinium-{}", memo.id);
+        let length = memo.source.len();
+        let source = json!({"content_type": SOURCE_CONTENT_TYPE, "length": length, "follows": true});
+        let head = format!(
+            "--{boundary}\r\nContent-Type: application/json\r\n\r\n{}\r\n--{boundary}\r\n\
+             Content-Disposition: attachment; filename=\"{SOURCE_ATTACHMENT}\"\r\n\
+             Content-Type: {SOURCE_CONTENT_TYPE}\r\nContent-Length: {length}\r\n\r\n",
+            document(&memo, &source)
+        );
+        let tail = format!("\r\n--{boundary}--");
+        let pieces = vec![Bytes::from(head), memo.source.clone(), Bytes::from(tail)];
+        let content_type = format!("multipart/related; boundary=\"{boundary}\"");
+        let asked = self.client.send_pieces(Method::PUT, &path, &content_type, pieces).await;
+        let (status, body) = asked.map_err(told)?;
+        match status {
+            _ if status.is_success() => stored.added += 1,
+            StatusCode::CONFLICT => stored.present += 1,
+            StatusCode::UNAUTHORIZED => return Err(refusal(&self.client, status, &body)),
+            _ if status.is_client_error() => {
+                stored.refused.push(refused(&memo, &refusal(&self.client, status, &body)));
+            }
+            _ => return Err(refusal(&self.client, status, &body)),
+        }
+        Ok(())
+    }
+
+    /// Into which folders messages come, and who has read them.
+    fn query(&self, memo: &ImportedMemo) -> String {
+        let mut query: Vec<String> =
+            memo.folders.iter().map(|folder| format!("folder={}", escape(folder))).collect();
+        if memo.read {
+            query.push(format!("read_by={}", escape(&self.owner)));
+        }
+        query.join("&")
+    }
+}
+
+fn refused(memo: &ImportedMemo, reason: &str) -> RefusedMessage {
+    RefusedMessage { place: memo.place.clone(), reason: format!("the server does not take it: {reason}") }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
+fn told(error: ClientError) -> String {
+    error.to_string()
+}
+
+/// A message's document with what is said of its source.
+fn document(memo: &ImportedMemo, source: &Value) -> String {
+    let attachments = json!({SOURCE_ATTACHMENT: source});
+    let fields = Value::Object(memo.fields.clone()).to_string();
+    let rest = fields.strip_prefix('{').unwrap_or_default();
+    let comma = if rest == "}" { "" } else { "," };
+    format!("{{\"_id\":{},\"_attachments\":{attachments}{comma}{rest}", Value::from(memo.id.as_str()))
+}
+
+pub(super) fn escape(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,254 @@
+//! `scrinium person` and `scrinium group`: people and groups of the directory, without writing JSON by hand.
+
+use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use scrinium_directory::{
+    Found, GROUP_FORM, GROUP_PREFIX, Group, NameLookup, PERSON_FORM, PERSON_PREFIX, Person, check_password,
+};
+use serde_json::{Value, json};
+
+use crate::cli::{
+    Failure, GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments,
+    Terminal,
+};
+use crate::config::Settings;
+use crate::credentials::ask_password;
+use crate::registry::{self, Entry, Registry};
+
+/// No password has so many bytes; what is longer is another file.
+const LONGEST_LINE_BYTES: u64 = 4_096;
+
+/// Carries out `scrinium person`.
+pub(crate) fn person(
+    settings: &Settings,
+    command: &PersonCommand,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    match command {
+        PersonCommand::Add(asked) => add_person(settings, asked, terminal),
+        PersonCommand::Password(asked) => set_password(settings, asked, terminal),
+        PersonCommand::List { connection } => {
+            list_people(registry::open(settings, connection, terminal)?.as_ref(), terminal)
+        }
+    }
+}
+
+/// Carries out `scrinium group`.
+pub(crate) fn group(settings: &Settings, command: &GroupCommand, terminal: &Terminal) -> Result<(), Failure> {
+    match command {
+        GroupCommand::Add(asked) => add_group(settings, asked, terminal),
+        GroupCommand::List { connection } => {
+            list_groups(registry::open(settings, connection, terminal)?.as_ref(), terminal)
+        }
+    }
+}
+
+fn add_person(settings: &Settings, asked: &PersonAddArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let name = &asked.short_name;
+    let full_names = if asked.full_names.is_empty() { vec![name.clone()] } else { asked.full_names.clone() };
+    let mut entry = Entry::new();
+    for (field, value) in [
+        ("_id", json!(format!("{PERSON_PREFIX}{name}"))),
+        ("Form", json!(PERSON_FORM)),
+        ("ShortName", json!(name)),
+        ("FullName", json!(full_names)),
+        ("Roles", json!(asked.roles)),
+    ] {
+        entry.insert(field.to_owned(), value);
+    }
+    if let Some(address) = &asked.address {
+        entry.insert("InternetAddress".to_owned(), json!(address));
+    }
+    // What is wrong is said before a password is asked for.
+    let person = Person::read(&entry).map_err(|error| Failure::Use(error.to_string()))?;
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    if registry::names(registry.as_ref())?.person(&person.id).is_some() {
+        return Err(Failure::Work(format!(
+            "{name} is in the directory already; for another password: scrinium person password {name}"
+        )));
+    }
+    let password = if asked.no_password {
+        None
+    } else {
+        read_password(settings, name, asked.password_file.as_deref(), terminal)?
+    };
+    let can_log_in = password.is_some();
+    if let Some(password) = password {
+        entry.insert("password".to_owned(), Value::from(password));
+    }
+    registry.write(&entry)?;
+    let note = if can_log_in { "" } else { "; there is no password: scrinium person password sets one" };
+    let text = format!("{name} is in the directory, with the mail database {}{note}\n", person.mail_file);
+    terminal.data(
+        &text,
+        &json!({"person": name, "id": person.id, "mail_file": person.mail_file, "password": can_log_in}),
+    )
+}
+
+fn set_password(
+    settings: &Settings,
+    asked: &PersonPasswordArguments,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let person = registry::person_called(&registry::names(registry.as_ref())?, &asked.name)?;
+    let password = read_password(settings, &person.short_name, asked.password_file.as_deref(), terminal)?;
+    let password = password.ok_or_else(|| {
+        Failure::Use("no password: give it on a terminal, on standard input or by --password-file".to_owned())
+    })?;
+    let mut entry = entry_of(registry.as_ref(), &person.id)?;
+    entry.insert("password".to_owned(), Value::from(password));
+    registry.write(&entry)?;
+    let name = &person.short_name;
+    terminal.data(&format!("{name} has another password\n"), &json!({"person": name, "password": true}))
+}
+
+/// The document of this id.
+fn entry_of(registry: &dyn Registry, id: &str) -> Result<Entry, Failure> {
+    let is_it = |entry: &Entry| entry.get("_id").and_then(Value::as_str) == Some(id);
+    let found = registry.entries(id)?.into_iter().find(is_it);
+    found.ok_or_else(|| Failure::Work(format!("{id} is not in the directory any more")))
+}
+
+/// A password from where it was to be taken from: twice from a terminal, else the first line. `None` where that is empty.
+fn read_password(
+    settings: &Settings,
+    name: &str,
+    file: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Option<String>, Failure> {
+    let password = match file {
+        Some(path) if path != Path::new("-") => {
+            let cannot =
+                |error| Failure::Work(format!("cannot read the password in {}: {error}", path.display()));
+            let file = std::fs::File::open(path).map_err(cannot)?;
+            let metadata = file.metadata().map_err(cannot)?;
+            if metadata.is_file() && metadata.mode() & 0o077 != 0 {
+                terminal.say(&format!("warning: others can read {0}; run: chmod 600 {0}", path.display()));
+            }
+            first_line(BufReader::new(file)).map_err(cannot)?
+        }
+        None if io::stdin().is_terminal() => ask_twice(name)?,
+        _ => first_line(io::stdin().lock()).map_err(Failure::work)?,
+    };
+    if password.is_empty() {
+        return Ok(None);
+    }
+    check_password(&password, settings.login.password_bytes)
+        .map_err(|error| Failure::Use(error.to_string()))?;
+    Ok(Some(password))
+}
+
+fn ask_twice(name: &str) -> Result<String, Failure> {
+    let ask = |prompt: &str| ask_password(prompt).map_err(Failure::work);
+    let password = ask(&format!("Password for {name}: "))?;
+    if password == ask("The same again: ")? {
+        return Ok(password);
+    }
+    Err(Failure::Use("the passwords are not the same; nothing was changed".to_owned()))
+}
+
+fn first_line(input: impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    input.take(LONGEST_LINE_BYTES).read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn add_group(settings: &Settings, asked: &GroupAddArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let registry = registry::open(settings, &asked.connection, terminal)?;
+    let index = registry::names(registry.as_ref())?;
+    let mut entry = match index.find(&asked.name) {
+        Found::Group(group) => entry_of(registry.as_ref(), &group.id)?,
+        Found::Person(person) => {
+            return Err(Failure::Work(format!("{:?} is a person ({}), not a group", asked.name, person.id)));
+        }
+        Found::Several | Found::Nobody => Entry::from_iter([
+            (
+                "_id".to_owned(),
+                json!(format!("{GROUP_PREFIX}{}", asked.name.trim().to_lowercase().replace(' ', "-"))),
+            ),
+            ("Form".to_owned(), json!(GROUP_FORM)),
+            ("ListName".to_owned(), json!(asked.name)),
+        ]),
+    };
+    let mut members = Group::read(&entry).map_err(|error| Failure::Use(error.to_string()))?.members;
+    for member in &asked.members {
+        if !members.contains(member) {
+            members.push(member.clone());
+        }
+    }
+    entry.insert("Members".to_owned(), json!(members));
+    if let Some(address) = &asked.address {
+        entry.insert("InternetAddress".to_owned(), json!(address));
+    }
+    let group = Group::read(&entry).map_err(|error| Failure::Use(error.to_string()))?;
+    registry.write(&entry)?;
+    for member in asked.members.iter().filter(|member| !member.contains('@')) {
+        if matches!(index.find(member), Found::Nobody) {
+            terminal.say(&format!("warning: nobody in the directory is called {member:?} yet"));
+        }
+    }
+    let text = format!("{} has {} members\n", group.list_name, group.members.len());
+    terminal.data(&text, &json!({"group": group.list_name, "id": group.id, "members": group.members}))
+}
+
+fn list_people(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
+    let people: Vec<Person> =
+        registry.entries(PERSON_PREFIX)?.iter().filter_map(|entry| Person::read(entry).ok()).collect();
+    let row = |person: &Person| {
+        vec![
+            person.short_name.clone(),
+            person.full_names.join(", "),
+            person.internet_address.clone().unwrap_or_default(),
+            person.mail_file.clone(),
+            person.roles.join(", "),
+        ]
+    };
+    let value = |person: &Person| {
+        json!({
+            "id": person.id, "short_name": person.short_name, "full_names": person.full_names,
+            "address": person.internet_address, "mail_file": person.mail_file, "roles": person.roles,
+        })
+    };
+    let titles = ["Short name", "Full name", "Address", "Mail database", "Roles"];
+    let values: Vec<Value> = people.iter().map(value).collect();
+    terminal.data(&table(&titles, &people.iter().map(row).collect::<Vec<_>>()), &Value::from(values))
+}
+
+fn list_groups(registry: &dyn Registry, terminal: &Terminal) -> Result<(), Failure> {
+    let groups: Vec<Group> =
+        registry.entries(GROUP_PREFIX)?.iter().filter_map(|entry| Group::read(entry).ok()).collect();
+    let row = |group: &Group| {
+        vec![
+            group.list_name.clone(),
+            group.internet_address.clone().unwrap_or_default(),
+            group.members.join(", "),
+        ]
+    };
+    let value = |group: &Group| json!({"id": group.id, "name": group.list_name, "address": group.internet_address, "members": group.members});
+    let values: Vec<Value> = groups.iter().map(value).collect();
+    let titles = ["Group", "Address", "Members"];
+    terminal.data(&table(&titles, &groups.iter().map(row).collect::<Vec<_>>()), &Value::from(values))
+}
+
+/// Columns as wide as what is in them.
+fn table(titles: &[&str], rows: &[Vec<String>]) -> String {
+    let mut all: Vec<Vec<String>> = vec![titles.iter().map(|title| (*title).to_owned()).collect()];
+    all.extend(rows.iter().cloned());
+    let width = |column: usize| {
+        all.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    };
+    all.iter().map(line).collect()
+}

@@ -1,0 +1,96 @@
+//! The directory of a data folder that no server uses.
+
+use std::sync::Arc;
+
+use scrinium_clock::Clock;
+use scrinium_database::{ChangesQuery, Database, DatabaseError, Edit, EditMode};
+use scrinium_directory::{DIRECTORY_DATABASE, Directory};
+use scrinium_statistics::Registry as Statistics;
+use serde_json::Value;
+
+use super::{Entry, Registry};
+use crate::cli::Failure;
+use crate::config::Settings;
+use crate::guard::OwnDatabases;
+use crate::storage::{Storage, StorageError};
+
+/// Changes read at a time.
+const AT_ONCE: usize = 500;
+
+/// The databases of a folder, opened for one command.
+pub(crate) struct DirectRegistry {
+    storage: Option<Storage>,
+    directory: Arc<Directory>,
+}
+
+impl DirectRegistry {
+    /// Opens a data folder; as a server does, it gives it a directory where there is none.
+    pub(crate) fn open(settings: &Settings) -> Result<Result<Self, Failure>, StorageError> {
+        let storage = Storage::open(settings, &Statistics::new(), &Clock::system())?;
+        let directory = match Directory::open(&storage.databases) {
+            Ok(directory) => Arc::new(directory),
+            Err(error) => {
+                storage.close();
+                return Ok(Err(Failure::work(error)));
+            }
+        };
+        storage.databases.set_guard(Arc::new(OwnDatabases::of_settings(&directory, settings)));
+        Ok(Ok(Self { storage: Some(storage), directory }))
+    }
+
+    /// The databases of the folder, and its directory.
+    pub(crate) fn parts(&self) -> Option<(&Storage, &Directory)> {
+        self.storage.as_ref().map(|storage| (storage, self.directory.as_ref()))
+    }
+
+    fn database(&self) -> Result<Arc<Database>, DatabaseError> {
+        self.directory.databases().get(DIRECTORY_DATABASE)
+    }
+
+    fn read(&self, prefix: &str) -> Result<Vec<Entry>, DatabaseError> {
+        let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
+        let mut changes = self.database()?.changes(query)?;
+        let mut entries = Vec::new();
+        while !changes.is_at_end() {
+            for change in changes.next_changes(AT_ONCE)? {
+                if change.deleted || !change.id.starts_with(prefix) {
+                    continue;
+                }
+                let document = change.document.as_deref().and_then(|json| serde_json::from_str(json).ok());
+                if let Some(Value::Object(entry)) = document {
+                    entries.push(entry);
+                }
+            }
+        }
+        entries.sort_by(|one: &Entry, other: &Entry| id_of(one).cmp(id_of(other)));
+        Ok(entries)
+    }
+}
+
+fn id_of(entry: &Entry) -> &str {
+    entry.get("_id").and_then(Value::as_str).unwrap_or_default()
+}
+
+impl Registry for DirectRegistry {
+    fn entries(&self, prefix: &str) -> Result<Vec<Entry>, Failure> {
+        self.read(prefix).map_err(Failure::work)
+    }
+
+    fn write(&self, entry: &Entry) -> Result<(), Failure> {
+        let edit = Edit { json: Value::Object(entry.clone()).to_string().into(), ..Edit::default() };
+        let written = self
+            .database()
+            .and_then(|database| database.update(vec![edit], EditMode::Interactive))
+            .and_then(scrinium_database::Update::wait);
+        let result = written.map_err(Failure::work)?.pop();
+        result.unwrap_or(Err(DatabaseError::Conflict)).map(drop).map_err(Failure::work)
+    }
+}
+
+impl Drop for DirectRegistry {
+    fn drop(&mut self) {
+        if let Some(storage) = self.storage.take() {
+            storage.close();
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! People and groups for commands: by the port of the server that runs on a data folder, or directly where none does.
+
+mod direct;
+mod remote;
+
+use scrinium_directory::{Found, GROUP_PREFIX, NameIndex, NameLookup, PERSON_PREFIX, Person};
+use serde_json::{Map, Value};
+
+use crate::cli::{ConnectionArguments, Failure, Terminal, connect};
+use crate::config::Settings;
+use crate::storage::StorageError;
+
+pub(crate) use direct::DirectRegistry;
+pub(crate) use remote::{RemoteRegistry, refusal};
+
+/// A document of the directory.
+pub(crate) type Entry = Map<String, Value>;
+
+/// The directory's documents.
+pub(crate) trait Registry {
+    /// All whose ids begin so.
+    fn entries(&self, prefix: &str) -> Result<Vec<Entry>, Failure>;
+
+    /// Writes one, as an administrator; a new one has no `_rev`.
+    fn write(&self, entry: &Entry) -> Result<(), Failure>;
+}
+
+/// The registry of the server that is meant: the one at the address that was named, else the one that runs on the data
+/// folder, else the folder itself.
+pub(crate) fn open(
+    settings: &Settings,
+    connection: &ConnectionArguments,
+    terminal: &Terminal,
+) -> Result<Box<dyn Registry>, Failure> {
+    if connection.url.is_none() {
+        match DirectRegistry::open(settings) {
+            Ok(direct) => return Ok(Box::new(direct?)),
+            Err(StorageError::InUse(_)) => {}
+            Err(unusable @ StorageError::Unusable(_)) => return Err(unusable.into()),
+        }
+    }
+    let client = connect(settings, connection, &environment(), terminal)?;
+    Ok(Box::new(RemoteRegistry::new(client)?))
+}
+
+/// The variables of this process; those that are not text are nobody's here.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+/// Everybody, by every name.
+pub(crate) fn names(registry: &(impl Registry + ?Sized)) -> Result<NameIndex, Failure> {
+    let index = NameIndex::new();
+    for prefix in [PERSON_PREFIX, GROUP_PREFIX] {
+        for entry in registry.entries(prefix)? {
+            let id = entry.get("_id").and_then(Value::as_str).unwrap_or_default();
+            index.apply(id, Some(&entry));
+        }
+    }
+    Ok(index)
+}
+
+/// The person who is called so.
+///
+/// # Errors
+/// [`Failure::Work`]: nobody is, or several are, who are named.
+pub(crate) fn person_called(index: &NameIndex, name: &str) -> Result<std::sync::Arc<Person>, Failure> {
+    match index.find(name) {
+        Found::Person(person) => Ok(person),
+        Found::Several => Err(several(name, &index.all_called(name))),
+        Found::Group(group) => {
+            Err(Failure::Work(format!("{name:?} is a group ({}), not a person", group.id)))
+        }
+        Found::Nobody => Err(Failure::Work(format!(
+            "nobody in the directory is called {name:?}; add the person first: scrinium person add SHORTNAME --name \
+             {name:?}"
+        ))),
+    }
+}
+
+fn several(name: &str, found: &[Found]) -> Failure {
+    const SHOWN: usize = 10;
+    let shown = found.iter().take(SHOWN).map(|found| match found {
+        Found::Person(person) => format!("\n  {}  ({})", person.short_name, person.full_names.join(", ")),
+        Found::Group(group) => format!("\n  {}  (a group)", group.list_name),
+        Found::Nobody | Found::Several => String::new(),
+    });
+    let shown: String = shown.collect();
+    let count = found.len();
+    Failure::Work(format!("{count} in the directory are called {name:?}; give the short name of one:{shown}"))
+}
