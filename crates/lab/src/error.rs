@@ -67,7 +67,7 @@ pub enum LabError {
     NoSuchVariable { origin: String, name: String, nearest: Option<String>, known: String },
     #[error("{0}")]
     Usage(String),
-    #[error("{target} does not answer: {failure}. Is the server running, and is --target right?")]
+    #[error("{}", no_server(.target, .failure))]
     NoServer { target: String, failure: Failure },
     #[error("cannot prepare {what}: {failure}{}", hint(.failure))]
     Prepare { what: String, failure: Failure },
@@ -114,6 +114,22 @@ impl LabError {
     }
 }
 
+/// Why a server cannot be measured, as it is: one that answers is not called dead.
+fn no_server(target: &str, failure: &Failure) -> String {
+    match failure.kind {
+        FailureKind::Status(401 | 403) => format!(
+            "{target} does not accept the name and password: {failure}. Are --admin and --password those of an administrator?"
+        ),
+        FailureKind::Connection if failure.detail.contains("certificate") => format!(
+            "the certificate of {target} is not trusted: {failure}. If it is the server's own, name it by SSL_CERT_FILE=FILE"
+        ),
+        FailureKind::TimeOut | FailureKind::Connection => {
+            format!("{target} does not answer: {failure}. Is the server running, and is --target right?")
+        }
+        _ => format!("{target} answers, but not as it should: {failure}. Is --target right?"),
+    }
+}
+
 /// What a person can do about a request that failed before the run.
 fn hint(failure: &Failure) -> &'static str {
     match failure.kind {
@@ -125,5 +141,25 @@ fn hint(failure: &Failure) -> &'static str {
         }
         FailureKind::Connection | FailureKind::TimeOut => ". Is the server still running?",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_answers_is_not_called_dead() {
+        let told = |kind, detail: &str| {
+            LabError::NoServer { target: "https://x".to_owned(), failure: Failure::new(kind, detail) }
+                .to_string()
+        };
+        assert!(told(FailureKind::Connection, "connection refused").contains("does not answer"));
+        assert!(told(FailureKind::TimeOut, "after 30 s").contains("does not answer"));
+        let untrusted = told(FailureKind::Connection, "invalid peer certificate: UnknownIssuer");
+        assert!(untrusted.contains("is not trusted") && untrusted.contains("SSL_CERT_FILE"), "{untrusted}");
+        assert!(told(FailureKind::Status(401), "GET /").contains("--password"));
+        let odd = told(FailureKind::Status(500), "GET /");
+        assert!(odd.contains("not as it should") && !odd.contains("does not answer"), "{odd}");
     }
 }

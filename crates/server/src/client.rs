@@ -49,6 +49,14 @@ pub enum ClientError {
         /// Why.
         cause: String,
     },
+    /// It closed the connection before it had answered.
+    #[error("the server at {url} closed the connection: {cause}")]
+    Broken {
+        /// The address.
+        url: String,
+        /// Why.
+        cause: String,
+    },
     /// It shows a certificate that nobody here trusts.
     #[error(
         "the certificate of {url} is not trusted: {cause}. If it is the server's own, name it with --trust FILE"
@@ -176,7 +184,7 @@ impl ConsoleClient {
     /// Sends one request with a JSON body, if any, and gives status and body of the answer.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`], [`ClientError::Untrusted`].
+    /// [`ClientError::Unreachable`], [`ClientError::Untrusted`], [`ClientError::Broken`].
     pub async fn request(
         &self,
         method: Method,
@@ -204,7 +212,7 @@ impl ConsoleClient {
         let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
         let answered = tokio::time::timeout(within, self.ask(stream, request, pieces)).await;
         let late = || self.unreachable(format!("no answer for {} s", within.as_secs()));
-        answered.map_err(|_| late())?.map_err(|cause| self.unreachable(cause))
+        answered.map_err(|_| late())?.map_err(|cause| ClientError::Broken { url: self.url.clone(), cause })
     }
 
     fn unreachable(&self, cause: impl ToString) -> ClientError {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 use scrinium_mail::import::{
-    ImportError, ImportOptions, ImportReport, ImportTarget, Importer, MailDatabase, Progress, TRASH,
+    ImportOptions, ImportReport, ImportTarget, Importer, MailDatabase, Progress, TRASH,
 };
 use scrinium_mail::open_mail_file;
 use serde_json::{Value, json};
@@ -81,10 +81,7 @@ pub(crate) fn import<T: ImportTarget>(
     let importer = Importer::new(target, options.clone());
     let report = importer.run(path, |progress| show(&bar, progress));
     bar.finish_and_clear();
-    report.map_err(|error| match error {
-        ImportError::NotMail { .. } => Failure::Work(error.to_string().replace("NAME", "PERSON")),
-        error => Failure::work(error),
-    })
+    report.map_err(Failure::work)
 }
 
 fn bar(terminal: &Terminal) -> ProgressBar {

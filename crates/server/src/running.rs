@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use scrinium_clock::milliseconds;
-use scrinium_directory::{
-    ADMINISTRATOR_ID, ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password,
-};
+use scrinium_directory::{ADMINISTRATOR_NAME, Directory, NameLookup, NewAdministrator, check_password};
 use scrinium_http::{HttpOptions, HttpState, OperationLogOptions, Parts, PortOptions, Server};
 use scrinium_mail::{Mailboxes, Resolver, Router, RouterHandle, RouterOptions};
 use scrinium_store::Purpose;
@@ -178,7 +176,7 @@ fn tell_password(password: String, data_dir: &Path, terminal: &Terminal) -> Resu
     if terminal.is_watched() {
         terminal.say(&format!(
             "\nThe administrator's name is {ADMINISTRATOR_NAME} and the password is {password}\n\
-             It is shown this once and kept nowhere; set another one in the directory's document {ADMINISTRATOR_ID}.\n"
+             It is shown this once and kept nowhere; another one: scrinium person password {ADMINISTRATOR_NAME}\n"
         ));
         return Ok(());
     }

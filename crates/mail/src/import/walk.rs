@@ -296,7 +296,7 @@ impl MailFiles {
             FileKind::MessageOrMbox => self.holds_several(&path)?,
             FileKind::Message | FileKind::Other(_) => false,
         };
-        if is_mbox { self.open_mbox(path).map(|()| None) } else { self.read_file(path) }
+        if is_mbox { self.open_mbox(path).map(|()| None) } else { self.read_file(&path) }
     }
 
     /// Whether a file that begins with a separator has another one.
@@ -308,8 +308,8 @@ impl MailFiles {
         Ok(reader.next_message().map_err(failed)?.is_some())
     }
 
-    fn read_file(&mut self, path: PathBuf) -> Result<Option<RawMessage>, ImportError> {
-        let absolute = self.absolute(&path);
+    fn read_file(&mut self, path: &Path) -> Result<Option<RawMessage>, ImportError> {
+        let absolute = self.absolute(path);
         let failed = |error| ImportError::File { path: absolute.clone(), error };
         let source = self.read_whole(&mut File::open(&absolute).map_err(failed)?, &absolute)?;
         let beginning = source.get(..1024).unwrap_or(&source);
@@ -319,12 +319,12 @@ impl MailFiles {
             kind::foreign(beginning).map(|(what, _)| what)
         };
         if let Some(reason) = reason {
-            self.passed.add(reason, &path);
+            self.passed.add(reason, path);
             return Ok(None);
         }
-        let state = self.state_of(&path, &source);
-        let position = Position { path: path.clone(), offset: source.len() as u64 };
-        let folder = folder_of(&self.root, &path, false);
+        let state = self.state_of(path, &source);
+        let position = Position { path: path.to_owned(), offset: source.len() as u64 };
+        let folder = folder_of(&self.root, path, false);
         let place = absolute.display().to_string();
         Ok(self.kept(RawMessage { source, delivered_s: None, position, folder, state, place }))
     }
@@ -349,7 +349,7 @@ impl MailFiles {
         if in_maildir(path) {
             return state::of_maildir_name(&name);
         }
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = path.parent().unwrap_or_else(|| Path::new(""));
         if self.sequences.as_ref().is_none_or(|(of, _)| of != folder) {
             let is_file = path.as_os_str().is_empty();
             let sequences = if is_file { None } else { Sequences::of(&self.absolute(folder)) };
@@ -474,11 +474,17 @@ fn sniff(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn not_mail(path: &Path, beginning: &[u8]) -> ImportError {
-    let (what, advice) = kind::foreign(beginning).unwrap_or(if kind::is_noise(beginning) {
-        ("no text", "an mbox, a message or a folder of them is needed")
-    } else {
-        ("no mail", "it begins neither with a header field nor with a line \"From \"; a text file that is mail ends in .eml")
-    });
+    let unknown = || {
+        if kind::is_noise(beginning) {
+            ("no text", "an mbox, a message or a folder of them is needed")
+        } else {
+            (
+                "no mail",
+                "it begins neither with a header field nor with a line \"From \"; a text file that is mail ends in .eml",
+            )
+        }
+    };
+    let (what, advice) = kind::foreign(beginning).unwrap_or_else(unknown);
     let advice = advice.replace("FILE", &path.display().to_string());
     ImportError::NotMail { path: path.to_owned(), what, advice }
 }

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use scrinium_backup::Target;
 
 use super::formula::FormulaCommand;
+use super::people_arguments::{GroupCommand, PersonCommand};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -181,102 +182,6 @@ pub struct ImportMailArguments {
     /// Import what was deleted where it lay, too, into the folder Trash
     #[arg(long)]
     pub with_deleted: bool,
-    /// Which server, and who asks.
-    #[command(flatten)]
-    pub connection: ConnectionArguments,
-}
-
-/// What to do with people.
-#[derive(Clone, Debug, Subcommand)]
-pub enum PersonCommand {
-    /// Add a person to the directory; the password is asked for, or read
-    #[command(after_help = PASSWORDS)]
-    Add(PersonAddArguments),
-    /// Everybody in the directory
-    List {
-        /// Which server, and who asks.
-        #[command(flatten)]
-        connection: ConnectionArguments,
-    },
-    /// Set a person's password, which ends their sessions
-    #[command(after_help = PASSWORDS)]
-    Password(PersonPasswordArguments),
-}
-
-const PASSWORDS: &str = "\
-A password is never given on the command line. It is asked for on a terminal, else it is the first line of
-standard input or of the file that --password-file names.
-
-A running server is asked as its administrator, whose password is taken from --credentials, else from
-SCRINIUM_ADMIN_PASSWORD, else from admin.credentials in the data folder. Where no server runs, the data
-folder is written directly.";
-
-/// Arguments of `person add`.
-#[derive(Clone, Debug, Args)]
-pub struct PersonAddArguments {
-    /// The name to log in with, without blanks: ada
-    #[arg(value_name = "SHORTNAME")]
-    pub short_name: String,
-    /// A full name, such as "Ada Lovelace" or "Ada Lovelace/Engines/Acme"; may be given several times, and the first is
-    /// the one that is shown [default: the short name]
-    #[arg(long = "name", value_name = "NAME")]
-    pub full_names: Vec<String>,
-    /// The address at which mail from outside arrives
-    #[arg(long, value_name = "ADDRESS")]
-    pub address: Option<String>,
-    /// A role; _admin administers the server. May be given several times
-    #[arg(long = "role", value_name = "ROLE")]
-    pub roles: Vec<String>,
-    /// A file whose first line is the password; - is standard input
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
-    /// No password: the person gets mail, and cannot log in
-    #[arg(long, conflicts_with = "password_file")]
-    pub no_password: bool,
-    /// Which server, and who asks.
-    #[command(flatten)]
-    pub connection: ConnectionArguments,
-}
-
-/// Arguments of `person password`.
-#[derive(Clone, Debug, Args)]
-pub struct PersonPasswordArguments {
-    /// The person, by short or full name
-    #[arg(value_name = "NAME")]
-    pub name: String,
-    /// A file whose first line is the password; - is standard input
-    #[arg(long, value_name = "FILE")]
-    pub password_file: Option<PathBuf>,
-    /// Which server, and who asks.
-    #[command(flatten)]
-    pub connection: ConnectionArguments,
-}
-
-/// What to do with groups.
-#[derive(Clone, Debug, Subcommand)]
-pub enum GroupCommand {
-    /// Add a group to the directory, or members to one that is there
-    Add(GroupAddArguments),
-    /// All groups, and who is in them
-    List {
-        /// Which server, and who asks.
-        #[command(flatten)]
-        connection: ConnectionArguments,
-    },
-}
-
-/// Arguments of `group add`.
-#[derive(Clone, Debug, Args)]
-pub struct GroupAddArguments {
-    /// The group's name
-    #[arg(value_name = "NAME")]
-    pub name: String,
-    /// Members: names or addresses of people, names of groups
-    #[arg(value_name = "MEMBER")]
-    pub members: Vec<String>,
-    /// The address at which mail from outside arrives, if it may
-    #[arg(long, value_name = "ADDRESS")]
-    pub address: Option<String>,
     /// Which server, and who asks.
     #[command(flatten)]
     pub connection: ConnectionArguments,

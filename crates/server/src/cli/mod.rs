@@ -12,6 +12,7 @@ mod console;
 mod failure;
 mod formula;
 mod pages;
+mod people_arguments;
 mod terminal;
 
 use std::ffi::OsString;
@@ -25,14 +26,16 @@ use crate::private;
 
 pub use arguments::{
     AdviseArguments, Arguments, BackupArguments, BackupCommand, CommandLine, ConfigCommand,
-    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments, GroupAddArguments,
-    GroupCommand, HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments,
-    LogCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments, PlanArguments, RestoreArguments,
-    UpgradeArguments, VerifyArguments,
+    ConnectionArguments, ConsoleArguments, DemoArguments, FixupArguments, GlobalArguments,
+    HealthcheckArguments, ImportCommand, ImportMailArguments, InspectArguments, LabArguments, LogCommand,
+    PlanArguments, RestoreArguments, UpgradeArguments, VerifyArguments,
 };
 pub(crate) use connect::connect;
 pub use failure::Failure;
 pub use formula::{FormulaCheckArguments, FormulaCommand, FormulaEvalArguments, FormulaPurpose, FormulaText};
+pub use people_arguments::{
+    GroupAddArguments, GroupCommand, PersonAddArguments, PersonCommand, PersonPasswordArguments,
+};
 pub use terminal::Terminal;
 
 /// Where a configuration file is looked for, if none is named.

@@ -12,8 +12,11 @@ use serde_json::{Value, json};
 use crate::client::{ClientError, ConsoleClient};
 use crate::registry::refusal;
 
-/// A larger message goes alone, so that no request comes near what a server takes at once.
-const LARGE_BYTES: usize = 4 << 20;
+/// A larger message goes alone.
+const LARGE_BYTES: usize = 2 << 20;
+
+/// Messages of so many bytes go together, so that no request comes near what a server takes at once.
+const TOGETHER_BYTES: usize = 3 << 20;
 
 /// Words of CouchDB's for what is wrong with one document; everything else is wrong with all.
 const OF_ONE_DOCUMENT: [&str; 7] = [
@@ -48,14 +51,29 @@ impl Letters {
     ) -> Result<(), String> {
         let (large, small): (Vec<_>, Vec<_>) =
             memos.into_iter().partition(|memo| memo.source.len() > LARGE_BYTES);
-        if !small.is_empty() && !self.store_together(&small, stored).await? {
-            // The server says of all what is true of one.
-            for memo in small {
-                self.store_alone(memo, stored).await?;
+        let mut together = Vec::new();
+        let mut bytes = 0;
+        for memo in small {
+            if bytes + memo.source.len() > TOGETHER_BYTES {
+                self.store_small(std::mem::take(&mut together), stored).await?;
+                bytes = 0;
             }
+            bytes += memo.source.len();
+            together.push(memo);
         }
+        self.store_small(together, stored).await?;
         for memo in large {
             self.store_alone(memo, stored).await?;
+        }
+        Ok(())
+    }
+
+    async fn store_small(&self, memos: Vec<ImportedMemo>, stored: &mut StoredBatch) -> Result<(), String> {
+        if !self.store_together(&memos, stored).await? {
+            // The server says of all what is true of one.
+            for memo in memos {
+                self.store_alone(memo, stored).await?;
+            }
         }
         Ok(())
     }
@@ -64,17 +82,17 @@ impl Letters {
     async fn store_together(&self, memos: &[ImportedMemo], stored: &mut StoredBatch) -> Result<bool, String> {
         let Some(first) = memos.first() else { return Ok(true) };
         let path = format!("{}/_bulk_docs?{}", self.database, self.query(first));
-        let mut body = String::from("{\"docs\":[");
-        for (number, memo) in memos.iter().enumerate() {
-            if number > 0 {
-                body.push(',');
-            }
+        let with_source = |memo: &ImportedMemo| {
             let source = json!({"content_type": SOURCE_CONTENT_TYPE, "data": STANDARD.encode(&memo.source)});
-            body.push_str(&document(memo, &source));
-        }
-        body.push_str("]}");
+            document(memo, source)
+        };
+        let body = json!({"docs": memos.iter().map(with_source).collect::<Vec<_>>()}).to_string();
         let asked = self.client.request(Method::POST, &path, Some(body.into())).await;
-        let (status, body) = asked.map_err(told)?;
+        let (status, body) = match asked {
+            Ok(answer) => answer,
+            Err(ClientError::Broken { .. }) => return Ok(false),
+            Err(error) => return Err(error.to_string()),
+        };
         if status == StatusCode::UNAUTHORIZED || status.is_server_error() {
             return Err(refusal(&self.client, status, &body));
         }
@@ -107,13 +125,23 @@ impl Letters {
             "--{boundary}\r\nContent-Type: application/json\r\n\r\n{}\r\n--{boundary}\r\n\
              Content-Disposition: attachment; filename=\"{SOURCE_ATTACHMENT}\"\r\n\
              Content-Type: {SOURCE_CONTENT_TYPE}\r\nContent-Length: {length}\r\n\r\n",
-            document(&memo, &source)
+            document(&memo, source)
         );
         let tail = format!("\r\n--{boundary}--");
         let pieces = vec![Bytes::from(head), memo.source.clone(), Bytes::from(tail)];
         let content_type = format!("multipart/related; boundary=\"{boundary}\"");
         let asked = self.client.send_pieces(Method::PUT, &path, &content_type, pieces).await;
-        let (status, body) = asked.map_err(told)?;
+        let (status, body) = match asked {
+            Ok(answer) => answer,
+            // A server that does not want a body may close the connection before its answer was read.
+            Err(error @ ClientError::Broken { .. }) => {
+                self.client.request(Method::GET, "/", None).await.map_err(|error| error.to_string())?;
+                let reason = format!("{error}; a message may have attachment.max_bytes");
+                stored.refused.push(refused(&memo, &reason));
+                return Ok(());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
         match status {
             _ if status.is_success() => stored.added += 1,
             StatusCode::CONFLICT => stored.present += 1,
@@ -141,18 +169,12 @@ fn refused(memo: &ImportedMemo, reason: &str) -> RefusedMessage {
     RefusedMessage { place: memo.place.clone(), reason: format!("the server does not take it: {reason}") }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
-fn told(error: ClientError) -> String {
-    error.to_string()
-}
-
 /// A message's document with what is said of its source.
-fn document(memo: &ImportedMemo, source: &Value) -> String {
-    let attachments = json!({SOURCE_ATTACHMENT: source});
-    let fields = Value::Object(memo.fields.clone()).to_string();
-    let rest = fields.strip_prefix('{').unwrap_or_default();
-    let comma = if rest == "}" { "" } else { "," };
-    format!("{{\"_id\":{},\"_attachments\":{attachments}{comma}{rest}", Value::from(memo.id.as_str()))
+fn document(memo: &ImportedMemo, source: Value) -> Value {
+    let mut fields = memo.fields.clone();
+    fields.insert("_id".to_owned(), Value::from(memo.id.as_str()));
+    fields.insert("_attachments".to_owned(), json!({SOURCE_ATTACHMENT: source}));
+    Value::Object(fields)
 }
 
 pub(super) fn escape(name: &str) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use scrinium_clock::Clock;
-use scrinium_database::{ChangesQuery, Database, DatabaseError, Edit, EditMode};
+use scrinium_database::{Access, ChangesQuery, Database, DatabaseError, Edit, EditMode};
 use scrinium_directory::{DIRECTORY_DATABASE, Directory};
 use scrinium_statistics::Registry as Statistics;
 use serde_json::Value;
@@ -13,6 +13,9 @@ use crate::cli::Failure;
 use crate::config::Settings;
 use crate::guard::OwnDatabases;
 use crate::storage::{Storage, StorageError};
+
+/// Who reads and writes people and groups while no server runs.
+static COMMAND: Access = Access::of_the_server("keeping the directory by commands");
 
 /// Changes read at a time.
 const AT_ONCE: usize = 500;
@@ -49,7 +52,7 @@ impl DirectRegistry {
 
     fn read(&self, prefix: &str) -> Result<Vec<Entry>, DatabaseError> {
         let query = ChangesQuery { include_documents: true, ..ChangesQuery::default() };
-        let mut changes = self.database()?.changes(query)?;
+        let mut changes = self.database()?.changes(query, &COMMAND)?;
         let mut entries = Vec::new();
         while !changes.is_at_end() {
             for change in changes.next_changes(AT_ONCE)? {
@@ -80,7 +83,7 @@ impl Registry for DirectRegistry {
         let edit = Edit { json: Value::Object(entry.clone()).to_string().into(), ..Edit::default() };
         let written = self
             .database()
-            .and_then(|database| database.update(vec![edit], EditMode::Interactive))
+            .and_then(|database| database.update(vec![edit], EditMode::Interactive, &COMMAND))
             .and_then(scrinium_database::Update::wait);
         let result = written.map_err(Failure::work)?.pop();
         result.unwrap_or(Err(DatabaseError::Conflict)).map(drop).map_err(Failure::work)

@@ -26,7 +26,9 @@ fn help_and_version_are_data() {
     let folder = tempfile::tempdir().unwrap();
     let (code, output, talk) = run(folder.path(), &["--version"]);
     assert_eq!((code, output, talk), (0, format!("scrinium {}\n", env!("CARGO_PKG_VERSION")), String::new()));
-    for command in ["serve", "demo", "import", "console", "advise", "config", "formula", "lab", "plan"] {
+    for command in [
+        "serve", "demo", "import", "person", "group", "console", "advise", "config", "formula", "lab", "plan",
+    ] {
         let (code, output, talk) = run(folder.path(), &["--help"]);
         assert!(code == 0 && talk.is_empty() && output.contains(&format!("\n  {command} ")), "{output}");
     }

@@ -265,6 +265,8 @@ fn a_full_disk_is_read_and_then_freed() {
     let mut written = fill(&server, &disk);
     println!("{} documents were acknowledged", written.len());
     refuses_writes(&mut server.client());
+    let up = server.client().get("/_up").unwrap().expect(200).value();
+    assert!(up["status"] == "read_only" && up["reason"].is_string(), "{up}");
     check(&mut server.client(), &written);
     server.kill();
     server = Server::start(disk.folder.path(), &small_store(RESERVE));

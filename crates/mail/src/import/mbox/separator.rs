@@ -391,9 +391,9 @@ fn is_mail_field(name: &[u8]) -> bool {
         "thread-index",
     ];
     const BEGINNINGS: [&str; 5] = ["x-", "list-", "arc-", "resent-", "content-"];
-    let begins = |beginning: &&str| {
+    let begins = |beginning: &str| {
         name.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning.as_bytes()))
     };
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-        || BEGINNINGS.iter().any(|known| begins(&known))
+        || BEGINNINGS.iter().any(|known| begins(known))
 }
