@@ -7,7 +7,7 @@ use scrinium_store::Family;
 use crate::access::Access;
 use crate::access::readable::ReadableLeaf;
 use crate::content::upload::Upload;
-use crate::content::{Content, ContentReader};
+use crate::content::{Content, HeldContent};
 use crate::database::Database;
 use crate::edit::content_of;
 use crate::error::{DatabaseError, Result};
@@ -26,10 +26,21 @@ pub struct AttachmentReader {
     pub length: u64,
     /// The document's revision that it was found in.
     pub revision: String,
-    content: ContentReader,
+    content: HeldContent,
 }
 
 impl AttachmentReader {
+    fn new(attachment: StoredAttachment, revision: String, content: HeldContent) -> Self {
+        Self {
+            digest: attachment.digest_text(),
+            name: attachment.name,
+            content_type: attachment.content_type,
+            length: content.length(),
+            revision,
+            content,
+        }
+    }
+
     /// At most `max_bytes` from `offset`; empty at the end.
     ///
     /// # Errors
@@ -58,6 +69,36 @@ impl Database {
         revision: Option<&str>,
         access: &Access,
     ) -> Result<AttachmentReader> {
+        let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
+        let content = self.common.contents.opened(&attachment.digest)?;
+        Ok(AttachmentReader::new(attachment, revision, content))
+    }
+
+    /// As [`open_attachment`](Self::open_attachment), for one of many that are read one after the other: it is opened
+    /// when it is first read, and stays until then whatever becomes of its document.
+    ///
+    /// # Errors
+    /// As [`open_attachment`](Self::open_attachment).
+    pub fn hold_attachment(
+        &self,
+        id: &str,
+        name: &str,
+        revision: Option<&str>,
+        access: &Access,
+    ) -> Result<AttachmentReader> {
+        let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
+        let content = self.common.contents.held(&attachment)?;
+        Ok(AttachmentReader::new(attachment, revision, content))
+    }
+
+    /// What is stored of an attachment, and the revision that it was found in.
+    fn find_attachment(
+        &self,
+        id: &str,
+        name: &str,
+        revision: Option<&str>,
+        access: &Access,
+    ) -> Result<(StoredAttachment, String)> {
         self.check_there()?;
         let snapshot = self.store().snapshot();
         let stored = match revision {
@@ -73,16 +114,7 @@ impl Database {
         if leaf.deleted && revision.is_none() {
             return Err(DatabaseError::deleted());
         }
-        let attachment = named(&leaf, name)?;
-        let content = self.common.contents.reader(&attachment.digest)?;
-        Ok(AttachmentReader {
-            digest: attachment.digest_text(),
-            name: attachment.name,
-            content_type: attachment.content_type,
-            length: content.length(),
-            revision: leaf.revision.to_owned(),
-            content,
-        })
+        Ok((named(&leaf, name)?, leaf.revision.to_owned()))
     }
 
     /// A content of bytes at hand, for an edit to refer to.

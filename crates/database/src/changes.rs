@@ -10,7 +10,7 @@ use scrinium_store::{Direction, Family, KeyRange, Slice, Snapshot};
 
 use crate::access::Access;
 use crate::access::readable::{ReadableHead, ReadableId};
-use crate::database::Database;
+use crate::database::{Database, header_at};
 use crate::error::{DatabaseError, Result};
 use crate::head::ChangeRecord;
 use crate::keys;
@@ -77,6 +77,9 @@ pub struct Change {
 /// Documents held against a selector by one call.
 const MOST_EXAMINED: usize = 2000;
 
+/// Changes that are left are counted up to here, and estimated beyond.
+const MOST_COUNTED: u64 = 1000;
+
 /// Changes on their way to a reader, as of one snapshot, in bounded memory.
 pub struct Changes {
     database: Arc<Database>,
@@ -91,6 +94,9 @@ pub struct Changes {
     left: u64,
     reached: u64,
     last: u64,
+    /// It began with the first change, or backwards with the last, and so many have been looked at since.
+    is_from_end: bool,
+    passed: u64,
 }
 
 impl Database {
@@ -130,6 +136,8 @@ impl Database {
             left: query.limit.unwrap_or(u64::MAX),
             reached: if query.descending { last } else { since.min(last) },
             last,
+            is_from_end: query.descending || since == 0,
+            passed: 0,
             query,
         })
     }
@@ -172,6 +180,7 @@ impl Changes {
             let change_number = keys::change_number_of(key).ok_or_else(damaged)?;
             let record = ChangeRecord::decode(stored).ok_or_else(damaged)?;
             self.reached = change_number;
+            self.passed += 1;
             if self.query.descending {
                 self.to = key.to_vec();
             } else {
@@ -299,13 +308,38 @@ impl Changes {
         self.database.sequence_text(self.reached)
     }
 
-    /// How many changes are not given yet, about: a document that changed twice counts twice. `None` where some may be of
+    /// How many documents' changes are not given yet, those that a filter leaves out among them. Where many are left in a
+    /// feed that began in the middle, about: a document that changed twice counts twice. `None` where some may be of
     /// documents that the one who asks does not see.
     ///
     /// # Errors
     /// What the store reports.
     pub fn pending(&self) -> Result<Option<u64>> {
-        let pending = self.last.saturating_sub(self.reached);
+        let pending = self.count_pending()?;
         Ok((pending == 0 || self.database.shows_all(&self.access)?).then_some(pending))
+    }
+
+    fn count_pending(&self) -> Result<u64> {
+        if self.from >= self.to {
+            return Ok(0);
+        }
+        let range = KeyRange { from: &self.from, to: Some(&self.to) };
+        let mut cursor = self.snapshot.cursor(Family::Churn, range, Direction::Forward);
+        let mut counted = 0;
+        while counted < MOST_COUNTED {
+            if cursor.next()?.is_none() {
+                return Ok(counted);
+            }
+            counted += 1;
+        }
+        // Each document has one change.
+        let header = header_at(&self.snapshot, self.database.number())?;
+        let all = header.document_count.saturating_add(header.deleted_count);
+        let left = if self.is_from_end {
+            all.saturating_sub(self.passed)
+        } else {
+            self.last.saturating_sub(self.reached)
+        };
+        Ok(left.min(all).max(counted))
     }
 }

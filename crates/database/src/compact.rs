@@ -12,6 +12,7 @@ mod limit;
 mod purge;
 pub(crate) mod record;
 mod sizes;
+mod stem;
 #[cfg(test)]
 mod tests;
 mod work;

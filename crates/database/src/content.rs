@@ -26,7 +26,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 use pins::{Collecting, Pins};
 use places::Places;
-pub(crate) use reader::ContentReader;
+pub(crate) use reader::{ContentReader, HeldContent};
 use record::{Placement, Record};
 use upload::Upload;
 
@@ -253,6 +253,16 @@ impl Contents {
             return Err(DatabaseError::damaged_content("content", &hex(&attachment.digest)));
         }
         Ok(Content::new(pin, attachment.md5, attachment.length, None))
+    }
+
+    /// A stored content, opened.
+    pub(crate) fn opened(&self, digest: &Digest) -> Result<HeldContent> {
+        Ok(HeldContent::opened(self.reader(digest)?))
+    }
+
+    /// The content of a stored attachment, to be read later.
+    pub(crate) fn held(&self, attachment: &crate::leaf::StoredAttachment) -> Result<HeldContent> {
+        Ok(HeldContent::new(self, self.share(attachment)?))
     }
 
     /// A whole stored content; for those that are known to be small.

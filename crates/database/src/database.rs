@@ -1,7 +1,7 @@
 //! One database: its header in memory, and what updates are on their way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use scrinium_document::json::stored_value_of_bytes;
@@ -44,6 +44,8 @@ pub struct Database {
     dropped: AtomicBool,
     /// Set under the writer's lock when it is moved: nothing that is written here counts any more.
     pub(crate) left: AtomicBool,
+    /// How many revisions a branch keeps, as readers are to find it.
+    revision_limit: AtomicU64,
     /// Where it is now, once it was moved to another volume. Held shared by whoever changes something.
     pub(crate) moved: RwLock<Option<Arc<Self>>>,
 }
@@ -86,6 +88,7 @@ impl Database {
             name: header.name.clone(),
             common: Arc::clone(common),
             visible: watch::Sender::new(header.change_number),
+            revision_limit: AtomicU64::new(header.revision_limit),
             writer: Mutex::new(Writer::new(header, failures)),
             ahead: AtomicUsize::new(0),
             security: RwLock::default(),
@@ -352,7 +355,14 @@ impl Database {
             writer.header.revision_limit = before;
         }
         drop(writer);
-        Ok(submitted?.wait()?)
+        submitted?.wait()?;
+        self.revision_limit.store(limit, Ordering::Release);
+        Ok(())
+    }
+
+    /// How many revisions a branch keeps.
+    pub(crate) fn revision_limit(&self) -> u64 {
+        self.revision_limit.load(Ordering::Acquire)
     }
 }
 

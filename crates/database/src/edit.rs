@@ -36,6 +36,12 @@ const OUTSIDE_UP_TO_BYTES: u64 = PIECE_BYTES as u64;
 /// A design document is made into values as a whole wherever it is read, each of which takes many times its text.
 const DESIGN_VALUES_MAX: usize = 100_000;
 
+/// What CouchDB says of two revisions that should be one.
+const REVISIONS_DIFFER: &str = "Document rev from request body and query string have different values";
+
+/// And of attachments where there can be none.
+pub const NO_LOCAL_ATTACHMENTS: &str = "_local documents do not accept attachments.";
+
 /// One edit of one document, as it came.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
@@ -47,6 +53,9 @@ pub struct Edit {
     pub revision: Option<String>,
     /// Contents that came beside the JSON: those that it says follow, by name, and further ones.
     pub attachments: Vec<NewAttachment>,
+    /// Contents that were taken out of the JSON as it came, by the names of attachments that it says follow. Those that
+    /// it does not name are thrown away.
+    pub taken_out: Vec<(String, Content)>,
     /// Names of attachments to take away.
     pub remove_attachments: Vec<String>,
     /// The document keeps its fields and its other attachments; `json` is not looked at.
@@ -125,91 +134,110 @@ pub(crate) enum PreparedAttachment {
     Stub {
         name: String,
         digest: Option<String>,
+        /// The generation in which it came, as the client states it.
+        revpos: Option<u64>,
     },
 }
 
+/// An edit whose JSON is sound.
+pub(crate) struct ParsedEdit {
+    edit: Edit,
+    parsed: ParsedDocument,
+}
+
 impl Edit {
-    /// Parses the edit and makes its contents ready. Needs no lock, and does most of the work.
+    /// Takes the edit apart, which needs no lock. What is wrong here is wrong with the request, whatever is stored.
+    pub(crate) fn parse(self, mode: EditMode, database: &Database) -> Result<ParsedEdit> {
+        let mut parsed = ParsedDocument::default();
+        if !self.attachments_only {
+            parsed = parse_document(&self.json, &limits(&database.common.options()))?;
+            if mode == EditMode::Replicated {
+                let id = self.id.as_deref().or(parsed.id.as_deref()).unwrap_or_default();
+                let is_named = self.revision.is_some() || !parsed.path().is_empty();
+                if !is_local(id) && !is_named {
+                    return Err(DatabaseError::bad_request(
+                        "When `new_edits: false`, the document needs `_rev` or `_revisions` specified",
+                    ));
+                }
+                if !is_local(id) {
+                    check_brought(parsed.path(), parsed.deleted)?;
+                }
+            }
+        }
+        Ok(ParsedEdit { edit: self, parsed })
+    }
+}
+
+/// What a document may take.
+fn limits(options: &DatabaseOptions) -> Limits {
+    Limits {
+        document_bytes: options.document_max_bytes as u64,
+        attachment_bytes: options.attachment_max_bytes,
+        ..Limits::default()
+    }
+}
+
+impl ParsedEdit {
+    /// Makes the edit's contents ready. Needs no lock, and does most of the work.
     pub(crate) fn prepare(
-        mut self,
+        self,
         mode: EditMode,
         (database, access): (&Database, &Access),
         is_validated: bool,
     ) -> Result<Prepared> {
-        for attachment in &mut self.attachments {
+        let Self { mut edit, mut parsed } = self;
+        for attachment in &mut edit.attachments {
             database.common.contents.own(&mut attachment.content)?;
         }
-        if let Some(person) = &self.read_by {
+        for (_, content) in &mut edit.taken_out {
+            database.common.contents.own(content)?;
+        }
+        if let Some(person) = &edit.read_by {
             check_person(person)?;
         }
-        let beside = Beside { folders: self.folders, editor: self.editor, read_by: self.read_by };
+        let given = edit.revision.as_deref().map(Revision::parse).transpose()?;
+        if edit.attachments_only {
+            return edit.prepare_attachments_only(given, (database, access));
+        }
+        let beside = Beside { folders: edit.folders, editor: edit.editor, read_by: edit.read_by };
         let contents = &database.common.contents;
         let options = &database.common.options();
-        let given = self.revision.as_deref().map(Revision::parse).transpose()?;
-        if self.attachments_only {
-            let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
-            validate_id(&id)?;
-            if is_local(&id) {
-                return Err(DatabaseError::bad_request("_local documents do not accept attachments."));
-            }
-            check_as_it_stands(database, &id, self.revision.as_deref(), access)?;
-            let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
-            return Ok(Prepared {
-                id,
-                deleted: false,
-                revision: given,
-                path: Vec::new(),
-                fields: None,
-                outside: Vec::new(),
-                attachments: attachments.collect::<Result<_>>()?,
-                remove_attachments: self.remove_attachments,
-                beside,
-                access: access.clone(),
-                secret: Secret::Keep,
-                members: None,
-                validated: None,
-            });
-        }
-        let limits = Limits {
-            document_bytes: options.document_max_bytes as u64,
-            attachment_bytes: options.attachment_max_bytes,
-            ..Limits::default()
-        };
-        let mut parsed = parse_document(&self.json, &limits)?;
         if let Some(guard) = database.common.guard(database.name()) {
-            let id = self.id.as_deref().or(parsed.id.as_deref());
-            let given = (self.revision.clone(), id);
-            let (json, secret) = guarded(guard.as_ref(), (database, access, mode), given, &self.json)?;
-            self.json = json;
+            let id = edit.id.as_deref().or(parsed.id.as_deref());
+            let named = (edit.revision.clone(), id);
+            let (json, secret) = guarded(guard.as_ref(), (database, access, mode), named, &edit.json)?;
+            edit.json = json;
             if secret != Secret::Keep {
-                self.secret = secret;
+                edit.secret = secret;
             }
-            parsed = parse_document(&self.json, &limits)?;
+            parsed = parse_document(&edit.json, &limits(options))?;
         }
         // A list that cannot be read keeps out all but administrators, and what they write is checked as under any list.
         if !matches!(database.access_list(), Ok(None)) {
             check_names(&scrinium_document::Fields::decode(parsed.fields.as_bytes())?)?;
         }
-        let path = parsed.path().to_vec();
-        let id = self.id.or_else(|| parsed.id.take()).unwrap_or_else(|| new_id(database.now_ms()));
+        let mut path = parsed.path().to_vec();
+        let id = edit.id.or_else(|| parsed.id.take()).unwrap_or_else(|| new_id(database.now_ms()));
         validate_id(&id)?;
         if is_local(&id) {
-            return Ok(Prepared::local(id, given, parsed, access.clone()));
+            return Prepared::local(id, given, parsed, access.clone());
         }
         if mode == EditMode::Replicated {
+            if path.is_empty() {
+                path.extend(given.clone());
+            }
             check_brought(&path, parsed.deleted)?;
         }
         if is_design(&id) && !parsed.deleted {
-            check_design(&self.json, mode, database)?;
+            check_design(&edit.json, mode, database)?;
         }
         if let (Some(beside), Some(inside)) = (&given, &parsed.revision)
             && beside != inside
         {
-            return Err(DatabaseError::bad_request(
-                "Document rev from request body and query string have different values",
-            ));
+            return Err(DatabaseError::bad_request(REVISIONS_DIFFER));
         }
-        let attachments = prepare_attachments(parsed.attachments, self.attachments, contents, options)?;
+        let beside_json = (edit.attachments, edit.taken_out);
+        let attachments = prepare_attachments(parsed.attachments, beside_json, contents, options)?;
         let members = is_validated.then(|| parsed.fields.clone());
         let (fields, outside) = move_outside(parsed.fields, contents)?;
         Ok(Prepared {
@@ -220,11 +248,43 @@ impl Edit {
             fields: Some(fields),
             outside,
             attachments,
-            remove_attachments: self.remove_attachments,
+            remove_attachments: edit.remove_attachments,
             beside,
             access: access.clone(),
-            secret: self.secret,
+            secret: edit.secret,
             members,
+            validated: None,
+        })
+    }
+}
+
+impl Edit {
+    /// An edit of attachments alone, of a document that is otherwise left as it is.
+    fn prepare_attachments_only(
+        self,
+        revision: Option<Revision>,
+        (database, access): (&Database, &Access),
+    ) -> Result<Prepared> {
+        let id = self.id.ok_or_else(|| DatabaseError::bad_request("Document id must be given"))?;
+        validate_id(&id)?;
+        if is_local(&id) {
+            return Err(DatabaseError::bad_request(NO_LOCAL_ATTACHMENTS));
+        }
+        check_as_it_stands(database, &id, self.revision.as_deref(), access)?;
+        let attachments = self.attachments.into_iter().map(PreparedAttachment::beside);
+        Ok(Prepared {
+            id,
+            deleted: false,
+            revision,
+            path: Vec::new(),
+            fields: None,
+            outside: Vec::new(),
+            attachments: attachments.collect::<Result<_>>()?,
+            remove_attachments: self.remove_attachments,
+            beside: Beside { folders: self.folders, editor: self.editor, read_by: self.read_by },
+            access: access.clone(),
+            secret: Secret::Keep,
+            members: None,
             validated: None,
         })
     }
@@ -232,8 +292,11 @@ impl Edit {
 
 impl Prepared {
     /// An edit of a local document, which has neither history nor attachments, and keeps its values to itself.
-    fn local(id: String, given: Option<Revision>, parsed: ParsedDocument, access: Access) -> Self {
-        Self {
+    fn local(id: String, given: Option<Revision>, parsed: ParsedDocument, access: Access) -> Result<Self> {
+        if !parsed.attachments.is_empty() {
+            return Err(DatabaseError::bad_request(NO_LOCAL_ATTACHMENTS));
+        }
+        Ok(Self {
             id,
             deleted: parsed.deleted,
             revision: given.or(parsed.revision),
@@ -247,7 +310,7 @@ impl Prepared {
             secret: Secret::Keep,
             members: None,
             validated: None,
-        }
+        })
     }
 
     /// About what the edit adds to a batch, without its contents.
@@ -377,29 +440,38 @@ pub fn new_id(now_ms: u64) -> String {
     format!("{:012x}{:04x}{low:08x}{:08x}", now_ms & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
 }
 
+/// `beside` are the contents that came beside the JSON, and those that were taken out of it.
 fn prepare_attachments(
     entries: Vec<AttachmentEntry>,
-    mut beside: Vec<NewAttachment>,
+    (mut beside, mut taken_out): (Vec<NewAttachment>, Vec<(String, Content)>),
     contents: &Contents,
     options: &DatabaseOptions,
 ) -> Result<Vec<PreparedAttachment>> {
     let mut prepared = Vec::with_capacity(entries.len() + beside.len());
     for entry in entries {
         prepared.push(match entry.body {
-            AttachmentBody::Stub => PreparedAttachment::Stub { name: entry.name, digest: entry.digest },
+            AttachmentBody::Stub => {
+                PreparedAttachment::Stub { name: entry.name, digest: entry.digest, revpos: entry.revpos }
+            }
             AttachmentBody::Inline(bytes) => {
                 let content = content_of(&bytes, &entry.content_type, contents, options)?;
                 PreparedAttachment::new(entry.name, entry.content_type, entry.revpos, content)?
             }
             AttachmentBody::Follows => {
                 let place = beside.iter().position(|attachment| attachment.name == entry.name);
-                let Some(place) = place else {
-                    return Err(DatabaseError::bad_request(format!(
+                let content = match place {
+                    Some(place) => Some(beside.swap_remove(place).content),
+                    None => {
+                        let place = taken_out.iter().rposition(|(name, _)| *name == entry.name);
+                        place.map(|place| taken_out.swap_remove(place).1)
+                    }
+                };
+                let content = content.ok_or_else(|| {
+                    DatabaseError::bad_request(format!(
                         "The attachment '{}' is said to follow, but did not come.",
                         entry.name
-                    )));
-                };
-                let content = beside.swap_remove(place).content;
+                    ))
+                })?;
                 PreparedAttachment::new(entry.name, entry.content_type, entry.revpos, content)?
             }
         });

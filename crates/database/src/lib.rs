@@ -69,7 +69,7 @@ pub use content::removal::RemovedObjects;
 pub use content::upload::Upload;
 pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, NameRange};
-pub use edit::{Edit, EditMode, NewAttachment, new_id};
+pub use edit::{Edit, EditMode, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
 pub use error::{DatabaseError, Result};
 pub use fixup::{Finding, FindingKind, FixupOptions, FixupReport, Outcome, SetAside};
 pub use folder::members::{

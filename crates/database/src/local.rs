@@ -14,7 +14,7 @@ use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use crate::access::{Access, Level};
 use crate::database::Database;
-use crate::edit::Prepared;
+use crate::edit::{NO_LOCAL_ATTACHMENTS, Prepared};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::Document;
@@ -166,11 +166,12 @@ impl Database {
         render(self, id, &stored.ok_or_else(DatabaseError::missing)?)
     }
 
-    /// Writes a `_local` document, or removes it. Unlike other documents it may be written without
-    /// naming its revision; one that is named must be the present one.
+    /// Writes a `_local` document, or removes it: by `delete` one that is there, by `"_deleted":true` in the JSON one that
+    /// may be. As in CouchDB its revision is one more than the one that is named, whatever is there: it is no means
+    /// against two who write at once.
     ///
     /// # Errors
-    /// [`DatabaseError::Conflict`], [`DatabaseError::TooLarge`] for one that is too large for a person's own or would be
+    /// [`DatabaseError::NotFound`], [`DatabaseError::TooLarge`] for one that is too large for a person's own or would be
     /// one too many, what is wrong with the JSON, and what the store reports.
     pub fn write_local(
         self: &Arc<Self>,
@@ -184,10 +185,10 @@ impl Database {
             return Err(DatabaseError::bad_request("The id of a local document begins with `_local/`."));
         }
         validate_id(id)?;
-        let (named, fields) = if delete { (None, FieldsBuf::default()) } else { self.parse_local(json)? };
+        let (named, fields) = if delete { (None, None) } else { self.parse_local(json)? };
         let named = revision.map(str::to_owned).or(named);
         let access = access.clone();
-        let edit = LocalEdit { id: id.to_owned(), named, fields: (!delete).then_some(fields), access };
+        let edit = LocalEdit { id: id.to_owned(), named, fields, must_be_there: delete, access };
         let results = self.write_locals(vec![edit])?;
         match results.into_iter().next() {
             Some(Err(error)) => Err(error),
@@ -218,50 +219,46 @@ impl Database {
         Ok(results)
     }
 
-    /// Adds an edit to a batch; `written` has the generations of documents that the batch has already, by their keys.
+    /// Adds an edit to a batch; `written` says which documents are there after what the batch has already, by their keys.
     fn add_local(
         &self,
         batch: &mut Batch,
-        written: &mut HashMap<Vec<u8>, Option<u64>>,
-        LocalEdit { id, named, fields, access }: LocalEdit,
+        written: &mut HashMap<Vec<u8>, bool>,
+        LocalEdit { id, named, fields, must_be_there, access }: LocalEdit,
     ) -> Result<Updated> {
         access.check_reader()?;
+        let named = named.map_or(Ok(0), |named| generation_of(&named))?;
         let space = LocalSpace::of(&access);
         space.check_bytes(&id, fields.as_ref().map_or(0, |fields| fields.as_bytes().len()))?;
         let key = space.key(self, &id);
-        let present = match written.get(&key) {
-            Some(present) => *present,
-            // One that cannot be read can be replaced and removed.
-            None => {
-                let stored = self.store().get(Family::Point, &key)?;
-                stored.map(|stored| decode(&stored).map_or(0, |(generation, _, _)| generation))
-            }
+        let is_there = match written.get(&key) {
+            Some(is_there) => *is_there,
+            None => self.store().contains(Family::Point, &key)?,
         };
-        if named.is_some_and(|named| present.is_none_or(|present| named != format!("0-{present}"))) {
-            return Err(DatabaseError::Conflict);
-        }
         let now_ms = self.now_ms();
         let written_ms = keys::local_written(self.number(), &id);
         let generation = match &fields {
             None => {
-                present.ok_or_else(DatabaseError::missing)?;
+                if must_be_there && !is_there {
+                    return Err(DatabaseError::missing());
+                }
                 batch.delete(Family::Point, &key);
                 if space == LocalSpace::Shared {
                     batch.delete(Family::Point, &written_ms);
                 }
-                written.insert(key, None);
+                written.insert(key, false);
                 0
             }
             Some(fields) => {
-                if present.is_none() {
+                if !is_there {
                     self.make_room(&space, batch, written)?;
                 }
-                let generation = present.unwrap_or(0).saturating_add(1);
+                let generation = named.saturating_add(1);
                 batch.put(Family::Point, &key, &space.encode(generation, fields, now_ms));
                 if space == LocalSpace::Shared {
                     batch.put(Family::Point, &written_ms, &now_ms.to_be_bytes());
                 }
-                written.insert(key, Some(generation));
+                written.insert(key, true);
                 generation
             }
         };
@@ -273,7 +270,7 @@ impl Database {
         &self,
         space: &LocalSpace,
         batch: &mut Batch,
-        written: &HashMap<Vec<u8>, Option<u64>>,
+        written: &HashMap<Vec<u8>, bool>,
     ) -> Result<()> {
         if !matches!(space, LocalSpace::Own(_)) {
             return Ok(());
@@ -283,7 +280,7 @@ impl Database {
         let snapshot = self.store().snapshot();
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
-        let there = written.iter().filter(|(key, generation)| generation.is_some() && key.starts_with(&from));
+        let there = written.iter().filter(|(key, is_there)| **is_there && key.starts_with(&from));
         let mut kept = there.count();
         while let Some((key, stored)) = cursor.next()? {
             if written.contains_key(key) {
@@ -305,11 +302,16 @@ impl Database {
         })
     }
 
-    fn parse_local(&self, json: &[u8]) -> Result<(Option<String>, FieldsBuf)> {
+    /// The revision that a local document names, and its fields; none where it is deleted.
+    fn parse_local(&self, json: &[u8]) -> Result<(Option<String>, Option<FieldsBuf>)> {
         let limits =
             Limits { document_bytes: self.common.options().document_max_bytes as u64, ..Limits::default() };
         let parsed = parse_document(json, &limits)?;
-        Ok((parsed.revision.map(|revision| revision.to_string()), parsed.fields))
+        if !parsed.attachments.is_empty() {
+            return Err(DatabaseError::bad_request(NO_LOCAL_ATTACHMENTS));
+        }
+        let fields = (!parsed.deleted).then_some(parsed.fields);
+        Ok((parsed.revision.map(|revision| revision.to_string()), fields))
     }
 }
 
@@ -320,13 +322,22 @@ pub(crate) struct LocalEdit {
     named: Option<String>,
     /// `None`: it is removed.
     fields: Option<FieldsBuf>,
+    /// It is an error to remove one that is not there.
+    must_be_there: bool,
     access: Access,
+}
+
+/// The number in a local document's revision, such as `0-1`.
+fn generation_of(revision: &str) -> Result<u64> {
+    let number = revision.strip_prefix("0-").and_then(|number| number.parse().ok());
+    number.ok_or_else(|| DatabaseError::bad_request("Invalid rev format"))
 }
 
 impl LocalEdit {
     /// One that came among edits of other documents.
     pub(crate) fn of(edit: Prepared) -> Self {
         let named = edit.revision.map(|revision| revision.to_string());
-        Self { id: edit.id, named, fields: edit.fields.filter(|_| !edit.deleted), access: edit.access }
+        let fields = edit.fields.filter(|_| !edit.deleted);
+        Self { id: edit.id, named, fields, must_be_there: false, access: edit.access }
     }
 }

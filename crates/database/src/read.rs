@@ -36,11 +36,17 @@ pub struct ReadOptions {
     pub local_sequence: bool,
     /// Attachments' contents in the JSON, in base64, instead of stubs.
     pub attachments: bool,
-    /// Contents of only those attachments that came after these revisions; stubs for the others.
+    /// Contents of those attachments that came after these revisions; stubs for the others. Asks for contents by itself.
     pub attachments_since: Option<Vec<String>>,
 }
 
 impl ReadOptions {
+    /// Whether contents of attachments are asked for.
+    #[must_use]
+    pub const fn gives_contents(&self) -> bool {
+        self.attachments || self.attachments_since.is_some()
+    }
+
     /// Whether more than the winner's own record is needed.
     const fn needs_head(&self) -> bool {
         self.revision.is_some()
@@ -169,6 +175,31 @@ impl Database {
             }
         }
         Ok(found)
+    }
+
+    /// The names of the revisions that [`open_revisions`](Self::open_revisions) gives, for those who read one after the
+    /// other: those of the leaves, or the ones that are asked for.
+    ///
+    /// # Errors
+    /// As [`open_revisions`](Self::open_revisions).
+    pub fn open_revision_names(
+        &self,
+        id: &str,
+        which: &OpenRevisions,
+        access: &Access,
+    ) -> Result<Vec<String>> {
+        self.check_there()?;
+        if let OpenRevisions::These(names) = which {
+            for name in names {
+                Revision::parse(name)?;
+            }
+            return Ok(names.clone());
+        }
+        let snapshot = self.store().snapshot();
+        let head = self.head(&snapshot, id)?.ok_or_else(DatabaseError::missing)?;
+        let head = access.readable_head(self, &snapshot, id, &head)?;
+        let names: Vec<String> = head.leaves().map(|leaf| leaf.revision.to_string()).collect();
+        if names.is_empty() { Err(DatabaseError::missing()) } else { Ok(names) }
     }
 
     /// The winner as of a snapshot; `None` if there is none, a tombstone, or one that may not be read.

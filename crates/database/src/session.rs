@@ -333,6 +333,38 @@ impl DatabaseSession {
         self.database.update(edits, mode, &self.access)
     }
 
+    /// As [`Database::update_sound`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn update_sound(&self, edits: Vec<Edit>, mode: EditMode) -> Result<Update> {
+        self.database.update_sound(edits, mode, &self.access)
+    }
+
+    /// As [`Database::check_sound`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_sound(&self, edits: impl Iterator<Item = Edit>, mode: EditMode) -> Result<()> {
+        self.database.check_sound(edits, mode)
+    }
+
+    /// As [`Database::open_revision_names`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_revision_names(&self, id: &str, which: &OpenRevisions) -> Result<Vec<String>> {
+        self.database.open_revision_names(id, which, &self.access)
+    }
+
+    /// As [`Database::hold_attachment`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hold_attachment(&self, id: &str, name: &str, revision: Option<&str>) -> Result<AttachmentReader> {
+        self.database.hold_attachment(id, name, revision, &self.access)
+    }
+
     /// As [`Database::changes`].
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use scrinium_store::{Batch, Commit, Family};
 use crate::access::Access;
 use crate::content::{Content, Pin};
 use crate::database::Database;
-use crate::edit::{Edit, EditMode, Prepared};
+use crate::edit::{Edit, EditMode, ParsedEdit, Prepared};
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
@@ -124,15 +124,54 @@ impl Database {
     /// # Errors
     /// The database is gone, the store takes no writes, or there are more than [`MAX_EDITS`] edits.
     pub fn update(self: &Arc<Self>, edits: Vec<Edit>, mode: EditMode, access: &Access) -> Result<Update> {
+        self.update_parsed(edits, mode, access, false)
+    }
+
+    /// As [`update`](Self::update), but nothing is stored if one of the edits is no edit at all, as in CouchDB's
+    /// `_bulk_docs`: a conflict is a matter of one document, and JSON that is no document of the whole request.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update), and what is wrong with the first edit that is none.
+    pub fn update_sound(
+        self: &Arc<Self>,
+        edits: Vec<Edit>,
+        mode: EditMode,
+        access: &Access,
+    ) -> Result<Update> {
+        self.update_parsed(edits, mode, access, true)
+    }
+
+    /// Whether all edits are sound, as [`update_sound`](Self::update_sound) asks before it stores any; for those who store
+    /// them in several batches.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is not.
+    pub fn check_sound(&self, edits: impl Iterator<Item = Edit>, mode: EditMode) -> Result<()> {
+        edits.map(|edit| edit.parse(mode, self)).try_for_each(|parsed| parsed.map(drop))
+    }
+
+    fn update_parsed(
+        self: &Arc<Self>,
+        edits: Vec<Edit>,
+        mode: EditMode,
+        access: &Access,
+        all_or_none: bool,
+    ) -> Result<Update> {
         let _stays = match self.stay() {
             Ok(stays) => stays,
-            Err(there) => return there.update(edits, mode, access),
+            Err(there) => return there.update_parsed(edits, mode, access, all_or_none),
         };
         self.check_there()?;
         check_number(edits.len())?;
         let is_validated = self.validation()?.is_some();
-        let mut prepared: Vec<Result<Prepared>> =
-            edits.into_iter().map(|edit| edit.prepare(mode, (self, access), is_validated)).collect();
+        let prepare = |parsed: Result<ParsedEdit>| parsed?.prepare(mode, (self, access), is_validated);
+        let parsed = edits.into_iter().map(|edit| edit.parse(mode, self));
+        let mut prepared: Vec<Result<Prepared>> = if all_or_none {
+            let sound = parsed.collect::<Result<Vec<_>>>()?;
+            sound.into_iter().map(|parsed| prepare(Ok(parsed))).collect()
+        } else {
+            parsed.map(prepare).collect()
+        };
         let locals = self.store_locals(&mut prepared)?;
         let mut update = self.store_validated(prepared, mode)?;
         for (place, result) in locals {

@@ -7,6 +7,7 @@
 mod content;
 mod count;
 mod scanner;
+mod separator;
 mod value;
 mod writer;
 
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 pub use self::content::{ContentError, FilledText, InlineContent};
 pub use self::count::JsonCounts;
 use self::scanner::{Scanner, unescape};
+pub use self::separator::{ContentPlace, ContentSeparator, Separated};
 pub use self::value::{parse_value, stored_value, stored_value_of_bytes};
 pub use self::writer::{JsonPart, JsonText, JsonWriter};
 use crate::DocumentError;

@@ -1,20 +1,25 @@
 //! Attachments by themselves: `/{db}/{id}/{name}`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, IF_RANGE, RANGE,
 };
 use http::{Response, StatusCode};
 use scrinium_database::{
-    AttachmentReader, Content, DatabaseError, Edit, EditMode, NewAttachment, ReadOptions,
+    AttachmentReader, Content, DatabaseError, Edit, EditMode, Level, NewAttachment, ReadOptions,
 };
+use scrinium_document::shown_media_type;
 
+use crate::access::Opened;
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::range::{self, Wanted};
+use crate::related::Segments;
 use crate::response::{self, Body};
-use crate::stream::{self, Begun, Piece, Source};
+use crate::stream::{self, Begun};
 use crate::upload::{Inlet, check_digest};
 use crate::write;
 
@@ -35,13 +40,15 @@ enum Found {
 }
 
 struct Part {
+    /// Of the answer: that of the attachment, or of a body with several parts of it.
     content_type: String,
     digest: String,
+    /// Bytes of the answer.
     length: u64,
-    /// First offset and the one behind the last.
-    bounds: (u64, u64),
-    partial: bool,
-    begun: Begun<AttachmentPart>,
+    /// Says which bytes it is, where it is some of them.
+    range: Option<String>,
+    is_whole: bool,
+    begun: Begun<Segments>,
 }
 
 /// `GET /{db}/{id}/{name}`, in part where `Range` says so.
@@ -53,9 +60,11 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
         if_range: context.header(&IF_RANGE).map(|tag| tag.trim_matches('"').to_owned()),
         known: context.headers.get_all(http::header::IF_NONE_MATCH).iter().cloned().collect(),
     };
+    let boundary = context.state.uuids.next();
     let found = context
         .with_database(move |database| {
-            find(database.open_attachment(&id, &name, revision.as_deref())?, &asked)
+            let reader = database.open_attachment(&id, &name, revision.as_deref())?;
+            find(reader, &asked, &boundary)
         })
         .await?;
     match found {
@@ -71,26 +80,65 @@ struct Asked {
     known: Vec<HeaderValue>,
 }
 
-fn find(reader: AttachmentReader, asked: &Asked) -> Result<Found> {
+fn find(reader: AttachmentReader, asked: &Asked, boundary: &str) -> Result<Found> {
     let digest = reader.digest.strip_prefix("md5-").unwrap_or(&reader.digest).to_owned();
     if crate::context::any_tag(asked.known.iter(), &digest) {
         return Ok(Found::Known { digest });
     }
     let length = reader.length;
     let fresh = asked.if_range.as_ref().is_none_or(|tag| *tag == digest);
-    let (bounds, partial) = match range::wanted(asked.range.as_deref().filter(|_| fresh), length) {
-        Wanted::Whole => ((0, length), false),
-        Wanted::Part(from, to) => ((from, to), true),
+    let mut content_type = reader.content_type.clone();
+    let (reader, mut segments) = (Arc::new(reader), Segments::default());
+    let (mut range, mut is_whole) = (None, false);
+    match range::wanted(asked.range.as_deref().filter(|_| fresh), length) {
         Wanted::Outside => return Ok(Found::Outside { length }),
-    };
-    let content_type = reader.content_type.clone();
-    let begun = stream::begin(AttachmentPart { reader, offset: bounds.0, end: bounds.1 })?;
-    Ok(Found::Part(Box::new(Part { content_type, digest, length, bounds, partial, begun })))
+        Wanted::Whole => {
+            is_whole = true;
+            segments.attachment(reader, 0, length);
+        }
+        Wanted::Parts(parts) => match parts.as_slice() {
+            [(from, to)] => {
+                range = Some(content_range(*from, *to, length));
+                segments.attachment(reader, *from, *to);
+            }
+            parts => {
+                push_ranges(&mut segments, &reader, parts, boundary);
+                content_type = format!("multipart/byteranges; boundary=\"{boundary}\"");
+            }
+        },
+    }
+    let length = segments.length();
+    let begun = stream::begin(segments)?;
+    Ok(Found::Part(Box::new(Part { content_type, digest, length, range, is_whole, begun })))
+}
+
+/// RFC 9110 §14.4.
+fn content_range(from: u64, to: u64, length: u64) -> String {
+    format!("bytes {from}-{}/{length}", to.saturating_sub(1))
+}
+
+/// Several ranges, each a part with its place (RFC 9110 §14.6).
+fn push_ranges(
+    segments: &mut Segments,
+    reader: &Arc<AttachmentReader>,
+    parts: &[(u64, u64)],
+    boundary: &str,
+) {
+    segments.text(&format!("--{boundary}"));
+    for (from, to) in parts {
+        segments.text(&format!(
+            "\r\nContent-Type: {}\r\nContent-Range: {}\r\n\r\n",
+            shown_media_type(&reader.content_type),
+            content_range(*from, *to, reader.length)
+        ));
+        segments.attachment(Arc::clone(reader), *from, *to);
+        segments.text(&format!("\r\n--{boundary}"));
+    }
+    segments.text("--");
 }
 
 fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
-    let (from, to) = part.bounds;
-    let body = part.begun.into_body(context, Some(to - from))?;
+    let body = part.begun.into_body(context, Some(part.length))?;
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     let kind = HeaderValue::try_from(part.content_type);
@@ -100,21 +148,22 @@ fn answer(context: &Context, part: Part) -> Result<Response<Body>> {
     // Somebody else's HTML must not act as the one who looks at it.
     headers.insert(POLICY, HeaderValue::from_static("sandbox"));
     response::insert_etag(headers, &part.digest);
-    if part.partial {
-        let range = format!("bytes {from}-{}/{}", to.saturating_sub(1), part.length);
-        if let Ok(range) = HeaderValue::try_from(range) {
-            headers.insert(CONTENT_RANGE, range);
+    if let Some(range) = part.range.and_then(|range| HeaderValue::try_from(range).ok()) {
+        headers.insert(CONTENT_RANGE, range);
+    }
+    if part.is_whole {
+        if let Ok(digest) = HeaderValue::try_from(part.digest) {
+            headers.insert(CONTENT_MD5, digest);
         }
+    } else {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-    } else if let Ok(digest) = HeaderValue::try_from(part.digest) {
-        headers.insert(CONTENT_MD5, digest);
     }
     Ok(response)
 }
 
 /// A part of an attachment, read in pieces.
 pub(crate) struct AttachmentPart {
-    pub(crate) reader: AttachmentReader,
+    pub(crate) reader: Arc<AttachmentReader>,
     pub(crate) offset: u64,
     pub(crate) end: u64,
 }
@@ -137,13 +186,6 @@ impl AttachmentPart {
     }
 }
 
-impl Source for AttachmentPart {
-    fn next_piece(&mut self) -> Result<Piece> {
-        let bytes = self.read()?;
-        Ok(Piece::of_bytes(bytes, self.is_at_end()))
-    }
-}
-
 /// `PUT /{db}/{id}/{name}?rev=`.
 pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     // Stored as what it is, so that everybody can read it, however it came.
@@ -158,9 +200,11 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
         inlet.push(context, &bytes).await?;
     }
     inlet.settle().await?;
-    let name = name.to_owned();
+    let (name, owned) = (name, name.to_owned());
     let declared = context.header(&CONTENT_MD5).map(str::to_owned);
-    let updated = write::store(context, EditMode::Interactive, move |_| {
+    let updated = write::store(context, EditMode::Interactive, move |database| {
+        let name = owned;
+        check_revision(database, &wanted, revision.as_deref())?;
         let content: Content = inlet.finish()?;
         check_digest(&content, declared.as_deref())?;
         Ok(Edit {
@@ -172,7 +216,18 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
         })
     })
     .await?;
-    Ok(write::created(context, &updated))
+    let mut response = response::updated(StatusCode::CREATED, &updated.id, &updated.revision);
+    write::locate(context, &mut response, &updated.id, Some(name));
+    Ok(response)
+}
+
+/// Refuses a revision that nobody knows, as CouchDB does for attachments; one that was superseded is a conflict. Who may
+/// read nothing learns nothing of it.
+fn check_revision(database: &Opened, id: &str, revision: Option<&str>) -> Result<()> {
+    let Some(revision) = revision.filter(|_| database.level() >= Level::Reader) else { return Ok(()) };
+    let asked = [(id.to_owned(), vec![revision.to_owned()])];
+    let unknown = database.revisions_difference(&asked)?;
+    if unknown.is_empty() { Ok(()) } else { Err(HttpError::missing_revision()) }
 }
 
 /// `DELETE /{db}/{id}/{name}?rev=`.
@@ -180,11 +235,12 @@ pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let revision = context.revision()?;
     let (id, name) = (context.address.document_id()?, context.address.value("attname")?.to_owned());
     let updated = write::store(context, EditMode::Interactive, move |database| {
-        // A document that is not there, or not in this revision, is a conflict; only the attachment's own
-        // absence is 404.
+        check_revision(database, &id, revision.as_deref())?;
         let options = ReadOptions { revision: revision.clone(), ..ReadOptions::default() };
         match database.read(&id, &options) {
-            Err(DatabaseError::NotFound { .. }) => return Err(DatabaseError::Conflict.into()),
+            Err(DatabaseError::NotFound { .. }) if revision.is_some() => {
+                return Err(DatabaseError::Conflict.into());
+            }
             read => drop(read?),
         }
         database.open_attachment(&id, &name, revision.as_deref())?;

@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use scrinium_document::json::{JsonCounts, NESTING_MAX, parse_value};
+use scrinium_document::json::{ContentSeparator, JsonCounts, NESTING_MAX, parse_value};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -20,6 +20,7 @@ use crate::budget::{Arrival, Share, UNCOUNTED_BYTES};
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::gzip::{self, Encoding};
+use crate::intake::{HELD_WHOLE_BYTES, Intake, Received};
 use crate::port::PortOptions;
 use crate::routes::{BodyLimit, Limits, Need};
 use crate::state::HttpState;
@@ -33,6 +34,9 @@ const LEAST_BYTES_PER_SECOND: u64 = 256;
 /// And what is held of it in memory, or has come of an attachment, at least so fast once the route's time has passed.
 const LEAST_HELD_BYTES_PER_SECOND: u64 = 384 << 10;
 const LEAST_STREAMED_BYTES_PER_SECOND: u64 = 4 << 10;
+
+/// CouchDB's `max_http_request_size`.
+const COUCHDB_MOST_BYTES: u64 = 4 << 30;
 
 /// At most this much of a body that nobody wants is read, so that the connection can go on.
 const DRAIN_BYTES: u64 = 64 << 10;
@@ -58,6 +62,8 @@ pub(crate) struct RequestBody {
     encoding: Encoding,
     /// The longest body that is held, by the route's limits and the server's settings.
     most_bytes: usize,
+    /// Most of it is passed on as it comes.
+    is_passed_on: bool,
     share: Option<Share>,
 }
 
@@ -73,6 +79,7 @@ impl RequestBody {
             limits: Limits { body: BodyLimit::Nothing, gzip: false, elements: 0, seconds: 0 },
             encoding: Encoding::Identity,
             most_bytes: 0,
+            is_passed_on: false,
             share: None,
         }
     }
@@ -115,9 +122,9 @@ impl RequestBody {
         }
         self.most_bytes = self.most_bytes();
         let is_multipart = context.header(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("multipart/"));
-        let is_streamed = self.limits.body == BodyLimit::Attachment
+        self.is_passed_on = self.limits.body == BodyLimit::Attachment
             || (self.limits.body == BodyLimit::Document && is_multipart);
-        if !is_streamed && self.declared.is_some_and(|declared| declared > self.most_bytes as u64) {
+        if self.declared.is_some_and(|declared| declared > self.most_declared_bytes()) {
             return Err(self.too_large());
         }
         let share = context.state.budget.for_body(&context.account, &self.arrival);
@@ -138,6 +145,21 @@ impl RequestBody {
             BodyLimit::PlainDocument => document.min(self.port.max_request_bytes),
             BodyLimit::Document | BodyLimit::Port => self.port.max_request_bytes,
             BodyLimit::Attachment => usize::MAX,
+        }
+    }
+
+    /// The longest body that a request may announce: JSON of documents may have contents of attachments in it, which are
+    /// not held: up to what CouchDB takes by default, or four of the longest.
+    fn most_declared_bytes(&self) -> u64 {
+        let has_contents = matches!(self.limits.body, BodyLimit::Document | BodyLimit::Port);
+        if self.is_passed_on {
+            u64::MAX
+        } else if has_contents && self.encoding == Encoding::Identity {
+            let contents =
+                self.state.databases.options().attachment_max_bytes.saturating_mul(4).max(COUCHDB_MOST_BYTES);
+            contents.saturating_add(self.most_bytes as u64)
+        } else {
+            self.most_bytes as u64
         }
     }
 
@@ -181,10 +203,8 @@ impl RequestBody {
         if elapsed > patience && received < LEAST_BYTES_PER_SECOND * elapsed.as_secs() {
             return true;
         }
-        let rate = match self.limits.body {
-            BodyLimit::Attachment => LEAST_STREAMED_BYTES_PER_SECOND,
-            _ => LEAST_HELD_BYTES_PER_SECOND,
-        };
+        let rate =
+            if self.is_passed_on { LEAST_STREAMED_BYTES_PER_SECOND } else { LEAST_HELD_BYTES_PER_SECOND };
         let usual = self.limits.seconds.max(patience.as_secs());
         received > UNCOUNTED_BYTES as u64 && elapsed.as_secs() > usual.saturating_add(received / rate)
     }
@@ -240,16 +260,66 @@ impl RequestBody {
         Ok(inflated.into())
     }
 
+    /// The whole body as JSON of documents, from which long contents of attachments are taken out as they come. What comes
+    /// compressed is held whole.
+    ///
+    /// # Errors
+    /// Those of [`Self::collect`] for what is left, a content that is no base64 or too long, and what the store reports.
+    pub(crate) async fn receive(
+        &mut self,
+        context: &Context,
+        separator: ContentSeparator,
+    ) -> Result<Received> {
+        let is_short = self.declared.is_some_and(|declared| declared <= HELD_WHOLE_BYTES as u64);
+        if is_short || self.encoding != Encoding::Identity {
+            return Ok(Received::whole(self.collect().await?));
+        }
+        let mut gathered = BytesMut::new();
+        let (mut intake, mut separator) = (None, Some(separator.for_text_of(self.most_bytes)));
+        loop {
+            let piece = self.next().await?;
+            let held = intake.as_ref().map_or((0, 0), Intake::held_bytes);
+            let more = gathered.len() + piece.as_ref().map_or(0, Bytes::len);
+            self.cover_beside(held.0 + more, held.1).await?;
+            gathered.extend_from_slice(piece.as_deref().unwrap_or_default());
+            if piece.is_none() && intake.is_none() {
+                return Ok(Received::whole(gathered.freeze()));
+            }
+            if piece.is_some() && gathered.len() < HELD_WHOLE_BYTES {
+                continue;
+            }
+            let taking = match (intake.take(), separator.take()) {
+                (None, Some(separator)) => {
+                    let database = context.with_database(Ok).await?;
+                    Intake::new(separator, database)
+                }
+                (Some(intake), _) => intake,
+                (None, None) => return Err(not_admitted()),
+            };
+            let taking = taking.push(context, gathered.split().freeze()).await?;
+            self.is_passed_on |= taking.passes_on();
+            if piece.is_none() {
+                return Ok(taking.finish());
+            }
+            intake = Some(taking);
+        }
+    }
+
     /// Counts bytes that a handler holds of the body, instead of [`Self::collect`].
     ///
     /// # Errors
     /// 413 and 503, as [`Self::collect`].
     pub(crate) async fn cover(&mut self, bytes: usize) -> Result<()> {
+        self.cover_beside(bytes, 0).await
+    }
+
+    /// As [`Self::cover`], with bytes of contents that are held beside those of the body.
+    async fn cover_beside(&mut self, bytes: usize, contents: usize) -> Result<()> {
         if bytes > self.most_bytes {
             return Err(self.too_large());
         }
         match &mut self.share {
-            Some(share) => share.cover_or_end_slow(bytes).await,
+            Some(share) => share.cover_or_end_slow(bytes.saturating_add(contents)).await,
             None => Err(not_admitted()),
         }
     }

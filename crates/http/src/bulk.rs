@@ -1,26 +1,20 @@
-//! Many documents in one request: `_bulk_docs`, `_bulk_get`, `_revs_diff`, `_missing_revs`.
+//! Many documents in one request: `_bulk_docs`, `_revs_diff`, `_missing_revs`.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{
-    DatabaseError, Edit, EditMode, FolderChange, Level, OpenRevision, OpenRevisions, ReadOptions,
-    RevisionsDifference, Update, Updated,
-};
-use scrinium_document::json::{self, JsonWriter};
-use serde::Deserialize;
+use scrinium_database::{Content, Edit, EditMode, FolderChange, Level, RevisionsDifference, Update, Updated};
+use scrinium_document::json::{self, ContentSeparator, JsonWriter};
 use serde_json::{Map, Value};
 
 use crate::access::{self, Opened};
 use crate::body::RequestBody;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
-use crate::query;
+use crate::intake::{self, Received};
 use crate::response::{self, Body, push_error_members};
-use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::write;
 
 /// A request's documents are stored as one atomic batch up to so many, and about so many bytes; a larger
@@ -34,7 +28,7 @@ const NESTING_MAX: usize = json::NESTING_MAX + 2;
 /// `POST /{db}/_bulk_docs`.
 pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let bytes = body.collect().await?;
+    let received = body.receive(context, ContentSeparator::of_documents()).await?;
     let (open, editor, most) =
         (context.opener(), context.identity.shared_name(), context.entry.limits.elements);
     let (folders, read_by) = (write::folders(context), write::read_by(context)?);
@@ -42,11 +36,17 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
     let (submitted, mode) = admission
         .run(move || {
             let database = open()?;
-            let (documents, mode) = parse_documents(&bytes, most)?;
-            let manner = Manner { mode, editor, folders, read_by };
+            let Brought { documents, mode, all_or_nothing } = Brought::parse(received, most)?;
+            if all_or_nothing {
+                let refused = documents.into_iter().map(|document| Submitted::Undone { document });
+                return Ok((refused.collect(), mode));
+            }
+            let is_designer = database.level() >= Level::Designer;
+            let manner = Manner { mode, is_designer, editor, folders, read_by };
             Ok::<_, HttpError>((submit(&database, documents, &manner)?, mode))
         })
         .await??;
+    let undone = submitted.iter().any(|part| matches!(part, Submitted::Undone { .. }));
     let mut text = JsonWriter::with_capacity(64);
     text.literal("[");
     for part in submitted {
@@ -56,66 +56,125 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
                     push_result(&mut text, id, result.map_err(HttpError::from), mode);
                 }
             }
-            Submitted::Refused { id, error } => push_result(&mut text, &id, Err(error), mode),
+            Submitted::Refused { document, error } => {
+                push_result(&mut text, &document.json, Err(error), mode)
+            }
+            Submitted::Undone { document } => push_undone(&mut text, &document.json),
         }
     }
     drop(admission);
     text.literal("]\n");
-    Ok(response::json(StatusCode::CREATED, text))
+    let status = if undone { StatusCode::EXPECTATION_FAILED } else { StatusCode::CREATED };
+    Ok(response::json(status, text))
 }
 
-fn parse_documents(bytes: &Bytes, most: usize) -> Result<(Vec<Bytes>, EditMode)> {
-    let text = std::str::from_utf8(bytes).map_err(|_| HttpError::invalid_json())?;
-    let members = json::members(text, NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
-    let member = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
-    let mode = match member("new_edits") {
-        None | Some("true") => EditMode::Interactive,
-        Some("false") => EditMode::Replicated,
-        Some(_) => return Err(HttpError::bad_request("`new_edits` parameter must be a boolean.")),
-    };
-    let documents =
-        member("docs").ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
-    let documents = json::elements(documents, NESTING_MAX)?
-        .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
-    if documents.len() > most {
-        return Err(HttpError::too_many_values("docs", most));
+/// A document as it came, and long contents that stood in it.
+struct BroughtDocument {
+    json: Bytes,
+    taken_out: Vec<(String, Content)>,
+}
+
+impl BroughtDocument {
+    /// What it holds in memory.
+    fn bytes(&self) -> usize {
+        let contents: u64 = self.taken_out.iter().map(|(_, content)| intake::held_bytes(content)).sum();
+        self.json.len().saturating_add(usize::try_from(contents).unwrap_or(usize::MAX))
     }
-    if documents.iter().any(|document| !document.starts_with('{')) {
-        return Err(HttpError::bad_request("Document must be a JSON object"));
+}
+
+/// What a request brings.
+struct Brought {
+    documents: Vec<BroughtDocument>,
+    mode: EditMode,
+    /// It is to be stored whatever conflicts there are, or not at all.
+    all_or_nothing: bool,
+}
+
+impl Brought {
+    fn parse(Received { json, mut contents }: Received, most: usize) -> Result<Self> {
+        let text = std::str::from_utf8(&json).map_err(|_| HttpError::invalid_json())?;
+        let members = json::members(text, NESTING_MAX)?.ok_or_else(HttpError::not_object)?;
+        let member = |wanted: &str| members.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+        let mode = match member("new_edits") {
+            None | Some("true") => EditMode::Interactive,
+            Some("false") => EditMode::Replicated,
+            Some(_) => return Err(HttpError::bad_request("`new_edits` parameter must be a boolean.")),
+        };
+        let all_or_nothing = member("all_or_nothing") == Some("true");
+        let documents = member("docs")
+            .ok_or_else(|| HttpError::bad_request("POST body must include `docs` parameter."))?;
+        let documents = json::elements(documents, NESTING_MAX)?
+            .ok_or_else(|| HttpError::bad_request("`docs` parameter must be an array."))?;
+        if documents.len() > most {
+            return Err(HttpError::too_many_values("docs", most));
+        }
+        if documents.iter().any(|document| !document.starts_with('{')) {
+            return Err(HttpError::bad_request("Document must be a JSON object"));
+        }
+        // Slices of the body: nothing is copied until the documents are encoded.
+        let brought = |(place, document): (usize, &&str)| BroughtDocument {
+            json: json.slice_ref(document.as_bytes()),
+            taken_out: contents.remove(&place).unwrap_or_default(),
+        };
+        let documents = documents.iter().enumerate().map(brought).collect();
+        Ok(Self { documents, mode, all_or_nothing })
     }
-    // Slices of the body: nothing is copied until the documents are encoded.
-    let slices = documents.iter().map(|document| bytes.slice_ref(document.as_bytes())).collect();
-    Ok((slices, mode))
 }
 
 /// How all documents of a request are stored.
 struct Manner {
     mode: EditMode,
+    /// The one who writes may write design documents.
+    is_designer: bool,
     editor: Option<Arc<str>>,
     folders: Vec<FolderChange>,
     read_by: Option<Arc<str>>,
 }
 
+impl Manner {
+    /// Whether the person may not write the document, since it is a design document.
+    fn refuses(&self, document: &BroughtDocument) -> bool {
+        !self.is_designer && is_design(&document.json)
+    }
+
+    fn edit(&self, document: BroughtDocument) -> Edit {
+        // A request may bring design documents beside others; they are in no folder.
+        let is_in_folders = !self.folders.is_empty() && !is_design(&document.json);
+        Edit {
+            json: document.json,
+            taken_out: document.taken_out,
+            folders: if is_in_folders { self.folders.clone() } else { Vec::new() },
+            editor: self.editor.clone(),
+            read_by: self.read_by.clone(),
+            ..Edit::default()
+        }
+    }
+}
+
+fn is_design(json: &[u8]) -> bool {
+    id_of(json).is_some_and(|id| scrinium_document::is_design(&id))
+}
+
 /// What became of a run of documents, in their order.
 enum Submitted {
     Stored { ids: Vec<Bytes>, update: Update },
-    Refused { id: Bytes, error: HttpError },
+    Refused { document: BroughtDocument, error: HttpError },
+    Undone { document: BroughtDocument },
 }
 
-/// Submits all documents, in several batches where they are many. Blocks.
-fn submit(database: &Opened, documents: Vec<Bytes>, manner: &Manner) -> Result<Vec<Submitted>> {
+/// Submits all documents, in several batches where they are many; none of them where one is no document. Blocks.
+fn submit(database: &Opened, documents: Vec<BroughtDocument>, manner: &Manner) -> Result<Vec<Submitted>> {
+    check(database, &documents, manner)?;
     let mut submitted = Vec::new();
-    let mut batch: Vec<Bytes> = Vec::new();
+    let mut batch = Vec::new();
     let mut batch_bytes = 0;
     for document in documents {
-        if database.level() < Level::Designer
-            && id_of(&document).is_some_and(|id| scrinium_document::is_design(&id))
-        {
+        if manner.refuses(&document) {
             flush(database, &mut batch, manner, &mut submitted)?;
-            submitted.push(Submitted::Refused { id: document, error: access::not_designer() });
+            submitted.push(Submitted::Refused { document, error: access::not_designer() });
             continue;
         }
-        batch_bytes += document.len();
+        batch_bytes += document.bytes();
         batch.push(document);
         if batch.len() >= BATCH_EDITS || batch_bytes >= BATCH_BYTES {
             flush(database, &mut batch, manner, &mut submitted)?;
@@ -126,27 +185,48 @@ fn submit(database: &Opened, documents: Vec<Bytes>, manner: &Manner) -> Result<V
     Ok(submitted)
 }
 
+/// Looks at all documents before the first batch is stored, where there are several: the only one is looked at anyway.
+fn check(database: &Opened, documents: &[BroughtDocument], manner: &Manner) -> Result<()> {
+    let bytes: usize = documents.iter().map(BroughtDocument::bytes).sum();
+    let is_one = documents.len() <= BATCH_EDITS
+        && bytes < BATCH_BYTES
+        && !documents.iter().any(|document| manner.refuses(document));
+    if is_one {
+        return Ok(());
+    }
+    let edits = documents.iter().map(|document| Edit { json: document.json.clone(), ..Edit::default() });
+    Ok(database.check_sound(edits, manner.mode)?)
+}
+
 fn flush(
     database: &Opened,
-    batch: &mut Vec<Bytes>,
+    batch: &mut Vec<BroughtDocument>,
     manner: &Manner,
     submitted: &mut Vec<Submitted>,
 ) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
     }
-    let ids = std::mem::take(batch);
-    let edit = |json: &Bytes| {
-        // A request may bring design documents beside others; they are in no folder.
-        let is_design =
-            !manner.folders.is_empty() && id_of(json).is_some_and(|id| scrinium_document::is_design(&id));
-        let folders = if is_design { Vec::new() } else { manner.folders.clone() };
-        let (editor, read_by) = (manner.editor.clone(), manner.read_by.clone());
-        Edit { json: json.clone(), folders, editor, read_by, ..Edit::default() }
-    };
-    let update = database.update(ids.iter().map(edit).collect(), manner.mode)?;
+    let documents = std::mem::take(batch);
+    let ids = documents.iter().map(|document| document.json.clone()).collect();
+    let edits = documents.into_iter().map(|document| manner.edit(document)).collect();
+    let update = database.update_sound(edits, manner.mode)?;
     submitted.push(Submitted::Stored { ids, update });
     Ok(())
+}
+
+/// The row of a document of a request that wants all or nothing, which CouchDB does not offer since version 2.
+fn push_undone(text: &mut JsonWriter, json: &[u8]) {
+    if text.len() > 1 {
+        text.literal(",");
+    }
+    let members = std::str::from_utf8(json).ok().and_then(|text| json::members(text, NESTING_MAX).ok()?);
+    let revision = members.unwrap_or_default().into_iter().find(|(name, _)| name == "_rev");
+    let revision = revision.and_then(|(_, raw)| json::string(raw).map(Cow::into_owned));
+    text.literal("{\"id\":").string(&id_of(json).unwrap_or_default());
+    text.literal(",\"rev\":").string(revision.as_deref().unwrap_or("0-")).literal(",");
+    push_error_members(text, "not_implemented", "all_or_nothing is not supported");
+    text.literal("}");
 }
 
 /// One document's row. A replicated one has a row only where it was refused.
@@ -179,118 +259,6 @@ fn id_of(json: &[u8]) -> Option<String> {
     let members = json::members(std::str::from_utf8(json).ok()?, NESTING_MAX).ok()??;
     let (_, id) = members.into_iter().find(|(name, _)| name == "_id")?;
     json::string(id).map(Cow::into_owned)
-}
-
-/// One document that `_bulk_get` is asked for.
-struct Wanted {
-    id: String,
-    revision: Option<String>,
-    attachments_since: Option<Vec<String>>,
-}
-
-/// `POST /{db}/_bulk_get`.
-pub(crate) async fn get(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
-    context.require_json()?;
-    let mut members = body.object().await?;
-    let wanted = match members.remove("docs") {
-        Some(Value::Array(documents)) => documents.into_iter().map(parse_wanted).collect::<Result<_>>()?,
-        Some(_) => return Err(HttpError::bad_request("`docs` member must be an array.")),
-        None => return Err(HttpError::bad_request("Missing JSON list of 'docs'.")),
-    };
-    let options = query::read_options(&context.query)?;
-    let begun = context
-        .with_database(move |database| {
-            stream::begin(Gathered { database, options, wanted, begun: false, separate: false })
-        })
-        .await?;
-    Ok(response::json_body(StatusCode::OK, begun.into_body(context, None)?))
-}
-
-fn parse_wanted(document: Value) -> Result<Wanted> {
-    #[derive(Deserialize)]
-    struct Asked {
-        id: String,
-        rev: Option<String>,
-        atts_since: Option<Vec<String>>,
-    }
-    let asked: Asked = serde_json::from_value(document)
-        .map_err(|_| HttpError::bad_request("Each of `docs` must be an object with an `id`."))?;
-    Ok(Wanted { id: asked.id, revision: asked.rev, attachments_since: asked.atts_since })
-}
-
-/// Documents one after the other, as `_bulk_get` gives them.
-struct Gathered {
-    database: Opened,
-    options: ReadOptions,
-    wanted: VecDeque<Wanted>,
-    begun: bool,
-    separate: bool,
-}
-
-impl Source for Gathered {
-    fn next_piece(&mut self) -> Result<Piece> {
-        let mut text = JsonWriter::with_capacity(1024);
-        if !std::mem::replace(&mut self.begun, true) {
-            text.literal("{\"results\":[");
-        }
-        while text.len() < PIECE_BYTES {
-            let Some(wanted) = self.wanted.pop_front() else {
-                text.literal("]}\n");
-                return Ok(Piece::of_json(text, true));
-            };
-            text.literal(if std::mem::replace(&mut self.separate, true) {
-                ",\n{\"id\":"
-            } else {
-                "{\"id\":"
-            });
-            text.string(&wanted.id);
-            text.literal(",\"docs\":[");
-            self.push_revisions(&mut text, &wanted);
-            text.literal("]}");
-        }
-        Ok(Piece::of_json(text, false))
-    }
-}
-
-impl Gathered {
-    fn push_revisions(&self, text: &mut JsonWriter, wanted: &Wanted) {
-        let options =
-            ReadOptions { attachments_since: wanted.attachments_since.clone(), ..self.options.clone() };
-        let which = match &wanted.revision {
-            Some(revision) => OpenRevisions::These(vec![revision.clone()]),
-            None => OpenRevisions::All,
-        };
-        let named = wanted.revision.as_deref().unwrap_or("undefined");
-        match self.database.open_revisions(&wanted.id, &which, &options) {
-            Ok(revisions) => {
-                for (number, revision) in revisions.iter().enumerate() {
-                    text.literal(if number > 0 { "," } else { "" });
-                    match revision {
-                        OpenRevision::Found(document) => {
-                            text.literal("{\"ok\":");
-                            text.json(&document.json);
-                            text.literal("}");
-                        }
-                        OpenRevision::Missing(revision) => {
-                            let missing = DatabaseError::NotFound { reason: "missing".to_owned() };
-                            push_missing(text, &wanted.id, revision, &missing);
-                        }
-                    }
-                }
-            }
-            Err(error) => push_missing(text, &wanted.id, named, &error),
-        }
-    }
-}
-
-fn push_missing(text: &mut JsonWriter, id: &str, revision: &str, error: &DatabaseError) {
-    text.literal("{\"error\":{\"id\":");
-    text.string(id);
-    text.literal(",\"rev\":");
-    text.string(revision);
-    text.literal(",");
-    push_error_members(text, error.error(), &error.reason());
-    text.literal("}}");
 }
 
 /// Which of the revisions that a request names are not known, by document.

@@ -80,9 +80,16 @@ fn waiting(context: &Context) -> Result<Waiting> {
     let heartbeat = match context.query.get("heartbeat") {
         None | Some("false") => None,
         Some("true") => Some(longest),
-        Some(text) => Some(count(text).ok().filter(|value| *value > 0).ok_or_else(|| {
-            HttpError::bad_request("The heartbeat value should be a positive integer (in milliseconds).")
-        })?),
+        Some(text) => {
+            let value = text.parse::<i128>().map_err(|_| {
+                let reason = "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).";
+                HttpError::bad_request(reason)
+            })?;
+            let value = u64::try_from(value).ok().filter(|value| *value > 0);
+            Some(value.ok_or_else(|| {
+                HttpError::bad_request("The heartbeat value should be a positive integer (in milliseconds).")
+            })?)
+        }
     };
     let timeout = context.query.get("timeout").map(count).transpose()?.unwrap_or(longest);
     Ok(Waiting {

@@ -2,7 +2,7 @@
 //!
 //! A connection's peer is what the system says, or what a PROXY header says that a trusted peer sent before all else
 //! (see `proxy_header`). If that peer is a trusted proxy, the headers of each request tell who asked it: `Forwarded`
-//! (RFC 7239), or else `X-Forwarded-For` and `X-Forwarded-Proto`. They are read from the end, since each proxy adds to
+//! (RFC 7239), or else `X-Forwarded-For`, `X-Forwarded-Proto` (or `-Ssl`) and `X-Forwarded-Host`. They are read from the end, since each proxy adds to
 //! the end what it knows by itself: the first address that is no trusted proxy's is the client's, and whatever stands
 //! before it may be invented. From everybody else these headers are ignored.
 
@@ -14,6 +14,11 @@ use scrinium_accounting::{AddressRange, is_within};
 const FORWARDED: HeaderName = http::header::FORWARDED;
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_SSL: HeaderName = HeaderName::from_static("x-forwarded-ssl");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// The longest name of a host with its port (RFC 1035 §2.3.4).
+const HOST_BYTES_MAX: usize = 261;
 
 /// Proxies in a row that are looked at.
 const HOPS_MOST: usize = 32;
@@ -37,11 +42,13 @@ pub(crate) struct Peer {
 }
 
 /// What one proxy says of the one who asked it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Hop {
     /// `None`: it does not say, or says nothing that is an address.
     address: Option<IpAddr>,
     secure: Option<bool>,
+    /// What it was asked as.
+    host: Option<String>,
 }
 
 impl Peer {
@@ -50,21 +57,23 @@ impl Peer {
         Self { address, secure, trusted: is_within(proxies, address) }
     }
 
-    /// Who sent a request with these headers over a connection of this peer.
-    pub(crate) fn client(&self, headers: &HeaderMap, proxies: &[AddressRange]) -> Client {
+    /// Who sent a request with these headers over a connection of this peer, and what host they asked, where proxies say.
+    pub(crate) fn client(&self, headers: &HeaderMap, proxies: &[AddressRange]) -> (Client, Option<String>) {
         let mut client = Client { address: self.address, secure: self.secure };
+        let mut host = None;
         if !self.trusted {
-            return client;
+            return (client, host);
         }
         for hop in hops(headers) {
             client.secure = hop.secure.unwrap_or(client.secure);
+            host = hop.host.or(host);
             let Some(address) = hop.address else { break };
             client.address = address;
             if !is_within(proxies, address) {
                 break;
             }
         }
-        client
+        (client, host)
     }
 }
 
@@ -86,18 +95,19 @@ fn hops(headers: &HeaderMap) -> Vec<Hop> {
         let texts = values.map_while(|value| value.to_str().ok());
         texts.flat_map(|text| text.rsplit(',').map(str::trim)).take(HOPS_MOST).collect()
     };
-    let (addresses, schemes) = (list(FORWARDED_FOR), list(FORWARDED_PROTO));
-    if addresses.is_empty() {
-        let secure = schemes.first().and_then(|scheme| is_secure(scheme));
-        return vec![Hop { address: None, secure }];
-    }
-    let by_hop = schemes.len() == addresses.len();
-    let hop = |(index, text): (usize, &&str)| Hop {
-        address: node_address(text),
-        // One scheme for several addresses is what the nearest proxy knows.
-        secure: schemes.get(if by_hop { index } else { 0 }).and_then(|scheme| is_secure(scheme)),
+    let (addresses, schemes, hosts) = (list(FORWARDED_FOR), list(FORWARDED_PROTO), list(FORWARDED_HOST));
+    let encrypted = list(FORWARDED_SSL).first().and_then(|switch| is_on(switch));
+    // One value for several addresses is what the nearest proxy knows.
+    let of_hop = |values: &[&str], index: usize| {
+        let by_hop = values.len() == addresses.len();
+        values.get(if by_hop { index } else { 0 }).map(|value| (*value).to_owned())
     };
-    addresses.iter().enumerate().map(hop).collect()
+    let hop = |index: usize| Hop {
+        address: addresses.get(index).and_then(|text| node_address(text)),
+        secure: of_hop(&schemes, index).and_then(|scheme| is_secure(&scheme)).or(encrypted),
+        host: of_hop(&hosts, index).filter(|host| is_host(host)),
+    };
+    (0..addresses.len().max(1)).map(hop).collect()
 }
 
 /// One element of `Forwarded` (RFC 7239 §4): pairs with semicolons between them.
@@ -109,6 +119,7 @@ fn forwarded_hop(element: &str) -> Hop {
         match name.trim().to_ascii_lowercase().as_str() {
             "for" => hop.address = node_address(&value),
             "proto" => hop.secure = is_secure(&value),
+            "host" => hop.host = Some(value).filter(|host| is_host(host)),
             _ => {}
         }
     }
@@ -121,6 +132,20 @@ fn is_secure(scheme: &str) -> Option<bool> {
         "http" | "ws" => Some(false),
         _ => None,
     }
+}
+
+fn is_on(switch: &str) -> Option<bool> {
+    match switch.to_ascii_lowercase().as_str() {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether it may stand in an address (RFC 3986 §3.2.2): a name or an address, and a port.
+fn is_host(host: &str) -> bool {
+    let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
+    !host.is_empty() && host.len() <= HOST_BYTES_MAX && host.bytes().all(may_stand)
 }
 
 /// The address of a node (RFC 7239 §6), with or without a port. `unknown` and names that mean nothing are none.
@@ -182,8 +207,38 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             );
         }
-        let client = Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies());
+        let (client, _) = Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies());
         (client.address.to_string(), client.secure)
+    }
+
+    fn host(peer: &str, headers: &[(&'static str, &'static str)]) -> Option<String> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        Peer::new(peer.parse().unwrap(), false, &proxies()).client(&map, &proxies()).1
+    }
+
+    #[test]
+    fn the_host_that_was_asked_is_what_the_first_trusted_proxy_says() {
+        let one = Some("db.example:8443".to_owned());
+        let named = ("x-forwarded-host", "db.example:8443");
+        assert_eq!(host("10.1.1.1", &[named]), one);
+        assert_eq!(host("198.51.100.1", &[named]), None);
+        assert_eq!(host("10.1.1.1", &[("forwarded", "for=192.0.2.9;host=\"db.example:8443\"")]), one);
+        // Two proxies: the outer one knows, and what stands before may be invented.
+        let inner = "for=192.0.2.9;host=evil.example, for=192.0.2.7;host=\"db.example:8443\", for=10.2.2.2;host=inner";
+        assert_eq!(host("10.1.1.1", &[("forwarded", inner)]), one);
+        let lists = [
+            ("x-forwarded-for", "192.0.2.9, 192.0.2.7, 10.2.2.2"),
+            ("x-forwarded-host", "evil.example, db.example:8443, inner"),
+        ];
+        assert_eq!(host("10.1.1.1", &lists), one);
+        for invented in ["a/b", "a b", "user@a", "", "a\"b"] {
+            assert_eq!(host("10.1.1.1", &[("x-forwarded-host", invented)]), None, "{invented}");
+        }
+        assert!(seen("10.1.1.1", &[("x-forwarded-ssl", "on")]).1);
+        assert!(!seen("10.1.1.1", &[("x-forwarded-ssl", "on"), ("x-forwarded-proto", "http")]).1);
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::router::Address;
 use crate::routes::MethodRoute;
 use crate::state::HttpState;
 
+/// What CouchDB says of a revision that is another one in `If-Match`.
+pub(crate) const TAG_DIFFERS: &str = "Document rev and etag have different values";
+
 /// One request, apart from its body.
 pub(crate) struct Context {
     pub(crate) state: HttpState,
@@ -37,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     /// What it holds is counted here: of the person, or of the network of one who has not logged in.
     pub(crate) account: Account,
+    /// The host that the client asked, where a trusted proxy says so.
+    pub(crate) forwarded_host: Option<String>,
     /// By which means the sender was known: `cookie` or `default` (Basic).
     pub(crate) authenticated_by: Option<&'static str>,
     /// How long it has waited for places in the worker pool, in microseconds.
@@ -116,16 +121,9 @@ impl Context {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Whether `Accept` names `media_type` itself (not by `*/*`).
-    pub(crate) fn accepts_explicitly(&self, media_type: &str) -> bool {
-        self.headers
-            .get_all(http::header::ACCEPT)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .any(|item| {
-                item.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(media_type))
-            })
+    /// Whether the client takes `media_type`, by its name or by `*`. Who says nothing takes everything, as in CouchDB.
+    pub(crate) fn accepts(&self, media_type: &str) -> bool {
+        accepts(&self.headers, media_type)
     }
 
     /// Refuses a body that is not declared to be JSON (CouchDB: 415).
@@ -142,11 +140,15 @@ impl Context {
         let from_query = self.query.get("rev");
         let from_header = self.header(&IF_MATCH).map(|tag| tag.trim().trim_matches('"'));
         match (from_query, from_header) {
-            (Some(query), Some(header)) if query != header => {
-                Err(HttpError::bad_request("Document rev and etag have different values"))
-            }
+            (Some(query), Some(header)) if query != header => Err(HttpError::bad_request(TAG_DIFFERS)),
             (query, header) => Ok(query.or(header).map(str::to_owned)),
         }
+    }
+
+    /// The revision in `If-Match`, where the address has none.
+    pub(crate) fn tag_alone(&self) -> Option<String> {
+        let tag = self.header(&IF_MATCH).filter(|_| self.query.get("rev").is_none());
+        tag.map(|tag| tag.trim().trim_matches('"').to_owned())
     }
 
     /// Whether `If-None-Match` holds `tag` (RFC 9110 §13.1.2, weak comparison).
@@ -154,10 +156,14 @@ impl Context {
         any_tag(self.headers.get_all(IF_NONE_MATCH).iter(), tag)
     }
 
-    /// Sets `Location` to the address of what `segments` name: the path alone, since the client says in `Host` what it
-    /// likes (RFC 9110 §10.2.2 allows a relative reference).
-    pub(crate) fn locate(response: &mut http::Response<Body>, segments: &[&str]) {
+    /// Sets `Location` to the address of what `segments` name: whole where a trusted proxy says what the client asked,
+    /// else the path alone, since the client says in `Host` what it likes (RFC 9110 §10.2.2 allows a relative reference).
+    pub(crate) fn locate(&self, response: &mut http::Response<Body>, segments: &[&str]) {
         let mut address = String::with_capacity(96);
+        if let Some(host) = &self.forwarded_host {
+            address.push_str(if self.client.secure { "https://" } else { "http://" });
+            address.push_str(host);
+        }
         for segment in segments {
             address.push('/');
             encoding::push_segment(&mut address, segment);
@@ -168,6 +174,28 @@ impl Context {
     }
 }
 
+/// Whether `Accept` takes a media type (RFC 9110 §12.5.1), by its name or by `*`, unless it gives it the weight 0.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let class = media_type.split('/').next().unwrap_or_default();
+    let (mut says_anything, mut accepts, mut refuses) = (false, false, false);
+    let values = headers.get_all(http::header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    for item in values.flat_map(|value| value.split(',')) {
+        says_anything = true;
+        let mut parts = item.split(';').map(str::trim);
+        let range = parts.next().unwrap_or_default();
+        let is_anything = range == "*/*";
+        let is_named = range.eq_ignore_ascii_case(media_type)
+            || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(class));
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.trim().parse::<f32>().ok());
+        if weight.is_some_and(|weight| weight <= 0.0) {
+            refuses |= is_named;
+        } else {
+            accepts |= is_named || is_anything;
+        }
+    }
+    !refuses && (accepts || !says_anything)
+}
+
 /// Whether one of the headers' tags is `tag`.
 pub(crate) fn any_tag<'a>(mut headers: impl Iterator<Item = &'a HeaderValue>, tag: &str) -> bool {
     headers.any(|value| {
@@ -176,4 +204,34 @@ pub(crate) fn any_tag<'a>(mut headers: impl Iterator<Item = &'a HeaderValue>, ta
             .into_iter()
             .any(|item| item == "*" || item.strip_prefix("W/").unwrap_or(item).trim_matches('"') == tag)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_accepted_by_its_name_or_by_a_star() {
+        for (header, expected) in [
+            (None, true),
+            (Some("*/*"), true),
+            (Some("multipart/*"), true),
+            (Some("Multipart/Mixed"), true),
+            (Some("application/json"), false),
+            (Some("application/json, multipart/mixed;q=0.1"), true),
+            (Some("*/*, multipart/mixed;q=0"), false),
+            (Some("*/*;q=0.5, multipart/*; q=0.0"), false),
+            (Some("*/*;q=0"), false),
+            (Some("text/html, */*;q=0.8"), true),
+            (Some(""), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert(http::header::ACCEPT, HeaderValue::from_static(header));
+            }
+            assert_eq!(accepts(&headers, "multipart/mixed"), expected, "{header:?}");
+        }
+    }
 }

@@ -62,6 +62,7 @@ fn describe(info: &DatabaseDescription, compacting: bool) -> Value {
 /// `PUT /{db}`, with `?volume=NAME` on a volume; closed to all but administrators and the one who makes it, or with
 /// `?owner=NAME` to all but its owner.
 pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
+    check_partitions(&context.query)?;
     let databases = context.state.databases.clone();
     let name = context.database_name();
     let owned = name.to_owned();
@@ -78,8 +79,17 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
     context.state.run(create).await?;
     context.audit(AuditAction::DatabaseCreated, name, details.as_ref());
     let mut response = response::ok(StatusCode::CREATED);
-    Context::locate(&mut response, &[name]);
+    context.locate(&mut response, &[name]);
     Ok(response)
+}
+
+/// A database that is asked to be partitioned must not be made as another one, whose ids need no partition.
+fn check_partitions(query: &Query) -> Result<()> {
+    match query.get("partitioned") {
+        None | Some("false") => Ok(()),
+        Some("true") => Err(HttpError::not_implemented("Partitioned databases are not offered.")),
+        Some(_) => Err(HttpError::bad_request("Invalid `partitioned` parameter")),
+    }
 }
 
 /// `DELETE /{db}`.

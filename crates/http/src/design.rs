@@ -1,6 +1,7 @@
 //! What design documents offer beside their views.
 
 use http::{Method, Response, StatusCode};
+use scrinium_database::NO_LOCAL_ATTACHMENTS;
 
 use crate::context::Context;
 use crate::error::{HttpError, Result};
@@ -35,6 +36,12 @@ pub(crate) fn unknown_special(context: &Context) -> HttpError {
         let reason =
             "Temporary views are not supported; put the map function into a design document, or ask `_find`.";
         return HttpError::new(StatusCode::GONE, "gone", reason);
+    }
+    if name == "_local" {
+        return match context.address.get("special") {
+            Some("_local") => HttpError::bad_request("Invalid _local document id."),
+            _ => HttpError::bad_request(NO_LOCAL_ATTACHMENTS),
+        };
     }
     match scrinium_document::validate_id(name) {
         Err(error) if context.method == Method::PUT => error.into(),

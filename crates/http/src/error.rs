@@ -103,6 +103,16 @@ impl HttpError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", reason)
     }
 
+    /// A content that is not what its digest says.
+    pub(crate) fn corrupted() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "content_md5_mismatch", "Possible message corruption.")
+    }
+
+    /// A revision of an attachment's document that is not there, in CouchDB's words.
+    pub(crate) fn missing_revision() -> Self {
+        Self::new(StatusCode::CONFLICT, "not_found", "missing_rev")
+    }
+
     /// The JSON of a document whose attachments come beside it.
     pub(crate) fn document_too_large(most: usize) -> Self {
         let reason = format!("the document's JSON may have at most {most} bytes (document.max_bytes)");

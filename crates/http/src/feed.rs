@@ -60,6 +60,7 @@ pub(crate) async fn open(
         visible,
         stopping: context.state.stopping(),
         left: query.limit,
+        pending: None,
         query,
         since: String::new(),
         style,
@@ -100,6 +101,8 @@ struct Feed {
     since: String,
     /// Changes still to give, where there is a limit.
     left: Option<u64>,
+    /// Changes that the feed leaves to others, once it has given all that it may.
+    pending: Option<u64>,
     style: Style,
     waiting: Waiting,
     wait_until: Instant,
@@ -133,8 +136,14 @@ impl Feed {
     async fn begin(&mut self) -> Result<()> {
         self.visible.borrow_and_update();
         let (database, query) = (self.database.clone(), self.query.clone());
-        let reader = self.workers.run(move || database.changes(query)).await?;
-        let reader = ChangeReader::new(reader.map_err(HttpError::from)?);
+        let opened = self.workers.run(move || {
+            let changes = database.changes(query)?;
+            let pending = if changes.is_at_end() { changes.pending()? } else { None };
+            Ok::<_, HttpError>((changes, pending))
+        });
+        let (changes, pending) = opened.await??;
+        let reader = ChangeReader::new(changes);
+        self.pending = pending;
         self.since = reader.changes.last_sequence();
         self.query.since = Since::Beginning;
         self.reader = Some(reader);
@@ -155,7 +164,7 @@ impl Feed {
                 text.literal("{\"results\":[\n");
             }
             if self.left == Some(0) {
-                self.end(text, Some(0));
+                self.end(text, self.pending);
                 continue;
             }
             let Some(reader) = self.reader.take() else {
@@ -175,6 +184,7 @@ impl Feed {
             };
             let pulled = self.pull(reader, text).await?;
             self.since = pulled.since;
+            self.pending = pulled.pending;
             self.reader = pulled.reader;
             if pulled.given > 0 {
                 self.any = true;
@@ -219,7 +229,9 @@ impl Feed {
                 given += 1;
                 push(text, style, change);
             })?;
-            let (since, pending) = (reader.changes.last_sequence(), reader.changes.pending()?);
+            let since = reader.changes.last_sequence();
+            // Counted only where the feed may end with it.
+            let pending = if last { reader.changes.pending()? } else { None };
             Ok(Pulled { text, given, since, pending, reader: (!last).then_some(reader) })
         });
         pulled.await?

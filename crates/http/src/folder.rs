@@ -67,7 +67,7 @@ pub(crate) async fn define(context: &Context, body: &mut RequestBody) -> Result<
         return Ok(response::ok(StatusCode::OK));
     }
     let mut response = response::ok(StatusCode::CREATED);
-    Context::locate(&mut response, &[context.database_name(), "_folder", name]);
+    context.locate(&mut response, &[context.database_name(), "_folder", name]);
     Ok(response)
 }
 

@@ -5,19 +5,18 @@ use http::{Response, StatusCode};
 use scrinium_database::{OpenRevision, OpenRevisions, ReadOptions};
 use scrinium_document::json::JsonWriter;
 
-use crate::access::Opened;
 use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::query;
-use crate::related::{Bundle, Segments};
 use crate::response::{self, Body};
-use crate::stream::{self, Begun};
-use crate::uuid::UuidSequence;
+use crate::revision_parts::{PartStyle, RevisionParts, WantedRevisions};
+use crate::stream;
 
 /// Revisions asked for at once.
 const MOST_REVISIONS: usize = 10_000;
 
-/// As a JSON array, or as `multipart/mixed` where the client asks for that by name.
+/// As `multipart/mixed`, with the contents of attachments but for those that `atts_since` leaves out, or as a JSON array
+/// where the client does not take that.
 pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     let which = match context.query.get("open_revs") {
         Some("all") => OpenRevisions::All,
@@ -28,26 +27,16 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
     }
     let options = query::read_options(&context.query)?;
     let id = context.address.document_id()?;
-    if !context.accepts_explicitly("multipart/mixed") {
-        let (length, begun) = context
-            .with_database(move |database| {
-                let found = database.open_revisions(&id, &which, &options)?;
-                stream::begin_whole(array(&found))
-            })
-            .await?;
-        return Ok(response::json_body(StatusCode::OK, begun.into_body(context, Some(length))?));
+    if context.accepts("multipart/mixed") {
+        return mixed(context, id, which, options).await;
     }
-    let boundary = context.state.uuids.next();
-    let (delimiter, state) = (boundary.clone(), context.state.clone());
     let (length, begun) = context
-        .with_database(move |database| mixed(&database, &id, &which, &options, &delimiter, &state.uuids))
+        .with_database(move |database| {
+            let found = database.open_revisions(&id, &which, &options)?;
+            stream::begin_whole(array(&found))
+        })
         .await?;
-    let body = begun.into_body(context, Some(length))?;
-    let mut response = response::json_body(StatusCode::OK, body);
-    if let Ok(kind) = HeaderValue::try_from(format!("multipart/mixed; boundary=\"{boundary}\"")) {
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-    }
-    Ok(response)
+    Ok(response::json_body(StatusCode::OK, begun.into_body(context, Some(length))?))
 }
 
 fn array(found: &[OpenRevision]) -> JsonWriter {
@@ -72,46 +61,25 @@ fn array(found: &[OpenRevision]) -> JsonWriter {
 }
 
 /// Each revision a part; one with attachments is a multipart body of its own.
-fn mixed(
-    database: &Opened,
-    id: &str,
-    which: &OpenRevisions,
-    options: &ReadOptions,
-    boundary: &str,
-    uuids: &UuidSequence,
-) -> Result<(u64, Begun<Segments>)> {
-    let stubs = ReadOptions {
-        attachments: false,
-        attachments_since: None,
-        revisions: options.revisions || options.attachments_since.is_some(),
-        ..options.clone()
-    };
-    let with_contents = options.attachments || options.attachments_since.is_some();
-    let mut segments = Segments::default();
-    for revision in database.open_revisions(id, which, if with_contents { &stubs } else { options })? {
-        segments.text(&format!("\r\n--{boundary}\r\n"));
-        match revision {
-            OpenRevision::Missing(revision) => {
-                let mut text = JsonWriter::new();
-                text.literal("Content-Type: application/json; error=\"true\"\r\n\r\n");
-                text.literal("{\"missing\":").string(&revision).literal("}");
-                segments.text(text.as_str());
-            }
-            OpenRevision::Found(document) if with_contents => {
-                let bundle = Bundle::of(database, document, options)?;
-                if bundle.is_alone() {
-                    segments.text(&format!("Content-Type: application/json\r\n\r\n{}", bundle.json()));
-                } else {
-                    let inner = uuids.next();
-                    segments.text(&format!("Content-Type: multipart/related; boundary=\"{inner}\"\r\n\r\n"));
-                    bundle.push(&mut segments, &inner);
-                }
-            }
-            OpenRevision::Found(document) => {
-                segments.text(&format!("Content-Type: application/json\r\n\r\n{}", document.json));
-            }
-        }
+async fn mixed(
+    context: &Context,
+    id: String,
+    which: OpenRevisions,
+    options: ReadOptions,
+) -> Result<Response<Body>> {
+    let boundary = context.state.uuids.next();
+    let (delimiter, state) = (boundary.clone(), context.state.clone());
+    let begun = context
+        .with_database(move |database| {
+            let wanted = WantedRevisions { id, which, attachments_since: None };
+            let documents = [Ok(wanted)].into();
+            let parts = ((database, state), options, delimiter);
+            stream::begin(RevisionParts::new(parts, PartStyle::OfDocument, documents))
+        })
+        .await?;
+    let mut response = response::json_body(StatusCode::OK, begun.into_body(context, None)?);
+    if let Ok(kind) = HeaderValue::try_from(format!("multipart/mixed; boundary=\"{boundary}\"")) {
+        response.headers_mut().insert(CONTENT_TYPE, kind);
     }
-    segments.text(&format!("\r\n--{boundary}--"));
-    Ok((segments.length(), stream::begin(segments)?))
+    Ok(response)
 }

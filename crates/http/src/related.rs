@@ -2,11 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use scrinium_database::{AttachmentReader, Document, Edit, NewAttachment, ReadOptions};
+use md5::{Digest as _, Md5};
+use scrinium_database::{AttachmentReader, Content, Document, Edit, NewAttachment, ReadOptions};
 use scrinium_document::json::{self, JsonPart, JsonText, JsonWriter};
 use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
@@ -37,22 +41,30 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
     let (mut expected, json) = context.state.run(move || Ok((Expectations::of(&json)?, json))).await?;
     let mut attachments = Vec::new();
     while let Some(head) = parts.next_part().await? {
-        let Expected { name, content_type, encoding } = expected.take(&head)?;
+        let Expected { name, content_type, encoding, mut check } = expected.take(&head)?;
         let mut inlet = Inlet::new(opened.clone(), &content_type, encoding);
         while let Some(bytes) = parts.data().await? {
+            check.take(&bytes)?;
             inlet.push(context, &bytes).await?;
         }
+        check.end()?;
         // Stored at once, so that many attachments do not wait in memory for each other.
         inlet.settle().await?;
         let content = context.state.run(move || inlet.finish()).await?;
+        check.inflated(&content)?;
         attachments.push(NewAttachment { name, content_type, content });
     }
     if let Some(Expected { name, .. }) = expected.next() {
         return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
     }
     drop(opened);
+    let tag = context.tag_alone();
     let edit = Edit { id: Some(id), json, revision, attachments, ..Edit::default() };
-    let updated = write::store(context, write::mode(context), move |_| Ok(edit)).await?;
+    let updated = write::store(context, write::mode(context), move |_| {
+        write::check_tag(&edit.json, tag.as_deref())?;
+        Ok(edit)
+    })
+    .await?;
     Ok(write::created(context, &updated))
 }
 
@@ -117,6 +129,65 @@ struct Expected {
     name: String,
     content_type: String,
     encoding: Encoding,
+    check: ContentCheck,
+}
+
+/// Holds a content against what its stub says of it, as it comes: length and digest of the bytes that are sent, compressed
+/// or not, and the length of what they stand for.
+struct ContentCheck {
+    length: Option<u64>,
+    inflated_length: Option<u64>,
+    /// Not looked at where it is none that CouchDB makes.
+    digest: Option<String>,
+    received: u64,
+    md5: Md5,
+}
+
+impl ContentCheck {
+    fn new(encoding: Encoding, length: Option<u64>, encoded: Option<u64>, digest: Option<&str>) -> Self {
+        let is_plain = encoding == Encoding::Identity;
+        Self {
+            length: if is_plain { length } else { encoded },
+            inflated_length: length.filter(|_| !is_plain),
+            digest: digest.and_then(|digest| digest.strip_prefix("md5-")).map(str::to_owned),
+            received: 0,
+            md5: Md5::new(),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        self.received += bytes.len() as u64;
+        if self.length.is_some_and(|length| self.received > length) {
+            return Err(HttpError::bad_request("attachment longer than expected"));
+        }
+        if self.digest.is_some() {
+            self.md5.update(bytes);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.length.is_some_and(|length| self.received < length) {
+            return Err(HttpError::bad_request("attachment shorter than expected"));
+        }
+        let digest = STANDARD.encode(std::mem::take(&mut self.md5).finalize());
+        match &self.digest {
+            Some(expected) if *expected != digest => Err(HttpError::corrupted()),
+            _ => Ok(()),
+        }
+    }
+
+    fn inflated(&self, content: &Content) -> Result<()> {
+        match self.inflated_length {
+            Some(length) if length < content.length() => {
+                Err(HttpError::bad_request("attachment longer than expected"))
+            }
+            Some(length) if length > content.length() => {
+                Err(HttpError::bad_request("attachment shorter than expected"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The attachments that the document says follow, in their order.
@@ -136,6 +207,9 @@ impl Expectations {
             follows: Option<Value>,
             encoding: Option<Value>,
             content_type: Option<Value>,
+            length: Option<Value>,
+            encoded_length: Option<Value>,
+            digest: Option<Value>,
         }
         // By the parser that the database takes the document apart with, so that both see the same attachments.
         let text = std::str::from_utf8(json).map_err(|_| HttpError::invalid_json())?;
@@ -156,8 +230,12 @@ impl Expectations {
             let kind =
                 stub.content_type.as_ref().and_then(Value::as_str).unwrap_or("application/octet-stream");
             let content_type = kind.to_owned();
+            let number = |value: &Option<Value>| value.as_ref().and_then(Value::as_u64);
+            let digest = stub.digest.as_ref().and_then(Value::as_str);
+            let check =
+                ContentCheck::new(encoding, number(&stub.length), number(&stub.encoded_length), digest);
             expected.places.insert(name.clone(), expected.in_order.len());
-            expected.in_order.push_back(Some(Expected { name, content_type, encoding }));
+            expected.in_order.push_back(Some(Expected { name, content_type, encoding, check }));
         }
         Ok(expected)
     }
@@ -275,7 +353,7 @@ impl Bundle {
                 }
                 stub.remove("stub");
                 stub.insert("follows".to_owned(), Value::Bool(true));
-                attachments.push(database.open_attachment(&document.id, name, Some(&document.revision))?);
+                attachments.push(database.hold_attachment(&document.id, name, Some(&document.revision))?);
             }
             json.serialized(&stubs);
         }
@@ -286,6 +364,10 @@ impl Bundle {
     /// Whether no content goes beside the JSON.
     pub(crate) fn is_alone(&self) -> bool {
         self.attachments.is_empty()
+    }
+
+    pub(crate) fn revision(&self) -> &str {
+        &self.revision
     }
 
     /// The JSON.
@@ -304,7 +386,8 @@ impl Bundle {
                 shown_media_type(&reader.content_type),
                 reader.length
             ));
-            segments.attachment(reader);
+            let length = reader.length;
+            segments.attachment(Arc::new(reader), 0, length);
         }
         segments.text(&format!("\r\n--{boundary}--"));
     }
@@ -362,9 +445,8 @@ impl Segments {
         self.0.push_back(Segment::Text(Bytes::copy_from_slice(text.as_bytes())));
     }
 
-    fn attachment(&mut self, reader: AttachmentReader) {
-        let end = reader.length;
-        self.0.push_back(Segment::Attachment(AttachmentPart { reader, offset: 0, end }));
+    pub(crate) fn attachment(&mut self, reader: Arc<AttachmentReader>, from: u64, to: u64) {
+        self.0.push_back(Segment::Attachment(AttachmentPart { reader, offset: from, end: to }));
     }
 
     /// The bytes of all.
@@ -377,8 +459,13 @@ impl Segments {
     }
 }
 
-impl Source for Segments {
-    fn next_piece(&mut self) -> Result<Piece> {
+impl Segments {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// About a piece of what is left. Blocks.
+    pub(crate) fn next_bytes(&mut self) -> Result<Bytes> {
         let mut bytes = BytesMut::new();
         while bytes.len() < PIECE_BYTES {
             match self.0.pop_front() {
@@ -393,6 +480,13 @@ impl Source for Segments {
                 }
             }
         }
-        Ok(Piece::of_bytes(bytes.freeze(), self.0.is_empty()))
+        Ok(bytes.freeze())
+    }
+}
+
+impl Source for Segments {
+    fn next_piece(&mut self) -> Result<Piece> {
+        let bytes = self.next_bytes()?;
+        Ok(Piece::of_bytes(bytes, self.is_empty()))
     }
 }

@@ -9,8 +9,8 @@ use crate::operations::Operation;
 use crate::routes::{ANY_METHOD, BodyLimit, Handler, Limits, MethodRoute, Need, Route};
 use crate::view::{self, Listing};
 use crate::{
-    access_list, attachment, bulk, changes, compact, copy, databases, design, document, find, folder,
-    indexes, server_pages, session, settings, unread, write,
+    access_list, attachment, bulk, bulk_get, changes, compact, copy, databases, design, document, find,
+    folder, indexes, server_pages, session, settings, unread, write,
 };
 
 const ADMINISTRATOR: Need = Need::Administrator;
@@ -239,9 +239,14 @@ pub(crate) static ROUTES: &[Route] = &[
             act("POST", Operation::UpdateNote, DEPOSITOR, DOCUMENT, WRITE, |c, b| {
                 Box::pin(write::post(c, b))
             }),
-            act("PUT", Operation::CreateDatabase, ADMINISTRATOR, NOTHING, &["owner", "volume"], |c, _| {
-                Box::pin(databases::create(c))
-            }),
+            act(
+                "PUT",
+                Operation::CreateDatabase,
+                ADMINISTRATOR,
+                NOTHING,
+                &["owner", "volume", "partitioned"],
+                |c, _| Box::pin(databases::create(c)),
+            ),
         ],
     },
     Route {
@@ -288,7 +293,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         path: "/{db}/_bulk_get",
-        methods: &[ask(Operation::OpenNotes, READER, LIST, READ, |c, b| Box::pin(bulk::get(c, b)))],
+        methods: &[ask(Operation::OpenNotes, READER, LIST, READ, |c, b| Box::pin(bulk_get::get(c, b)))],
     },
     Route {
         path: "/{db}/_revs_diff",
@@ -458,7 +463,7 @@ pub(crate) static ROUTES: &[Route] = &[
         })],
     },
     Route {
-        path: "/{db}/_local/{localid...}",
+        path: "/{db}/_local/{localid}",
         methods: &[
             act("DELETE", Operation::ReplicationHistory, READER, NOTHING, &["rev"], |c, _| {
                 Box::pin(write::delete_local(c))

@@ -158,8 +158,11 @@ mod tests {
             ("/db/_design/x/_show/a", "/{db}/_design/{ddoc}/{function...} db=db ddoc=x function=_show/a"),
             ("/db/_design/x/_view", "/{db}/_design/{ddoc}/{function...} db=db ddoc=x function=_view"),
             ("/db/_design", "/{db}/{special...} db=db special=_design"),
-            ("/db/_local/a/b", "/{db}/_local/{localid...} db=db localid=a/b"),
-            ("/db/_local%2Fa%2Fb", "/{db}/_local/{localid...} db=db localid=a/b"),
+            ("/db/_local/a", "/{db}/_local/{localid} db=db localid=a"),
+            ("/db/_local/a%2Fb", "/{db}/_local/{localid} db=db localid=a/b"),
+            ("/db/_local/a/b", "/{db}/{special...} db=db special=_local/a/b"),
+            ("/db/_local/", "/{db}/{special...} db=db special=_local"),
+            ("/db/_local%2Fa%2Fb", "/{db}/_local/{localid} db=db localid=a/b"),
             ("/db/_local%2Fa/b", "/{db}/{special...} db=db special=_local/a/b"),
             ("/../x", "/{db}/{docid} db=.. docid=x"),
             ("/_nothing", "/{db} db=_nothing"),
@@ -182,7 +185,7 @@ mod tests {
         );
         assert!(parse("/db/%ff").is_err());
         assert_eq!(parse("/db/_design%2Fa%2Fb/x").unwrap().document_id().unwrap(), "_design/a/b");
-        assert_eq!(parse("/db/_local/a/b").unwrap().document_id().unwrap(), "_local/a/b");
+        assert_eq!(parse("/db/_local/a%2Fb").unwrap().document_id().unwrap(), "_local/a/b");
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, PRAGMA};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPIRES, HeaderValue, PRAGMA};
 use http::{Response, StatusCode};
+use md5::{Digest as _, Md5};
 use scrinium_document::json::JsonWriter;
 use scrinium_statistics::PROMETHEUS_CONTENT_TYPE;
 use serde::Deserialize;
@@ -70,6 +73,9 @@ pub(crate) fn uuids(context: &Context) -> Result<Response<Body>> {
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("must-revalidate, no-cache"));
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    // A day that has passed, and a tag that no other answer has: nobody is to be given what somebody else was.
+    headers.insert(EXPIRES, HeaderValue::from_static("Fri, 01 Jan 1990 00:00:00 GMT"));
+    response::insert_etag(headers, &STANDARD.encode(Md5::digest(uuids.concat())));
     Ok(response)
 }
 

@@ -36,6 +36,8 @@ use crate::{audit, compress, cors, framing, session};
 /// Without a version: it would tell everybody which of its faults are still there.
 const NAME: HeaderValue = HeaderValue::from_static("Scrinium");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
+/// As long as a UUID with its dashes.
+const REQUEST_ID_BYTES_MAX: usize = 36;
 const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
 const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
 /// A browser that has come by TLS once, be it to a trusted proxy, does not ask without it for a year (RFC 6797).
@@ -58,10 +60,10 @@ pub(crate) async fn answer(
     let (parts, incoming) = request.into_parts();
     let method = effective_method(&parts);
     let version = parts.version;
-    let request_id = state.next_request_id();
+    let request_id = request_id(&parts.headers).unwrap_or_else(|| state.next_request_id());
     let mut body = RequestBody::new(incoming, Arc::clone(&port), state.clone());
     let wanted = Wanted::of(&parts.headers, &method);
-    let client = link.peer.client(&parts.headers, &port.trusted_proxies);
+    let (client, forwarded_host) = link.peer.client(&parts.headers, &port.trusted_proxies);
     let refused = in_flight.take_refusal();
     let mut response = match (refused, cors::preflight(&port, &method, &parts.headers)) {
         (Some(refused), _) => {
@@ -73,9 +75,14 @@ pub(crate) async fn answer(
         (None, Some(preflight)) => preflight,
         (None, None) => {
             let mut under_way = UnderWay { body: &mut body, usage: None, in_flight: &mut in_flight };
-            let answered =
-                answer_parts(&state, Arc::clone(&port), (&link, client), (method, parts), &mut under_way)
-                    .await;
+            let answered = answer_parts(
+                &state,
+                Arc::clone(&port),
+                (&link, client, forwarded_host),
+                (method, parts),
+                &mut under_way,
+            )
+            .await;
             let usage = counted(under_way.usage, &answered, &body);
             let mut response = finish(&state, &port, &wanted, answered).await;
             if !body.drain(wanted.expects_leave).await && version < Version::HTTP_2 {
@@ -101,6 +108,15 @@ pub(crate) async fn answer(
     }
     keep_private(headers, wanted.is_personal);
     Ok(response.map(|body| body.with_guard(in_flight)))
+}
+
+/// The number that a client, or a proxy, gave the request already.
+fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let is_one = |value: &&HeaderValue| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&value.len()) && value.as_bytes().iter().all(may_stand)
+    };
+    headers.get(REQUEST_ID).filter(is_one).cloned()
 }
 
 /// Says that an answer to somebody is nobody else's: `must-revalidate` alone would let a shared cache keep what was asked
@@ -209,7 +225,7 @@ fn effective_method(parts: &Parts) -> Method {
 async fn answer_parts(
     state: &HttpState,
     port: Arc<PortOptions>,
-    (link, client): (&Link, Client),
+    (link, client, forwarded_host): (&Link, Client, Option<String>),
     (method, parts): (Method, Parts),
     under_way: &mut UnderWay<'_>,
 ) -> Result<Response<Body>> {
@@ -230,6 +246,7 @@ async fn answer_parts(
         query,
         identity: known.identity,
         client,
+        forwarded_host,
         account,
         authenticated_by: known.by,
         waited_us: AtomicU64::new(0),

@@ -120,13 +120,5 @@ impl Sink {
 pub(crate) fn check_digest(content: &Content, declared: Option<&str>) -> Result<()> {
     let digest = content.digest();
     let ours = digest.strip_prefix("md5-").unwrap_or(&digest);
-    if declared.is_none_or(|declared| declared.trim() == ours) {
-        Ok(())
-    } else {
-        Err(HttpError::new(
-            http::StatusCode::BAD_REQUEST,
-            "content_md5_mismatch",
-            "Possible message corruption.",
-        ))
-    }
+    if declared.is_none_or(|declared| declared.trim() == ours) { Ok(()) } else { Err(HttpError::corrupted()) }
 }

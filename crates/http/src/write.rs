@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use scrinium_database::{Edit, EditMode, FolderChange, Level, ReadOptions, Update, Updated};
-use scrinium_document::json;
+use scrinium_document::json::{self, ContentSeparator};
 
 use crate::access::{self, Opened};
 use crate::body::RequestBody;
-use crate::context::Context;
+use crate::context::{Context, TAG_DIFFERS};
 use crate::error::{HttpError, Result};
 use crate::related;
 use crate::response::{self, Body};
@@ -25,21 +25,39 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
         return Box::pin(related::put(context, body)).await;
     }
     let (id, revision) = (context.address.document_id()?, context.revision()?);
-    let json = body.collect().await?;
-    let edit = Edit { id: Some(id), json, revision, ..Edit::default() };
-    let updated = store(context, mode(context), move |_| Ok(edit)).await?;
+    let tag = context.tag_alone();
+    let (json, taken_out) = body.receive(context, ContentSeparator::of_document()).await?.into_document();
+    let edit = Edit { id: Some(id), json, taken_out, revision, ..Edit::default() };
+    let updated = store(context, mode(context), move |_| {
+        check_tag(&edit.json, tag.as_deref())?;
+        Ok(edit)
+    })
+    .await?;
     Ok(created(context, &updated))
+}
+
+/// Refuses a document that names another revision than `If-Match`.
+pub(crate) fn check_tag(json: &[u8], tag: Option<&str>) -> Result<()> {
+    let Some(tag) = tag else { return Ok(()) };
+    let text = std::str::from_utf8(json).map_err(|_| HttpError::invalid_json())?;
+    let members = json::members(text, json::NESTING_MAX)?.unwrap_or_default();
+    let revision =
+        members.into_iter().find(|(name, _)| name == "_rev").and_then(|(_, raw)| json::string(raw));
+    match revision {
+        Some(revision) if revision != tag => Err(HttpError::bad_request(TAG_DIFFERS)),
+        _ => Ok(()),
+    }
 }
 
 /// `POST /{db}`: a document whose id is in it or is made.
 pub(crate) async fn post(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
-    let json = body.collect().await?;
+    let (json, taken_out) = body.receive(context, ContentSeparator::of_document()).await?.into_document();
     let made = context.state.uuids.next();
     let updated = store(context, mode(context), move |database| {
         let id = id_of(&json)?.unwrap_or(made);
         check_design(database, &id)?;
-        Ok(Edit { id: Some(id), json, ..Edit::default() })
+        Ok(Edit { id: Some(id), json, taken_out, ..Edit::default() })
     })
     .await?;
     Ok(created(context, &updated))
@@ -139,17 +157,19 @@ pub(crate) async fn submit_all<T: Send + 'static>(
 /// 201 with the document's address.
 pub(crate) fn created(context: &Context, updated: &Updated) -> Response<Body> {
     let mut response = response::updated(StatusCode::CREATED, &updated.id, &updated.revision);
-    locate(context, &mut response, &updated.id);
+    locate(context, &mut response, &updated.id, None);
     response
 }
 
-/// Sets `Location` to a document, whose prefix is a segment of its own.
-fn locate(context: &Context, response: &mut Response<Body>, id: &str) {
-    let database = context.database_name();
+/// Sets `Location` to a document, whose prefix is a segment of its own, or to an attachment of it.
+pub(crate) fn locate(context: &Context, response: &mut Response<Body>, id: &str, attachment: Option<&str>) {
+    let mut segments = vec![context.database_name()];
     match id.split_once('/') {
-        Some((prefix @ ("_design" | "_local"), name)) => Context::locate(response, &[database, prefix, name]),
-        _ => Context::locate(response, &[database, id]),
+        Some((prefix @ ("_design" | "_local"), name)) => segments.extend([prefix, name]),
+        _ => segments.push(id),
     }
+    segments.extend(attachment);
+    context.locate(response, &segments);
 }
 
 /// Refuses a design document of somebody who may write others; for requests whose address does not name the document.

@@ -178,6 +178,7 @@ async fn attachments_in_json_are_read_as_they_are_sent() {
         rev = server.ask("PUT", &path, (&[][..], content.clone())).await.expect(201).revision();
     }
     drop(content);
+    let as_json = [("accept", "application/json")];
     for (method, path) in [
         ("GET", "/db/x?attachments=true".to_owned()),
         ("GET", format!("/db/x?attachments=true&rev={rev}&revs=true")),
@@ -187,8 +188,13 @@ async fn attachments_in_json_are_read_as_they_are_sent() {
         ("GET", "/db/_changes?feed=longpoll&include_docs=true&attachments=true".to_owned()),
         ("POST", "/db/_bulk_get?attachments=true".to_owned()),
     ] {
-        let asked =
-            || if method == "POST" { json!({"docs": [{"id": "x"}]}).into() } else { common::Asked::from(()) };
+        let asked = || {
+            if method == "POST" {
+                json!({"docs": [{"id": "x"}]}).into()
+            } else {
+                common::Asked::from(as_json)
+            }
+        };
         // Clients that do not read.
         let (grown, unread) = growth(async {
             let opened = join_all((0..4).map(|_| server.open_as("admin", method, &path, asked()))).await;
@@ -232,5 +238,31 @@ async fn slow_bodies_do_not_keep_others_from_writing() {
         }
         server.ask_as("admin", "PUT", &format!("/db/honest{number}"), document.clone()).await.expect(201);
         tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+}
+
+/// They were held whole, as the base64 that they came as, with all others of the request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attachments_in_json_are_not_held_as_they_come() {
+    let server = server().await;
+    let content: Vec<u8> = (0..1_500_001_u32).map(|number| (number % 249) as u8).collect();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(&content);
+    let small = base64::engine::general_purpose::STANDARD.encode(&content[..40_000]);
+    for data in [&encoded, &small] {
+        let document = |number: usize| {
+            format!(
+                "{{\"_id\":\"{}-{number}\",\"_attachments\":{{\"a\":{{\"data\":\"{data}\"}}}}}}",
+                data.len()
+            )
+        };
+        let many: Vec<String> = (0..(30 << 20) / data.len()).map(document).collect();
+        let body = Bytes::from(format!("{{\"docs\":[{}]}}", many.join(",")));
+        let number = many.len();
+        drop(many);
+        let asked = server.ask("POST", "/db/_bulk_docs", ([("content-type", "application/json")], body));
+        let (grown, answer) = growth(asked).await;
+        let rows = answer.expect(201).json();
+        assert_eq!(rows.as_array().unwrap().iter().filter(|row| row["ok"] == true).count(), number);
+        assert!(grown < BUDGET_BYTES + ROOM_BYTES, "{grown} bytes for attachments of {}", data.len());
     }
 }

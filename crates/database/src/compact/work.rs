@@ -85,6 +85,7 @@ impl<'a> Work<'a> {
         self.task.detail("phase", "tombstones");
         let purge_after = self.databases.compactions().options.read().purge_after;
         compacted.purged = database.purge_tombstones(purge_after, &mut || go_on(task, until))?;
+        database.stem_histories(&mut || go_on(task, until))?;
         self.task.detail("phase", "contents");
         while self.databases.collect_contents()?.removed > 0 {
             self.go_on()?;

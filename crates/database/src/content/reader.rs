@@ -1,6 +1,6 @@
 //! Reading stored contents, wherever their bytes are.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -8,7 +8,7 @@ use scrinium_objects::ObjectReader;
 use scrinium_store::Family;
 
 use super::record::{Data, Placement, Record};
-use super::{Contents, PIECE_BYTES, hex};
+use super::{Content, Contents, PIECE_BYTES, hex};
 use crate::error::{DatabaseError, Result};
 use crate::keys::{self, Digest};
 
@@ -19,6 +19,46 @@ pub(crate) struct ContentReader {
     length: u64,
     /// Another one once the content has been moved.
     source: RwLock<Arc<Source>>,
+}
+
+/// A content that is opened when it is first read, so that nothing of it is in memory before, and stays where it is while this
+/// is held: a document may have very many.
+pub(crate) struct HeldContent {
+    /// None of one that was opened at once, which goes where others send it.
+    kept: Option<Content>,
+    digest: Digest,
+    length: u64,
+    contents: Contents,
+    reader: OnceLock<ContentReader>,
+}
+
+impl HeldContent {
+    pub(super) fn new(contents: &Contents, kept: Content) -> Self {
+        let (digest, length) = (*kept.name(), kept.length());
+        Self { kept: Some(kept), digest, length, contents: contents.clone(), reader: OnceLock::new() }
+    }
+
+    pub(super) fn opened(reader: ContentReader) -> Self {
+        let (digest, length, contents) = (reader.digest, reader.length, reader.contents.clone());
+        Self { kept: None, digest, length, contents, reader: OnceLock::from(reader) }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// As [`ContentReader::read`].
+    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+        if let Some(reader) = self.reader.get() {
+            return reader.read(offset, max_bytes);
+        }
+        let digest = self.kept.as_ref().map_or(&self.digest, Content::name);
+        let reader = self.contents.reader(digest)?;
+        if reader.length() != self.length {
+            return Err(DatabaseError::damaged_content("content", &hex(digest)));
+        }
+        self.reader.get_or_init(|| reader).read(offset, max_bytes)
+    }
 }
 
 struct Source {

@@ -106,6 +106,18 @@ impl Upload {
         Ok(())
     }
 
+    /// As [`finish`](Self::finish), with nothing of the content left in memory, however short it is: for those who hold
+    /// very many until they are stored.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn finish_written(mut self) -> Result<Content> {
+        if self.pieces.is_none() && self.spool.is_none() && !self.buffer.is_empty() {
+            self.write_piece()?;
+        }
+        self.finish()
+    }
+
     /// All is there: the content, for an edit to refer to.
     ///
     /// # Errors

@@ -9,24 +9,21 @@ use scrinium_document::{Fields, Revision};
 use super::others::OtherLeaves;
 use super::{Document, ReadOptions};
 use crate::access::readable::{ReadableHead, ReadableLeaf};
-use crate::content::{Content, ContentReader};
+use crate::content::HeldContent;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::leaf::StoredAttachment;
 
-/// An attachment in a document's JSON, which is there as long as somebody may read it.
-struct KeptContent {
-    content: ContentReader,
-    _kept: Content,
-}
+/// An attachment in a document's JSON.
+struct AttachedContent(HeldContent);
 
-impl InlineContent for KeptContent {
+impl InlineContent for AttachedContent {
     fn length(&self) -> u64 {
-        self.content.length()
+        self.0.length()
     }
 
     fn read(&self, offset: u64, max_bytes: usize) -> std::result::Result<Bytes, ContentError> {
-        Ok(self.content.read(offset, max_bytes)?)
+        Ok(self.0.read(offset, max_bytes)?)
     }
 }
 
@@ -90,7 +87,7 @@ impl<'a> Renderer<'a> {
         write_fields(&mut json, &leaf.fields(id)?, self.database, id)?;
         if leaf.has_attachments() {
             json.literal(",\"_attachments\":");
-            self.write_attachments(&mut json, id, &leaf.attachments(id)?, head)?;
+            self.write_attachments(&mut json, &leaf.attachments(id)?, head)?;
         }
         Ok(json)
     }
@@ -98,14 +95,13 @@ impl<'a> Renderer<'a> {
     /// What a reader finds as `_attachments`.
     pub(crate) fn attachments(&self, leaf: &ReadableLeaf<'_>) -> Result<JsonText> {
         let mut json = JsonWriter::new();
-        self.write_attachments(&mut json, leaf.id(), &leaf.attachments(leaf.id())?, None)?;
+        self.write_attachments(&mut json, &leaf.attachments(leaf.id())?, None)?;
         Ok(json.into_text())
     }
 
     fn write_attachments(
         &self,
         json: &mut JsonWriter,
-        id: &str,
         attachments: &[StoredAttachment],
         head: Option<&ReadableHead<'_>>,
     ) -> Result<()> {
@@ -117,9 +113,10 @@ impl<'a> Renderer<'a> {
             json.literal(",\"revpos\":").number(attachment.revpos);
             json.literal(",\"digest\":").string(&attachment.digest_text());
             let with_content =
-                self.options.attachments && known_up_to.is_none_or(|known| attachment.revpos > known);
+                self.options.gives_contents() && known_up_to.is_none_or(|known| attachment.revpos > known);
             if with_content {
-                self.write_content(json, id, attachment)?;
+                let content = AttachedContent(self.database.common.contents.held(attachment)?);
+                json.literal(",\"data\":").content(Arc::new(content));
             } else {
                 json.literal(",\"length\":").number(attachment.length).literal(",\"stub\":true");
             }
@@ -142,19 +139,11 @@ impl<'a> Renderer<'a> {
         Ok(Some(generation))
     }
 
-    fn write_content(&self, json: &mut JsonWriter, id: &str, attachment: &StoredAttachment) -> Result<()> {
-        let content = self.database.common.contents.reader(&attachment.digest)?;
-        if content.length() != attachment.length {
-            return Err(DatabaseError::damaged_content("attachment", id));
-        }
-        let kept = self.database.common.contents.share(attachment)?;
-        json.literal(",\"data\":").content(Arc::new(KeptContent { content, _kept: kept }));
-        Ok(())
-    }
-
     fn write_history(&self, json: &mut JsonWriter, head: &ReadableHead<'_>, revision: &Revision) {
         let options = self.options;
-        let path = head.path(revision);
+        let mut path = head.path(revision);
+        // A limit that was lowered holds at once, and not only for documents that are edited.
+        path.truncate(usize::try_from(self.database.revision_limit()).unwrap_or(usize::MAX));
         if options.revisions {
             let start = path.first().map_or(0, Revision::generation);
             json.literal(",\"_revisions\":{\"start\":").number(start).literal(",\"ids\":");
@@ -184,7 +173,7 @@ impl<'a> Renderer<'a> {
             }
         }
         if options.local_sequence {
-            json.literal(",\"_local_seq\":").string(&self.database.sequence_text(head.change_number()));
+            json.literal(",\"_local_seq\":").number(head.change_number());
         }
     }
 }

@@ -251,14 +251,20 @@ impl Transaction<'_> {
                     digest: *content.name(),
                     md5: content.inner.md5,
                 },
-                PreparedAttachment::Stub { name, digest } => {
+                PreparedAttachment::Stub { name, digest, revpos } => {
                     if self.mode == EditMode::Replicated && known.is_empty() {
                         known = self.attachments_of_all_leaves(edit, before)?;
                     }
                     let same = |attachment: &&StoredAttachment| {
                         attachment.name == *name
-                            && (self.mode == EditMode::Interactive
-                                || digest.as_ref().is_none_or(|digest| *digest == attachment.digest_text()))
+                            && match self.mode {
+                                EditMode::Interactive => {
+                                    revpos.is_none_or(|revpos| revpos == attachment.revpos)
+                                }
+                                EditMode::Replicated => {
+                                    digest.as_ref().is_none_or(|digest| *digest == attachment.digest_text())
+                                }
+                            }
                     };
                     known.iter().find(same).cloned().ok_or_else(|| DatabaseError::PreconditionFailed {
                         error: "missing_stub",

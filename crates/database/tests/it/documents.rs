@@ -264,8 +264,20 @@ fn local_documents_stay_out_of_sight() {
     };
     assert_eq!(write(r#"{"n":1}"#, None).unwrap().revision, "0-1");
     assert_eq!(write(r#"{"n":2,"_rev":"0-1"}"#, None).unwrap().revision, "0-2");
-    assert_eq!(write(r#"{"n":3}"#, Some("0-1")).unwrap_err().error(), "conflict");
     assert_eq!(get(&database, "_local/x").unwrap(), json!({"_id": "_local/x", "_rev": "0-2", "n": 2}));
+    // Whatever is there, the revision is the next one to what is named.
+    assert_eq!(write(r#"{"n":3}"#, Some("0-9")).unwrap().revision, "0-10");
+    assert_eq!(write(r#"{"n":4}"#, None).unwrap().revision, "0-1");
+    for wrong in ["1-1", "0-x", "0-", "nonsense"] {
+        assert_eq!(write("{}", Some(wrong)).unwrap_err().reason(), "Invalid rev format", "{wrong}");
+    }
+    let attached = r#"{"_attachments":{"a":{"data":"QQ=="}}}"#;
+    assert_eq!(write(attached, None).unwrap_err().reason(), "_local documents do not accept attachments.");
+    assert_eq!(get(&database, "_local/x").unwrap()["n"], 4);
+    assert_eq!(write(r#"{"_rev":"0-1","_deleted":true}"#, None).unwrap().revision, "0-0");
+    assert_eq!(get(&database, "_local/x").unwrap_err().error(), "not_found");
+    assert_eq!(write(r#"{"_deleted":true}"#, None).unwrap().revision, "0-0");
+    write(r#"{"n":5}"#, None).unwrap();
     assert_eq!(database.info().unwrap().change_number, 0);
     database.write_local("_local/x", b"", true, None, &SERVER).unwrap().wait().unwrap();
     assert_eq!(get(&database, "_local/x").unwrap_err().error(), "not_found");

@@ -14,3 +14,4 @@ mod outgoing;
 mod parse;
 mod revision_tree;
 mod sensitivity;
+mod separator;

@@ -13,6 +13,7 @@ async fn an_attachment_is_put_read_and_removed() {
     let text = ([("content-type", "text/plain")], "Hello, attachment");
     let made = server.ask("PUT", "/db/x/folder/a%20b.txt", text).await.expect(201);
     let revision = made.revision();
+    assert_eq!(made.header("location"), Some("/db/x/folder%2Fa%20b.txt"));
     let read = server.ask("GET", "/db/x/folder/a%20b.txt", ()).await.expect_text(200, "Hello, attachment");
     let digest = "xvGzHtPGnWy5+9YWhr4c7A==";
     let digest_told = read.header("content-md5").unwrap().to_owned();
@@ -31,7 +32,8 @@ async fn an_attachment_is_put_read_and_removed() {
     let stub = &document["_attachments"]["folder/a b.txt"];
     assert_eq!((&stub["stub"], &stub["length"], &stub["revpos"]), (&json!(true), &json!(17), &json!(1)));
     assert_eq!(stub["digest"], json!(format!("md5-{digest_told}")));
-    let inline = server.ask("GET", "/db/x?attachments=true", ()).await.expect(200).json();
+    let as_json = [("accept", "application/json")];
+    let inline = server.ask("GET", "/db/x?attachments=true", as_json).await.expect(200).json();
     assert_eq!(inline["_attachments"]["folder/a b.txt"]["data"], "SGVsbG8sIGF0dGFjaG1lbnQ=");
 
     server.ask("PUT", "/db/x/other", (&[][..], "x")).await.expect(409);
@@ -51,7 +53,23 @@ async fn an_attachment_is_put_read_and_removed() {
     server.ask("DELETE", "/db/x/other", ()).await.expect(409);
     let missing = server.ask("DELETE", &format!("/db/x/none?rev={second}"), ()).await;
     missing.expect_error(404, "not_found", "Document is missing attachment");
-    server.ask("DELETE", "/db/none/a", ()).await.expect(409);
+    server.ask("DELETE", "/db/none/a", ()).await.expect_error(404, "not_found", "missing");
+    server.ask("DELETE", "/db/x/none", ()).await.expect_error(
+        404,
+        "not_found",
+        "Document is missing attachment",
+    );
+    // A revision that was superseded is a conflict; one that never was is another thing.
+    server.ask("DELETE", &format!("/db/x/other?rev={revision}"), ()).await.expect(409);
+    server.ask("PUT", &path, (&[][..], "x")).await.expect_error(409, "conflict", "Document update conflict.");
+    for (method, path) in [
+        ("PUT", "/db/x/other?rev=7-abc"),
+        ("DELETE", "/db/x/other?rev=7-abc"),
+        ("PUT", "/db/none/a?rev=1-abc"),
+        ("DELETE", "/db/none/a?rev=1-abc"),
+    ] {
+        server.ask(method, path, (&[][..], "x")).await.expect_error(409, "not_found", "missing_rev");
+    }
     let third = server.ask("DELETE", &format!("/db/x/other?rev={second}"), ()).await.expect(200).revision();
     assert!(third.starts_with("3-"));
     server.ask("GET", "/db/x/other", ()).await.expect_error(
@@ -74,7 +92,23 @@ async fn a_part_is_read_by_range() {
     assert_eq!(part.header("content-length"), Some("4"));
     part.expect_text(206, "2345");
     server.ask("GET", "/db/x/a", [("range", "bytes=-3")]).await.expect_text(206, "789");
-    server.ask("GET", "/db/x/a", [("range", "bytes=0-1,4-5")]).await.expect_text(200, "0123456789");
+    let whole = server.ask("GET", "/db/x/a", [("range", "bytes=0-")]).await.expect_text(200, "0123456789");
+    assert_eq!((whole.header("content-range"), whole.header("content-md5").is_some()), (None, true));
+    let several = server.ask("GET", "/db/x/a", [("range", "bytes=0-1,4-4,-2")]).await.expect(206);
+    let kind = several.header("content-type").unwrap();
+    let boundary = kind.strip_prefix("multipart/byteranges; boundary=\"").unwrap().trim_end_matches('"');
+    let part = |range: &str, text: &str| {
+        format!(
+            "\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes {range}/10\r\n\r\n{text}\r\n"
+        )
+    };
+    let parts =
+        [part("0-1", "01"), part("4-4", "4"), part("8-9", "89")].map(|part| format!("--{boundary}{part}"));
+    assert_eq!(several.text(), format!("{}--{boundary}--", parts.concat()));
+    assert_eq!(several.header("content-length"), Some(several.body.len().to_string().as_str()));
+    for reversed in ["bytes=2-1", "bytes=0-0,2-1", "bytes=0-0,20-"] {
+        server.ask("GET", "/db/x/a", [("range", reversed)]).await.expect(416);
+    }
     let outside = server.ask("GET", "/db/x/a", [("range", "bytes=10-")]).await;
     assert_eq!(outside.header("content-range"), Some("bytes */10"));
     outside.expect_error(416, "requested_range_not_satisfiable", "Requested range not satisfiable");

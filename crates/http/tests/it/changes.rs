@@ -105,6 +105,16 @@ async fn what_a_feed_cannot_do_is_said() {
         "bad_request",
         "The heartbeat value should be a positive integer (in milliseconds).",
     );
+    refused("feed=continuous&heartbeat=soon").await.expect_error(
+        400,
+        "bad_request",
+        "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).",
+    );
+    refused("feed=longpoll&heartbeat=-1").await.expect_error(
+        400,
+        "bad_request",
+        "The heartbeat value should be a positive integer (in milliseconds).",
+    );
     refused("filter=some/function").await.expect(501);
     refused("limit=x").await.expect_error(400, "query_parse_error", "Invalid value for integer: \"x\"");
     server.ask("GET", "/none/_changes?feed=continuous", ()).await.expect(404);
@@ -208,4 +218,55 @@ async fn many_changes_come_in_pieces() {
     let rows = server.ask("GET", "/db/_all_docs?include_docs=true", ()).await.expect(200).json();
     assert_eq!(rows["rows"].as_array().unwrap().len(), 3000);
     assert_eq!((&rows["total_rows"], &rows["offset"]), (&json!(3000), &json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pending_is_what_is_left() {
+    let server = Server::start().await;
+    let documents: Vec<Value> = (0..5).map(|number| json!({"_id": number.to_string()})).collect();
+    server.fill("db", &documents).await;
+    // Documents that change again, and folders, leave gaps in the sequence.
+    server.ask("PUT", "/db/_folder/Inbox", json!({})).await.expect(201);
+    for id in ["0", "1"] {
+        let revision = server.ask("GET", &format!("/db/{id}"), ()).await.json()["_rev"].clone();
+        server.ask("PUT", &format!("/db/{id}"), json!({"_rev": revision})).await.expect(201);
+    }
+    server.ask("POST", "/db/_folder/Inbox", json!({"add": ["0", "1"]})).await.expect(200);
+    let last = async |query: &str| {
+        let text = server.ask("GET", &format!("/db/_changes?{query}"), ()).await.expect(200).text();
+        let value: Value = match serde_json::from_str(&text) {
+            Ok(whole) => whole,
+            Err(_) => serde_json::from_str(text.trim().lines().last().unwrap()).unwrap(),
+        };
+        (value["pending"].as_u64().unwrap(), value["last_seq"].as_str().unwrap().to_owned())
+    };
+    for feed in ["normal", "longpoll", "continuous"] {
+        let mut since = "0".to_owned();
+        for pending in [3, 1, 0] {
+            let query = format!("feed={feed}&limit=2&timeout=100&since={since}");
+            let (found, reached) = last(&query).await;
+            assert_eq!(found, pending, "{query}");
+            since = reached;
+        }
+        for (limit, pending) in [(1, 4), (3, 2), (5, 0), (9, 0)] {
+            let query = format!("feed={feed}&limit={limit}&descending=true&timeout=100");
+            assert_eq!(last(&query).await.0, pending, "{query}");
+        }
+    }
+    assert_eq!(last("since=now").await.0, 0);
+    let filtered = "filter=_doc_ids&doc_ids=[%222%22]&limit=1";
+    assert_eq!(last(filtered).await.0, 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn much_that_is_pending_is_told_too() {
+    let server = Server::start().await;
+    let documents: Vec<Value> = (0..1500).map(|number| json!({"_id": number.to_string()})).collect();
+    server.fill("db", &documents).await;
+    let pending = async |query: &str| {
+        server.ask("GET", &format!("/db/_changes?{query}"), ()).await.expect(200).json()["pending"].clone()
+    };
+    assert_eq!(pending("limit=10").await, 1490);
+    assert_eq!(pending("limit=10&descending=true").await, 1490);
+    assert_eq!(pending("limit=700").await, 800);
 }

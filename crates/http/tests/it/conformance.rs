@@ -62,12 +62,11 @@ async fn kiviks_suite_passes_as_far_as_it_did() {
     assert!(passed >= KIVIK_PASSES, "{passed} passed, {failed} failed");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "fetches npm packages"]
-async fn pouchdb_replicates_both_ways() {
+/// Runs a script of ours with PouchDB, against a server made for the run.
+async fn run_pouchdb(script: &str) {
     let server = Server::start().await;
     let dir = tempfile::tempdir().unwrap();
-    for file in ["package.json", "round_trip.js"] {
+    for file in ["package.json", script] {
         std::fs::copy(folder("pouchdb").join(file), dir.path().join(file)).unwrap();
     }
     let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
@@ -78,7 +77,19 @@ async fn pouchdb_replicates_both_ways() {
     }
     let url = format!("http://{}", server.address);
     let variables = [("SERVER", url.as_str()), ("PASSWORD", PASSWORD)];
-    let Some(output) = run("node", &["round_trip.js"], dir.path(), &variables).await else { return };
+    let Some(output) = run("node", &[script], dir.path(), &variables).await else { return };
     assert!(output.status.success(), "{}", text(&output));
     println!("{}", text(&output));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "fetches npm packages"]
+async fn pouchdb_replicates_both_ways() {
+    run_pouchdb("round_trip.js").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "fetches npm packages"]
+async fn pouchdb_pushes_a_hundred_photographs_and_a_film() {
+    run_pouchdb("photographs.js").await;
 }

@@ -155,3 +155,30 @@ async fn the_server_describes_itself() {
         "unknown command: x",
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partitioned_database_is_not_made_as_another_one() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db?partitioned=true", ()).await.expect_error(
+        501,
+        "not_implemented",
+        "Partitioned databases are not offered.",
+    );
+    server.ask("PUT", "/db?partitioned=maybe", ()).await.expect_error(
+        400,
+        "bad_request",
+        "Invalid `partitioned` parameter",
+    );
+    server.ask("GET", "/db", ()).await.expect(404);
+    server.ask("PUT", "/db?partitioned=false", ()).await.expect(201);
+    for number in 0..2 {
+        server.ask("PUT", &format!("/db/_design/{number}"), serde_json::json!({})).await.expect(201);
+    }
+    server.ask("PUT", "/db/x", serde_json::json!({})).await.expect(201);
+    for (path, total) in
+        [("_design_docs", 2), ("_design_docs?limit=0", 2), ("_design_docs?keys=[]", 2), ("_all_docs", 3)]
+    {
+        let listed = server.ask("GET", &format!("/db/{path}"), ()).await.expect(200).json();
+        assert_eq!(listed["total_rows"], total, "{path}");
+    }
+}

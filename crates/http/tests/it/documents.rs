@@ -127,12 +127,13 @@ async fn revisions_and_conflicts_are_told() {
     assert_eq!(meta["_revisions"], json!({"start": 2, "ids": [second[2..], first[2..]]}));
     assert_eq!(meta["_revs_info"][0], json!({"rev": second, "status": "available"}));
 
-    let all = server.ask("GET", "/db/x?open_revs=all", ()).await.expect(200).json();
+    let as_json = [("accept", "application/json")];
+    let all = server.ask("GET", "/db/x?open_revs=all", as_json).await.expect(200).json();
     let mut numbers: Vec<&Value> = all.as_array().unwrap().iter().map(|found| &found["ok"]["n"]).collect();
     numbers.sort_by_key(|number| number.as_u64());
     assert_eq!(numbers, [&json!(2), &json!(3)]);
     let path = format!("/db/x?open_revs=[%22{second}%22,%227-abc%22]");
-    let some = server.ask("GET", &path, ()).await.expect(200).json();
+    let some = server.ask("GET", &path, as_json).await.expect(200).json();
     assert_eq!((&some[0]["ok"]["n"], &some[1]), (&json!(2), &json!({"missing": "7-abc"})));
     let latest = server.ask("GET", &format!("/db/x?rev={first}&latest=true"), ()).await.expect(200).json();
     assert_eq!(latest["_rev"], json!(second));
@@ -169,13 +170,166 @@ async fn local_documents_stay_here() {
     assert_eq!(read, json!({"_id": "_local/checkpoint", "_rev": "0-1", "n": 1}));
     let again = json!({"_rev": "0-1", "n": 2});
     assert_eq!(server.ask("PUT", "/db/_local/checkpoint", again).await.expect(201).revision(), "0-2");
+    let stale = json!({"_rev": "0-9", "n": 3});
+    assert_eq!(server.ask("PUT", "/db/_local/checkpoint", stale).await.expect(201).revision(), "0-10");
     assert_eq!(
         server.ask("GET", "/db/_local_docs", ()).await.expect(200).json()["rows"][0]["id"],
         "_local/checkpoint"
     );
     assert_eq!(server.ask("GET", "/db/_all_docs", ()).await.expect(200).json()["total_rows"], 0);
-    server.ask("DELETE", "/db/_local/checkpoint?rev=0-2", ()).await.expect(200);
+    let deleted = server.ask("DELETE", "/db/_local/checkpoint?rev=0-2", ()).await.expect(200).json();
+    assert_eq!(deleted["rev"], "0-0");
     server.ask("GET", "/db/_local/checkpoint", ()).await.expect_error(404, "not_found", "missing");
+    server.ask("DELETE", "/db/_local/checkpoint", ()).await.expect_error(404, "not_found", "missing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_local_document_is_known_by_what_is_in_it() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let mut tags = Vec::new();
+    for n in 1..3 {
+        server.ask("PUT", "/db/_local/c", json!({"n": n})).await.expect(201);
+        let read = server.ask("GET", "/db/_local/c", ()).await.expect(200);
+        assert_eq!((&read.json()["_rev"], &read.json()["n"]), (&json!("0-1"), &json!(n)));
+        let tag = read.header("etag").unwrap().to_owned();
+        let known = [("if-none-match", tag.as_str())];
+        server.ask("GET", "/db/_local/c", known).await.expect_text(304, "");
+        tags.push(tag);
+        let gone = json!({"_rev": "0-1", "_deleted": true});
+        assert_eq!(server.ask("PUT", "/db/_local/c", gone).await.expect(201).revision(), "0-0");
+        server.ask("GET", "/db/_local/c", ()).await.expect_error(404, "not_found", "missing");
+    }
+    assert_ne!(tags[0], tags[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_documents_are_the_same_by_every_way_and_have_no_attachments() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let none = "_local documents do not accept attachments.";
+    for method in ["GET", "PUT", "DELETE"] {
+        server.ask(method, "/db/_local/x/att", ()).await.expect_error(400, "bad_request", none);
+        server.ask(method, "/db/_local%2Fx/att", ()).await.expect_error(400, "bad_request", none);
+        let empty = "Invalid _local document id.";
+        server.ask(method, "/db/_local/", ()).await.expect_error(400, "bad_request", empty);
+    }
+    let attached = json!({"_id": "_local/x", "_attachments": {"a": {"data": "QQ=="}}});
+    server.ask("PUT", "/db/_local/x", attached.clone()).await.expect_error(400, "bad_request", none);
+    server.ask("POST", "/db", attached).await.expect_error(400, "bad_request", none);
+
+    let posted = server.ask("POST", "/db", json!({"_id": "_local/a/b", "n": 1})).await.expect(201);
+    assert_eq!((posted.revision().as_str(), posted.header("location")), ("0-1", Some("/db/_local/a%2Fb")));
+    for path in ["/db/_local/a%2Fb", "/db/_local%2Fa%2Fb"] {
+        assert_eq!(server.ask("GET", path, ()).await.expect(200).json()["n"], 1);
+    }
+    let bulk = json!({"docs": [{"_id": "_local/a/b", "_rev": "0-5", "n": 2}, {"_id": "_local/é +", "n": 3},
+        {"_id": "_local/never", "_deleted": true}]});
+    let rows = server.ask("POST", "/db/_bulk_docs", bulk).await.expect(201).json();
+    let revisions: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["rev"].as_str().unwrap()).collect();
+    assert_eq!(revisions, ["0-6", "0-1", "0-0"]);
+    let asked =
+        json!({"docs": [{"id": "_local/a/b"}, {"id": "_local/é +", "rev": "0-9"}, {"id": "_local/none"}]});
+    let found = server.ask("POST", "/db/_bulk_get", asked).await.expect(200).json();
+    let documents = [0, 1].map(|place: usize| found["results"][place]["docs"][0]["ok"]["n"].clone());
+    assert_eq!(documents, [json!(2), json!(3)]);
+    assert_eq!(found["results"][2]["docs"][0]["error"]["error"], "not_found");
+    let info = server.ask("GET", "/db", ()).await.expect(200).json();
+    assert_eq!((&info["doc_count"], &info["doc_del_count"]), (&json!(0), &json!(0)));
+    assert_eq!(server.ask("GET", "/db/_changes", ()).await.expect(200).json()["results"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revisions_are_named_in_one_place_or_agree() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let brought = server.ask("PUT", "/db/x?new_edits=false&rev=1-cc", json!({"n": 1})).await.expect(201);
+    assert_eq!(brought.revision(), "1-cc");
+    let related = "--b\r\nContent-Type: application/json\r\n\r\n{\"n\":2}\r\n--b--";
+    let headers = [("content-type", "multipart/related;boundary=b")];
+    let brought = server.ask("PUT", "/db/x?new_edits=false&rev=1-dd", (headers, related)).await.expect(201);
+    assert_eq!(brought.revision(), "1-dd");
+    server.ask("PUT", "/db/x?new_edits=false", json!({"n": 1})).await.expect(400);
+    let differs = "Document rev from request body and query string have different values";
+    let body = json!({"_rev": "1-dd"});
+    server.ask("PUT", "/db/x?rev=1-cc", body).await.expect_error(400, "bad_request", differs);
+    let tagged = (&[("if-match", "1-cc")][..], "{\"_rev\":\"1-dd\"}");
+    let differs = "Document rev and etag have different values";
+    server.ask("PUT", "/db/x", tagged).await.expect_error(400, "bad_request", differs);
+    let tagged = (&[("if-match", "\"1-dd\"")][..], "{\"_rev\":\"1-dd\"}");
+    assert!(server.ask("PUT", "/db/x", tagged).await.expect(201).revision().starts_with("2-"));
+    let read = server.ask("GET", "/db/x?local_seq=true", ()).await.expect(200).json();
+    assert_eq!(read["_local_seq"], 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lowered_limit_of_revisions_holds_at_once() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    let mut revisions: Vec<String> = Vec::new();
+    for n in 0..6 {
+        let path = revisions.last().map_or("/db/x".to_owned(), |revision| format!("/db/x?rev={revision}"));
+        revisions.push(server.ask("PUT", &path, json!({"n": n})).await.expect(201).revision());
+    }
+    let told = async || {
+        let read = server.ask("GET", "/db/x?revs=true&revs_info=true", ()).await.expect(200).json();
+        let length = |value: &Value| value.as_array().unwrap().len();
+        (length(&read["_revisions"]["ids"]), length(&read["_revs_info"]), read["_revisions"]["start"].clone())
+    };
+    assert_eq!(told().await, (6, 6, json!(6)));
+    server.ask("PUT", "/db/_revs_limit", json!(3)).await.expect(200);
+    assert_eq!(told().await, (3, 3, json!(6)));
+    let known = async || {
+        let asked = json!({"x": revisions});
+        let missing = server.ask("POST", "/db/_revs_diff", asked).await.expect(200).json();
+        6 - missing["x"]["missing"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(known().await, 6);
+    server.databases.compact("db", &scrinium_database::CompactOrder::default()).unwrap();
+    assert_eq!(known().await, 3);
+    assert_eq!(told().await, (3, 3, json!(6)));
+    let next = server.ask("PUT", &format!("/db/x?rev={}", revisions[5]), json!({"n": 7})).await;
+    assert!(next.expect(201).revision().starts_with("7-"));
+    assert_eq!(told().await, (3, 3, json!(7)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_and_identifiers_carry_what_clients_look_for() {
+    let server = Server::start().await;
+    let numbered = server.ask("GET", "/_up", [("x-couch-request-id", "client-4711")]).await.expect(200);
+    assert_eq!(numbered.header("x-couch-request-id"), Some("client-4711"));
+    for invented in ["a b", "a\u{e9}", &"x".repeat(37)] {
+        let answer = server.ask("GET", "/_up", [("x-couch-request-id", invented)]).await.expect(200);
+        assert_eq!(answer.header("x-couch-request-id").unwrap().len(), 10, "{invented}");
+    }
+    let uuids = async || server.ask("GET", "/_uuids?count=2", ()).await.expect(200);
+    let (first, second) = (uuids().await, uuids().await);
+    assert_eq!(first.header("expires"), Some("Fri, 01 Jan 1990 00:00:00 GMT"));
+    assert!(first.header("etag").is_some() && first.header("etag") != second.header("etag"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_are_those_that_a_trusted_proxy_was_asked() {
+    let port = scrinium_http::PortOptions {
+        trusted_proxies: vec!["127.0.0.0/8".parse().unwrap()],
+        ..crate::common::local_port()
+    };
+    let server = Server::with(port, scrinium_database::DatabaseOptions::default()).await;
+    let plain = Server::start().await;
+    let forwarded = [("x-forwarded-host", "db.example"), ("x-forwarded-proto", "https")];
+    for (server, expected) in [(&server, "https://db.example"), (&plain, "")] {
+        let location = async |method: &str, path: &str| {
+            let made = server.ask(method, path, (&forwarded[..], "{}")).await.expect(201);
+            made.header("location").unwrap().to_owned()
+        };
+        assert_eq!(location("PUT", "/db").await, format!("{expected}/db"));
+        assert_eq!(location("PUT", "/db/x").await, format!("{expected}/db/x"));
+        assert_eq!(location("PUT", "/db/y/a.txt").await, format!("{expected}/db/y/a.txt"));
+        assert_eq!(location("PUT", "/db/_design/d/a%2Fb").await, format!("{expected}/db/_design/d/a%2Fb"));
+    }
+    let ssl = [("x-forwarded-host", "db.example"), ("x-forwarded-ssl", "on")];
+    let made = server.ask("PUT", "/db/z", (&ssl[..], "{}")).await.expect(201);
+    assert_eq!(made.header("location"), Some("https://db.example/db/z"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

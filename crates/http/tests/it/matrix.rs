@@ -77,7 +77,7 @@ const LISTED: &[&str] = &[
     "/{db}/_folder/{folder}/_changes",
     "/{db}/_unread",
     "/{db}/_unread/_changes",
-    "/{db}/_local/{localid...}",
+    "/{db}/_local/{localid}",
     "/{db}/_design/{ddoc}",
     "/{db}/_design/{ddoc}/_view/{view}",
     "/{db}/_design/{ddoc}/_view/{view}/queries",
@@ -99,7 +99,7 @@ fn parts_of(part: &str) -> Vec<String> {
         "{type}" => &["json"],
         "{name}" | "{view}" => &["words"],
         "{folder}" => &["Inbox"],
-        "{localid...}" => &["x"],
+        "{localid}" => &["x"],
         "{function...}" => &["_show/x/hid-s"],
         "{attname...}" => &["rosebud.txt"],
         "{special...}" => &["_nothing"],
@@ -158,6 +158,7 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "folder" => &["Inbox"],
         "read_by" => &["bob", "ada"],
         "volume" | "owner" => &["x"],
+        "partitioned" => &["true", "x"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
         | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" => &["true"],
         other => panic!("the matrix does not know what the parameter {other} may be"),
@@ -286,7 +287,7 @@ fn bodies_of(method: &str, path: &str) -> Vec<Value> {
         (_, "/{db}/_unread") => {
             vec![json!({"read": HIDDEN_IDS, "unread": SHOWN_IDS}), json!({"folder": "Inbox", "read": true})]
         }
-        (_, "/{db}/_local/{localid...}") => vec![json!({"mine": true})],
+        (_, "/{db}/_local/{localid}") => vec![json!({"mine": true})],
         (_, "/{db}/_design/{ddoc}") => vec![json!({"language": "formula", "views": {}})],
         (_, "/{db}/_design/{ddoc}/{function...}" | "/{db}/{special...}") => vec![Value::Null],
         (_, "/{db}/{docid}/{attname...}" | "/{db}/_design/{ddoc}/{attname...}") => vec![json!("mine")],
@@ -445,7 +446,7 @@ async fn who_may_read_it_finds_it_by_the_same_routes() {
         "/{db}/_folder/{folder}/_members",
         "/{db}/_design/{ddoc}/_view/{view}",
         "/{db}/{docid}",
-        "/{db}/_local/{localid...}",
+        "/{db}/_local/{localid}",
         "/{db}/_local_docs",
     ] {
         assert!(finding.contains(path), "{path} finds nothing: {finding:?}");

@@ -331,7 +331,8 @@ fn check_parts(answer: &Answer, id: &str) {
 
 /// The revisions of a document's leaves, and whether each is a tombstone.
 async fn leaves(server: &Server, id: &str) -> Vec<(String, bool)> {
-    let answer = server.ask("GET", &format!("{}?open_revs=all", address(id)), ()).await.expect(200);
+    let as_json = [("accept", "application/json")];
+    let answer = server.ask("GET", &format!("{}?open_revs=all", address(id)), as_json).await.expect(200);
     let leaves = parsed(&answer, id);
     let leaves = leaves.as_array().unwrap().iter().map(|leaf| &leaf["ok"]);
     leaves.map(|leaf| (leaf["_rev"].as_str().unwrap().to_owned(), leaf["_deleted"] == true)).collect()
