@@ -35,7 +35,8 @@ impl WrittenAddress {
         if let Some((name, address)) = bracketed {
             return Self { name: unquote(name.trim()), address: address.trim().to_owned() };
         }
-        if text.contains('@') && !text.contains(char::is_whitespace) {
+        let has_quoted_local_part = text.starts_with('"') && text.contains("\"@");
+        if has_quoted_local_part || (text.contains('@') && !text.contains(char::is_whitespace)) {
             return Self { name: String::new(), address: text.to_owned() };
         }
         Self { name: unquote(text), address: String::new() }

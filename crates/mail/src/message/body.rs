@@ -1,20 +1,26 @@
 //! The text of a message and the list of its attachments.
 
-use mail_parser::{ContentType, HeaderName, HeaderValue, Message};
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
+use super::charset::CharacterSet;
 use super::decode::{
-    TransferEncoding, base64, base64_length, clean_field, clean_lines, cut, quoted_printable, text,
+    TransferEncoding, base64, base64_length, clean_field, clean_lines, cut, quoted_printable,
+    without_cut_escape,
 };
+use super::embedded::{self, EmbeddedFile};
+use super::fields::HeaderFields;
+use super::part::{Part, Within};
 use super::structure::{Section, split_multipart, split_part};
-use super::{header, html};
+use super::{flowed, html};
 use crate::memo::{LONGEST_BODY, field};
 use crate::notes::Notes;
 
 /// Multiparts inside multiparts deeper than this are kept as attachments.
 const DEEPEST: usize = 20;
 
-/// More parts than this are not listed.
+/// More parts than this are not listed, and as many files inside of text.
 const MOST_PARTS: usize = 1_000;
 
 const LONGEST_FILE_NAME: usize = 255;
@@ -22,7 +28,7 @@ const LONGEST_FILE_NAME: usize = 255;
 /// Only so much of a part is decoded for the body.
 const LONGEST_DECODED: usize = 4 * LONGEST_BODY;
 
-/// A part that is not shown as text.
+/// A part that is listed as a file.
 struct AttachedFile {
     name: String,
     content_type: String,
@@ -30,11 +36,21 @@ struct AttachedFile {
 }
 
 /// Puts `Body` and the attachments' names, types and sizes into `fields`.
-pub(super) fn insert_body_fields(whole: &Section<'_>, fields: &mut Map<String, Value>, notes: &mut Notes) {
-    let mut reader = BodyReader { files: Vec::new(), parts_left: MOST_PARTS, notes };
-    let texts = reader.read(whole, 0, Within::Message);
-    let files = std::mem::take(&mut reader.files);
+pub(super) fn insert_body_fields(
+    whole: &Section<'_>,
+    header: &HeaderFields<'_>,
+    fields: &mut Map<String, Value>,
+    notes: &mut Notes,
+) {
+    let mut reader = BodyReader { files: Vec::new(), parts_left: MOST_PARTS, alone: None, notes };
+    let texts = reader.read(whole, header, 0, Within::Message);
     let mut body = texts.shown();
+    if body.trim().is_empty()
+        && let Some((section, part)) = reader.alone.take()
+    {
+        body = reader.read_text(&section, &part).shown();
+    }
+    let files = std::mem::take(&mut reader.files);
     if cut(&mut body, LONGEST_BODY) {
         fields.insert(field::BODY_TRUNCATED.to_owned(), Value::Bool(true));
     }
@@ -45,15 +61,6 @@ pub(super) fn insert_body_fields(whole: &Section<'_>, fields: &mut Map<String, V
         fields.insert(field::FILE_TYPES.to_owned(), list(|file| Value::from(file.content_type.as_str())));
         fields.insert(field::FILE_SIZES.to_owned(), list(|file| Value::from(file.bytes)));
     }
-}
-
-/// What contains a part, as far as it matters to how the part is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
-    Message,
-    Mixed,
-    Alternative,
-    Digest,
 }
 
 /// The text found in a part, in the forms in which it is given.
@@ -83,17 +90,23 @@ impl Texts {
     }
 }
 
-struct BodyReader<'n> {
+struct BodyReader<'a, 'n> {
     files: Vec<AttachedFile>,
     parts_left: usize,
+    /// The first part that is shown if there is no other text.
+    alone: Option<(Section<'a>, Part)>,
     notes: &'n mut Notes,
 }
 
-impl BodyReader<'_> {
-    fn read(&mut self, section: &Section<'_>, depth: usize, within: Within) -> Texts {
-        let header_text = header::text_of(section.header, self.notes);
-        let parsed = header::parse(&header_text);
-        let part = Part::of(parsed.as_ref(), within);
+impl<'a> BodyReader<'a, '_> {
+    fn read(
+        &mut self,
+        section: &Section<'a>,
+        header: &HeaderFields<'a>,
+        depth: usize,
+        within: Within,
+    ) -> Texts {
+        let part = Part::of(header, within, self.notes);
         if part.main_type == "multipart" {
             if depth >= DEEPEST {
                 self.notes.add("parts are nested too deeply; the inner ones are not listed");
@@ -101,20 +114,29 @@ impl BodyReader<'_> {
                 return texts;
             } else {
                 // Without its delimiters it is one piece of text, whatever it was to be.
-                return self.read_text(section, &Part::plain(&part));
+                return self.read_text(section, &part.into_plain());
             }
         }
-        if part.is_shown(within) { self.read_text(section, &part) } else { self.attach(section, &part) }
+        let is_shown = part.is_shown(within);
+        if !is_shown || part.file_name.is_some() {
+            self.attach(section, &part);
+        }
+        if is_shown {
+            return self.read_text(section, &part);
+        }
+        if self.alone.is_none() && part.is_shown_alone(within) {
+            self.alone = Some((*section, part));
+        }
+        Texts::default()
     }
 
     /// `None` where the multipart's delimiter is nowhere to be found.
-    fn read_multipart(&mut self, section: &Section<'_>, part: &Part<'_>, depth: usize) -> Option<Texts> {
-        let boundary = part.parameter("boundary").map(str::trim_end).filter(|boundary| !boundary.is_empty());
-        let Some(boundary) = boundary else {
+    fn read_multipart(&mut self, section: &Section<'a>, part: &Part, depth: usize) -> Option<Texts> {
+        let Some(boundary) = part.boundary() else {
             self.notes.add("a multipart names no boundary");
             return None;
         };
-        let pieces = split_multipart(section.body, boundary.as_bytes(), self.parts_left);
+        let pieces = split_multipart(section.body, boundary, self.parts_left);
         if pieces.parts.is_empty() && !pieces.closed {
             self.notes.add("a multipart's boundary does not occur in it");
             return None;
@@ -133,7 +155,8 @@ impl BodyReader<'_> {
         let mut all = Texts::default();
         for piece in pieces.parts {
             let inner = split_part(piece, self.notes);
-            let texts = self.read(&inner, depth + 1, within);
+            let header = HeaderFields::read(inner.header, self.notes);
+            let texts = self.read(&inner, &header, depth + 1, within);
             if within == Within::Alternative {
                 all.plain = all.plain.or(texts.plain);
                 all.html = all.html.or(texts.html);
@@ -144,113 +167,88 @@ impl BodyReader<'_> {
         Some(all)
     }
 
-    fn read_text(&mut self, section: &Section<'_>, part: &Part<'_>) -> Texts {
-        let encoding = TransferEncoding::named(part.encoding, self.notes);
-        let encoded = section.body.get(..LONGEST_DECODED).unwrap_or(section.body);
-        let decoded;
-        let bytes = match encoding {
-            TransferEncoding::Plain => encoded,
-            TransferEncoding::Base64 => {
-                decoded = base64(encoded, self.notes);
-                &decoded
-            }
-            TransferEncoding::QuotedPrintable => {
-                decoded = quoted_printable(encoded, self.notes);
-                &decoded
-            }
-        };
-        let charset = part.parameter("charset");
+    fn read_text(&mut self, section: &Section<'_>, part: &Part) -> Texts {
+        let (bytes, is_cut) = self.text_bytes(section, part);
         if part.is_html() {
-            let html = text(bytes, charset.or_else(|| html::declared_charset(bytes)), self.notes);
+            let charset = part.charset().filter(|charset| *charset != CharacterSet::Undeclared);
+            let declared =
+                || html::declared_charset(&bytes).map_or(CharacterSet::Undeclared, CharacterSet::named);
+            let html = charset.unwrap_or_else(declared).decode(&bytes, is_cut, self.notes);
             return Texts { plain: None, html: Some(clean_lines(&html::shown_text(&html), self.notes)) };
         }
-        Texts { plain: Some(clean_lines(&text(bytes, charset, self.notes), self.notes)), html: None }
+        let charset = part.charset().unwrap_or(CharacterSet::Undeclared);
+        let mut text = clean_lines(&charset.decode(&bytes, is_cut, self.notes), self.notes);
+        if let Some(deletes_blanks) = part.flowed() {
+            text = flowed::unwrapped(&text, deletes_blanks);
+        }
+        Texts { plain: Some(text), html: None }
     }
 
-    fn attach(&mut self, section: &Section<'_>, part: &Part<'_>) -> Texts {
-        let bytes = match TransferEncoding::named(part.encoding, self.notes) {
+    /// The decoded beginning of a text without the files in it, and whether there is more of it.
+    fn text_bytes<'s>(&mut self, section: &Section<'s>, part: &Part) -> (Cow<'s, [u8]>, bool) {
+        if matches!(part.encoding, TransferEncoding::Plain | TransferEncoding::Uuencode) {
+            if part.is_html() {
+                return beginning(Cow::Borrowed(section.body));
+            }
+            let (rest, files) = embedded::take_out(section.body, MOST_PARTS);
+            self.list_embedded(files);
+            return beginning(rest);
+        }
+        let (encoded, is_cut) = beginning(Cow::Borrowed(section.body));
+        let decoded = if part.encoding == TransferEncoding::Base64 {
+            base64(&encoded, self.notes)
+        } else {
+            quoted_printable(if is_cut { without_cut_escape(&encoded) } else { &encoded }, self.notes)
+        };
+        if part.is_html() {
+            return (Cow::Owned(decoded), is_cut);
+        }
+        let (rest, files) = embedded::take_out(&decoded, MOST_PARTS);
+        self.list_embedded(files);
+        (Cow::Owned(rest.into_owned()), is_cut)
+    }
+
+    fn list_embedded(&mut self, files: Vec<EmbeddedFile>) {
+        for file in files.into_iter().take(self.parts_left) {
+            self.parts_left -= 1;
+            let name = CharacterSet::Undeclared.decode(&file.name, false, self.notes);
+            self.list(&name, "application/octet-stream", file.bytes);
+        }
+    }
+
+    fn attach(&mut self, section: &Section<'_>, part: &Part) {
+        let bytes = match part.encoding {
             TransferEncoding::Base64 => base64_length(section.body),
             TransferEncoding::QuotedPrintable => quoted_printable(section.body, self.notes).len(),
+            TransferEncoding::Uuencode => {
+                embedded::uuencoded_length(section.body).unwrap_or(section.body.len())
+            }
             TransferEncoding::Plain => section.body.len(),
         };
         let content_type = format!("{}/{}", part.main_type, part.sub_type);
+        self.list(part.file_name.as_deref().unwrap_or_default(), &content_type, bytes);
+    }
+
+    fn list(&mut self, name: &str, content_type: &str, bytes: usize) {
         self.files.push(AttachedFile {
-            name: clean_field(part.file_name().unwrap_or_default(), LONGEST_FILE_NAME, self.notes),
-            content_type: clean_field(&content_type, LONGEST_FILE_NAME, self.notes),
+            name: clean_field(name, LONGEST_FILE_NAME, self.notes),
+            content_type: clean_field(content_type, LONGEST_FILE_NAME, self.notes),
             bytes,
         });
-        Texts::default()
     }
 }
 
-/// What a part's header says of it.
-struct Part<'m> {
-    main_type: String,
-    sub_type: String,
-    content_type: Option<&'m ContentType<'m>>,
-    disposition: Option<&'m ContentType<'m>>,
-    encoding: &'m str,
-}
-
-impl<'m> Part<'m> {
-    fn of(message: Option<&'m Message<'m>>, within: Within) -> Self {
-        let value = |name: HeaderName<'static>| {
-            let headers = message.map_or(&[][..], |message| message.headers());
-            headers.iter().find(|header| header.name == name).map(|header| &header.value)
-        };
-        let content_type = value(HeaderName::ContentType).and_then(HeaderValue::as_content_type);
-        // RFC 2045 §5.2, RFC 2046 §5.1.5: what a part is that does not say.
-        let (main_type, sub_type) = match (content_type, within) {
-            (Some(content_type), _) => (content_type.ctype(), content_type.subtype().unwrap_or_default()),
-            (None, Within::Digest) => ("message", "rfc822"),
-            (None, _) => ("text", "plain"),
-        };
-        Self {
-            main_type: main_type.trim().to_ascii_lowercase(),
-            sub_type: sub_type.trim().to_ascii_lowercase(),
-            content_type,
-            disposition: value(HeaderName::ContentDisposition).and_then(HeaderValue::as_content_type),
-            encoding: value(HeaderName::ContentTransferEncoding).and_then(HeaderValue::as_text).unwrap_or(""),
+/// As much of a text as is decoded, and whether that is not all.
+fn beginning(bytes: Cow<'_, [u8]>) -> (Cow<'_, [u8]>, bool) {
+    if bytes.len() <= LONGEST_DECODED {
+        return (bytes, false);
+    }
+    let beginning = match bytes {
+        Cow::Borrowed(bytes) => Cow::Borrowed(bytes.get(..LONGEST_DECODED).unwrap_or(bytes)),
+        Cow::Owned(mut bytes) => {
+            bytes.truncate(LONGEST_DECODED);
+            Cow::Owned(bytes)
         }
-    }
-
-    /// The same part taken for plain text.
-    fn plain(part: &Self) -> Self {
-        Self {
-            main_type: "text".to_owned(),
-            sub_type: "plain".to_owned(),
-            content_type: part.content_type,
-            disposition: None,
-            encoding: part.encoding,
-        }
-    }
-
-    fn parameter(&self, name: &str) -> Option<&'m str> {
-        self.content_type.and_then(|content_type| content_type.attribute(name))
-    }
-
-    fn file_name(&self) -> Option<&'m str> {
-        let of_disposition = self.disposition.and_then(|disposition| disposition.attribute("filename"));
-        of_disposition.or_else(|| self.parameter("name"))
-    }
-
-    fn is_html(&self) -> bool {
-        self.main_type == "text" && self.sub_type == "html"
-    }
-
-    /// Whether the part is text to show, not a file.
-    fn is_shown(&self, within: Within) -> bool {
-        let is_text = self.main_type == "text" && ["plain", "html", ""].contains(&self.sub_type.as_str());
-        // A message that is one part of no sensible type ("Content-Type: text") is read as text.
-        let is_senseless =
-            within == Within::Message && (self.main_type.is_empty() || self.main_type == "text");
-        if !is_text && !is_senseless {
-            return false;
-        }
-        match self.disposition {
-            Some(disposition) if disposition.ctype().eq_ignore_ascii_case("attachment") => false,
-            Some(_) => true,
-            None => within != Within::Mixed || self.file_name().is_none(),
-        }
-    }
+    };
+    (beginning, true)
 }

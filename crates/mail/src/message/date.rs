@@ -1,57 +1,9 @@
-//! Dates of messages: RFC 5322 §3.3, the obsolete forms of §4.3, and the forms that are found besides.
+//! Dates that others than the sender put to a message, and dates as memos write them.
 
-use jiff::civil::Date;
 use jiff::fmt::strtime;
 use jiff::{Timestamp, tz};
-use mail_parser::DateTime;
 
-/// Nobody wrote mail before; what says so is damaged.
-const FIRST_YEAR: u16 = 1970;
-
-/// The year up to which a date is believed.
-const LAST_YEAR: u16 = 2199;
-
-/// A date's moment, or why it has none.
-pub(super) enum Moment {
-    /// Seconds since 1970, UTC.
-    At(i64),
-    /// The text is there, and is no date.
-    NoDate,
-    /// It names a day that no mail can be of.
-    Absurd,
-}
-
-/// Reads the text of a `Date:` field.
-pub(super) fn read(text: &str) -> Moment {
-    let text = text.trim();
-    // Without a zone a date is incomplete to the parser; most such senders meant UTC or we cannot know.
-    let parsed = DateTime::parse_rfc822(&format!("{text}\n"))
-        .or_else(|| DateTime::parse_rfc822(&format!("{text} +0000\n")));
-    match parsed {
-        Some(parsed) => moment_of(&parsed),
-        None => asctime(text).map_or(Moment::NoDate, Moment::At),
-    }
-}
-
-fn moment_of(date: &DateTime) -> Moment {
-    // A year of three digits counts from 1900 (RFC 5322 §4.3); senders with that fault write 2002 as 0102.
-    let date = DateTime {
-        year: if (100..200).contains(&date.year) { date.year + 1900 } else { date.year },
-        ..*date
-    };
-    let (Ok(year), Ok(month), Ok(day)) =
-        (i16::try_from(date.year), i8::try_from(date.month), i8::try_from(date.day))
-    else {
-        return Moment::Absurd;
-    };
-    let possible = (FIRST_YEAR..=LAST_YEAR).contains(&date.year)
-        && Date::new(year, month, day).is_ok()
-        && date.hour < 24
-        && date.minute < 60
-        // A leap second is written as 60.
-        && date.second <= 60;
-    if possible { Moment::At(date.to_timestamp()) } else { Moment::Absurd }
-}
+use super::written_date::{self, Moment};
 
 /// The date in C's form, without a zone: `Thu Aug 22 13:17:22 2002`, as mbox lines have it.
 pub(super) fn asctime(text: &str) -> Option<i64> {
@@ -74,8 +26,8 @@ pub(super) fn of_mbox_line(line: &[u8]) -> Option<i64> {
 
 /// The date that a `Received:` field ends with (RFC 5321 §4.4).
 pub(super) fn of_received(field: &str) -> Option<i64> {
-    match read(field.rsplit_once(';')?.1) {
-        Moment::At(seconds) => Some(seconds),
+    match written_date::read(field.rsplit_once(';')?.1) {
+        Moment::At(seconds, _) => Some(seconds),
         Moment::NoDate | Moment::Absurd => None,
     }
 }

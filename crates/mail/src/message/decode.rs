@@ -1,7 +1,6 @@
-//! Transfer encodings (RFC 2045 §6) and character sets, decoded so that damage loses as little as possible.
+//! Transfer encodings (RFC 2045 §6), decoded so that damage loses as little as possible, and text as documents keep it.
 
-use mail_parser::decoders::charsets::map::charset_decoder;
-
+use super::parameters::after_comment;
 use crate::notes::Notes;
 
 /// How a part's bytes are encoded.
@@ -11,19 +10,26 @@ pub(super) enum TransferEncoding {
     Plain,
     Base64,
     QuotedPrintable,
+    /// Of the time before MIME, and never standardised.
+    Uuencode,
 }
 
 impl TransferEncoding {
-    pub(super) fn named(name: &str, notes: &mut Notes) -> Self {
-        let name = name.trim().trim_end_matches(';').trim();
-        if name.eq_ignore_ascii_case("base64") {
-            return Self::Base64;
+    /// The encoding that a field names. A comment may stand on either side, and quotes that none should.
+    pub(super) fn named(field: &[u8], notes: &mut Notes) -> Self {
+        let mut rest = field.trim_ascii_start();
+        while let Some(after) = after_comment(rest) {
+            rest = after.trim_ascii_start();
         }
-        if name.eq_ignore_ascii_case("quoted-printable") {
-            return Self::QuotedPrintable;
-        }
-        if !["", "7bit", "8bit", "binary"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
-            notes.add("a part has an unknown transfer encoding");
+        let rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b"(;,\"".contains(byte);
+        let end = rest.iter().position(ends).unwrap_or(rest.len());
+        match rest.get(..end).unwrap_or_default().to_ascii_lowercase().as_slice() {
+            b"" | b"7bit" | b"8bit" | b"binary" | b"7-bit" | b"8-bit" | b"none" | b"7" | b"8" => {}
+            b"base64" => return Self::Base64,
+            b"quoted-printable" => return Self::QuotedPrintable,
+            b"x-uuencode" | b"x-uue" | b"uuencode" | b"uue" => return Self::Uuencode,
+            _ => notes.add("a part has an unknown transfer encoding"),
         }
         Self::Plain
     }
@@ -61,7 +67,8 @@ pub(super) fn base64_length(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| base64_value(byte).is_some()).count() * 3 / 4
 }
 
-fn base64_value(byte: u8) -> Option<u8> {
+/// What a character of base64 stands for.
+pub(super) fn base64_value(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
@@ -94,8 +101,7 @@ fn unescape(text: &[u8], decoded: &mut Vec<u8>, notes: &mut Notes) {
     while let Some(at) = rest.iter().position(|&byte| byte == b'=') {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, &[]));
         decoded.extend_from_slice(before);
-        let escape = from.get(1..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+        match from.get(1..).and_then(hex_byte) {
             Some(byte) => {
                 decoded.push(byte);
                 rest = from.get(3..).unwrap_or_default();
@@ -110,32 +116,24 @@ fn unescape(text: &[u8], decoded: &mut Vec<u8>, notes: &mut Notes) {
     decoded.extend_from_slice(rest);
 }
 
-/// Text in the character set that it claims, or in the likeliest one.
-pub(super) fn text(bytes: &[u8], charset: Option<&str>, notes: &mut Notes) -> String {
-    let label = charset.map(|label| label.trim_matches(|c: char| c.is_whitespace() || "\"'".contains(c)));
-    match label {
-        // Many senders write one of these over text that is in another set.
-        None => {}
-        Some(label)
-            if ["", "us-ascii", "ascii", "utf-8", "utf8"].iter().any(|l| label.eq_ignore_ascii_case(l)) => {}
-        Some(label) => match charset_decoder(label.as_bytes()) {
-            Some(decode) => return decode(bytes),
-            None => notes.add("a part has an unknown character set"),
-        },
-    }
-    undeclared_text(bytes, notes)
+/// The byte that two hexadecimal digits at the beginning of `digits` stand for.
+pub(super) fn hex_byte(digits: &[u8]) -> Option<u8> {
+    let value = |digit: &u8| char::from(*digit).to_digit(16);
+    let byte = value(digits.first()?)? * 16 + value(digits.get(1)?)?;
+    u8::try_from(byte).ok()
 }
 
-/// Text of an undeclared set: UTF-8 if it is that, else Windows-1252, in which every byte means something.
-pub(super) fn undeclared_text(bytes: &[u8], notes: &mut Notes) -> String {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return text.to_owned();
-    }
-    notes.add("text of an undeclared character set was read as Windows-1252");
-    match charset_decoder(b"windows-1252") {
-        Some(decode) => decode(bytes),
-        None => String::from_utf8_lossy(bytes).into_owned(),
-    }
+/// A number of a few decimal digits and nothing else.
+pub(super) fn number(digits: &[u8]) -> Option<u32> {
+    let is_number = !digits.is_empty() && digits.len() <= 9 && digits.iter().all(u8::is_ascii_digit);
+    if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
+}
+
+/// The beginning of encoded text that is decoded whole: an escape that is cut in its middle is left out.
+pub(super) fn without_cut_escape(encoded: &[u8]) -> &[u8] {
+    let tail = encoded.len().saturating_sub(2);
+    let cut = encoded.get(tail..).and_then(|last| last.iter().position(|&byte| byte == b'='));
+    cut.and_then(|cut| encoded.get(..tail + cut)).unwrap_or(encoded)
 }
 
 /// Text as a document keeps it: line feeds as line ends, no other control characters than tabs.

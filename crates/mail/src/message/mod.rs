@@ -3,18 +3,29 @@
 //! Nothing is ever refused: whatever the bytes are, a memo comes out, and what was damaged or missing is said
 //! in its field `$ParseNotes`. The source itself is kept beside the memo, byte for byte, by whoever calls.
 
+mod addresses;
 mod body;
+mod charset;
+mod code_pages;
 mod date;
 mod decode;
+mod embedded;
+mod encoded_words;
+mod fields;
+mod flowed;
 mod header;
 mod html;
+mod layout;
+mod parameters;
+mod part;
+mod seven_bit;
 mod structure;
+mod written_date;
+mod zones;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Map, Value};
-
-pub use header::shown_address;
 
 use crate::memo::field;
 use crate::notes::Notes;
@@ -36,7 +47,7 @@ pub struct MessageOptions {
 /// [`crate::memo::field`]. Always succeeds.
 #[must_use]
 pub fn memo_of_message(source: &[u8], options: &MessageOptions) -> Map<String, Value> {
-    // The parser of headers is another project's; should some input still make it panic, that message is kept
+    // Parts of the parser are another project's; should some input still make it panic, that message is kept
     // with a note instead of ending the import or the router.
     catch_unwind(AssertUnwindSafe(|| read(source, options))).unwrap_or_else(|_| unreadable(source, options))
 }
@@ -56,8 +67,9 @@ fn read(source: &[u8], options: &MessageOptions) -> Map<String, Value> {
     let whole = structure::split(&lines, &mut notes);
     let mut fields = Map::new();
     fields.insert(field::FORM.to_owned(), Value::from(crate::memo::MEMO_FORM));
-    header::insert_header_fields(&whole, options, &mut fields, &mut notes);
-    body::insert_body_fields(&whole, &mut fields, &mut notes);
+    let header = fields::HeaderFields::read(whole.header, &mut notes);
+    header::insert_header_fields(&whole, &header, options, &mut fields, &mut notes);
+    body::insert_body_fields(&whole, &header, &mut fields, &mut notes);
     finish(source, whole.start, fields, notes)
 }
 

@@ -62,7 +62,10 @@ pub(super) fn split_part<'a>(part: &'a [u8], notes: &mut Notes) -> Section<'a> {
     let section = |header_bytes: usize, body: &'a [u8]| Section {
         start: 0,
         mbox_line: None,
-        header: part.get(..header_bytes).unwrap_or_default(),
+        header: match part.get(..LONGEST_HEADER) {
+            Some(beginning) if header_bytes >= LONGEST_HEADER => without_cut_character(beginning),
+            _ => part.get(..header_bytes).unwrap_or_default(),
+        },
         body,
     };
     loop {
@@ -82,6 +85,25 @@ pub(super) fn split_part<'a>(part: &'a [u8], notes: &mut Notes) -> Section<'a> {
     }
 }
 
+/// The first line of a header with the lines that are folded to it, and what follows.
+pub(super) fn first_unfolded(header: &[u8]) -> (&[u8], &[u8]) {
+    let (_, mut rest) = first_line(header);
+    while rest.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+        rest = first_line(rest).1;
+    }
+    header.split_at_checked(header.len() - rest.len()).unwrap_or((header, &[]))
+}
+
+/// A field's name and what follows its colon; `None` for a line that is no field.
+pub(super) fn name_and_value(field: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !is_field(field) {
+        return None;
+    }
+    let colon = field.iter().position(|&byte| byte == b':')?;
+    let (name, value) = field.split_at_checked(colon)?;
+    Some((name.trim_ascii_end(), value.get(1..)?))
+}
+
 fn belongs_to_header(line: &[u8], position: usize) -> bool {
     is_field(line)
         || (position > 0 && line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')))
@@ -94,6 +116,16 @@ fn is_field(line: &[u8]) -> bool {
     let Some(colon) = line.iter().position(|&byte| byte == b':') else { return false };
     let name = line.get(..colon).unwrap_or_default().trim_ascii_end();
     !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+/// Bytes that were cut at some place, without a UTF-8 character that is not whole at their end.
+pub(super) fn without_cut_character(bytes: &[u8]) -> &[u8] {
+    let longest = 3.min(bytes.len());
+    let starts = (1..=longest).find(|back| bytes.get(bytes.len() - back).is_some_and(|byte| *byte >= 0xc0));
+    let Some(back) = starts else { return bytes };
+    let (whole, last) = bytes.split_at_checked(bytes.len() - back).unwrap_or((bytes, &[]));
+    let is_cut = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+    if is_cut { whole } else { bytes }
 }
 
 /// The pieces between a multipart's delimiter lines (RFC 2046 §5.1.1).

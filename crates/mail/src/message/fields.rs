@@ -1,0 +1,88 @@
+//! The fields of a header (RFC 5322 §2.2), as bytes: character sets are read later, where it is known what a field is.
+
+use std::borrow::Cow;
+
+use super::charset::CharacterSet;
+use super::parameters::Parameters;
+use super::{charset, structure};
+use crate::notes::Notes;
+
+/// The fields of one header.
+#[derive(Debug, Default)]
+pub(super) struct HeaderFields<'a> {
+    fields: Vec<HeaderField<'a>>,
+    /// The set of 8-bit characters that stand in the header as they are.
+    raw: Option<CharacterSet>,
+}
+
+/// A field's name and what follows the colon, with its folds.
+#[derive(Debug, Clone, Copy)]
+struct HeaderField<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> HeaderFields<'a> {
+    /// Finds the fields. Lines that are none are passed over, with what is folded to them.
+    pub(super) fn read(header: &'a [u8], notes: &mut Notes) -> Self {
+        let mut fields = Vec::new();
+        let mut rest = header;
+        while !rest.is_empty() {
+            let (field, after) = structure::first_unfolded(rest);
+            rest = after;
+            if let Some((name, value)) = structure::name_and_value(field) {
+                fields.push(HeaderField { name, value });
+            }
+        }
+        let mut found = Self { fields, raw: None };
+        if std::str::from_utf8(header).is_err() {
+            notes.add("the header holds 8-bit characters that are not UTF-8");
+            let declared = found.first("Content-Type").map(|value| {
+                let label = Parameters::read(&value, CharacterSet::Undeclared, &mut Notes::default());
+                label.get("charset", &mut Notes::default()).map(|label| CharacterSet::named(&label))
+            });
+            found.raw = declared.flatten().filter(|declared| declared.is_other_than_utf8());
+        }
+        found
+    }
+
+    /// Whether there is none at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The value of the first field of this name, unfolded: where a field stands twice, readers believe the first.
+    pub(super) fn first(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        self.all(name).next()
+    }
+
+    /// The values of all fields of this name, unfolded.
+    pub(super) fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a, 'n> {
+        let is_named = move |field: &&HeaderField<'a>| field.name.eq_ignore_ascii_case(name.as_bytes());
+        self.fields.iter().filter(is_named).map(|field| unfolded(field.value))
+    }
+
+    /// The set of 8-bit characters that stand in a field as they are: UTF-8 (RFC 6532) where they are that, else the one
+    /// that the message declares.
+    pub(super) fn raw_set(&self, value: &[u8]) -> CharacterSet {
+        match self.raw {
+            Some(declared) if std::str::from_utf8(value).is_err() => declared,
+            _ => CharacterSet::Undeclared,
+        }
+    }
+
+    /// The first field of this name as text that holds no encoded words.
+    pub(super) fn raw_text(&self, name: &str) -> Option<String> {
+        let value = self.first(name)?;
+        Some(charset::undeclared(&value, false, &mut Notes::default()))
+    }
+}
+
+/// A value without its line ends (RFC 5322 §2.2.3); the blanks that they were folded at stay.
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if value.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        Cow::Owned(value.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect())
+    } else {
+        Cow::Borrowed(value)
+    }
+}
