@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mail_parser::{HeaderName, HeaderValue, MessageParser};
+use crate::message::decoded_words;
 
 /// A header is looked through this far.
 const LONGEST_HEADER: usize = 256 * 1024;
@@ -197,7 +197,7 @@ fn of_mozilla_keys(value: &str, state: &mut MessageState) {
 /// that are places, are folders.
 fn of_gmail_labels(value: &str, state: &mut MessageState) {
     state.read = true;
-    for label in comma_separated(&decoded(value)) {
+    for label in comma_separated(&decoded_words(value)) {
         match label.as_str() {
             "Unread" => state.read = false,
             "Starred" => state.flagged = true,
@@ -214,21 +214,6 @@ fn of_gmail_labels(value: &str, state: &mut MessageState) {
             },
         }
     }
-}
-
-/// A field's text with its encoded words (RFC 2047) decoded.
-fn decoded(value: &str) -> String {
-    if !value.contains("=?") {
-        return value.to_owned();
-    }
-    let header = format!("Subject: {}\n", value.trim());
-    let parser = MessageParser::new().header_text(HeaderName::Subject).default_header_ignore();
-    let parsed = parser.parse_headers(header.as_bytes());
-    let text = parsed
-        .as_ref()
-        .and_then(|message| message.header(HeaderName::Subject))
-        .and_then(HeaderValue::as_text);
-    text.unwrap_or(value).to_owned()
 }
 
 /// The texts between commas, outside of quotes.

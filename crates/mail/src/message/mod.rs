@@ -52,6 +52,11 @@ pub fn memo_of_message(source: &[u8], options: &MessageOptions) -> Map<String, V
     catch_unwind(AssertUnwindSafe(|| read(source, options))).unwrap_or_else(|_| unreadable(source, options))
 }
 
+/// The text of a header field's value, its encoded words (RFC 2047) decoded.
+pub(crate) fn decoded_words(value: &str) -> String {
+    encoded_words::decode(value.trim().as_bytes(), charset::CharacterSet::Utf8, &mut Notes::default())
+}
+
 /// The id under which an imported message is kept in the mail database of `person`: the same message for the
 /// same person always has the same one, so that an import done again adds nothing.
 #[must_use]
