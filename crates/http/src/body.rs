@@ -275,10 +275,10 @@ impl RequestBody {
             return Ok(Received::whole(self.collect().await?));
         }
         let mut gathered = BytesMut::new();
-        let (mut intake, mut separator) = (None, Some(separator.for_text_of(self.most_bytes)));
+        let (mut intake, mut separator) = (None::<Box<Intake>>, Some(separator.for_text_of(self.most_bytes)));
         loop {
             let piece = self.next().await?;
-            let held = intake.as_ref().map_or((0, 0), Intake::held_bytes);
+            let held = intake.as_ref().map_or((0, 0), |intake| intake.held_bytes());
             let more = gathered.len() + piece.as_ref().map_or(0, Bytes::len);
             self.cover_beside(held.0 + more, held.1).await?;
             gathered.extend_from_slice(piece.as_deref().unwrap_or_default());

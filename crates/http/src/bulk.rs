@@ -57,7 +57,7 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
                 }
             }
             Submitted::Refused { document, error } => {
-                push_result(&mut text, &document.json, Err(error), mode)
+                push_result(&mut text, &document.json, Err(error), mode);
             }
             Submitted::Undone { document } => push_undone(&mut text, &document.json),
         }

@@ -20,7 +20,7 @@ use crate::revision_parts::{PartStyle, Refusal, RevisionParts, WantedRevisions, 
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 
 /// One document that is asked for, or why it cannot be.
-type Entry = std::result::Result<WantedRevisions, Refusal>;
+type Entry = std::result::Result<WantedRevisions, Box<Refusal>>;
 
 pub(crate) async fn get(context: &Context, body: &mut RequestBody) -> Result<Response<Body>> {
     context.require_json()?;
@@ -75,13 +75,15 @@ fn parse_entry(document: Value) -> Entry {
         Some(Value::String(id)) => id,
         None => return Err(refusal(Value::Null, Value::Null, "document id missed")),
         Some(id) => {
-            let refusal = refusal(id, Value::Null, "Document id must be a string");
-            return Err(Refusal { error: "illegal_docid", ..refusal });
+            let mut refusal = refusal(id, Value::Null, "Document id must be a string");
+            refusal.error = "illegal_docid";
+            return Err(refusal);
         }
     };
     if let Err(error) = validate_id(&id) {
-        let refusal = refusal(id.into(), Value::Null, "");
-        return Err(Refusal { error: error.error(), reason: error.reason().into_owned(), ..refusal });
+        let mut refusal = refusal(id.into(), Value::Null, &error.reason());
+        refusal.error = error.error();
+        return Err(refusal);
     }
     let which = match &revision {
         Value::Null => OpenRevisions::All,
@@ -113,8 +115,8 @@ fn revisions_of(
     listed.into_iter().map(revision).collect::<std::result::Result<_, _>>().map(Some)
 }
 
-fn refusal(id: Value, revision: Value, reason: &str) -> Refusal {
-    Refusal { id, revision, error: "bad_request", reason: reason.to_owned() }
+fn refusal(id: Value, revision: Value, reason: &str) -> Box<Refusal> {
+    Box::new(Refusal { id, revision, error: "bad_request", reason: reason.to_owned() })
 }
 
 /// Documents one after the other, as JSON.

@@ -61,8 +61,15 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(separator: ContentSeparator, database: Opened) -> Self {
-        Self { separator, database, upload: None, leaving: None, contents: TakenOut::new(), held_bytes: 0 }
+    pub(crate) fn new(separator: ContentSeparator, database: Opened) -> Box<Self> {
+        Box::new(Self {
+            separator,
+            database,
+            upload: None,
+            leaving: None,
+            contents: TakenOut::new(),
+            held_bytes: 0,
+        })
     }
 
     /// Bytes of text that are held, and of contents.
@@ -76,7 +83,7 @@ impl Intake {
     }
 
     /// Looks at more bytes; waits while contents are written.
-    pub(crate) async fn push(mut self, context: &Context, bytes: Bytes) -> Result<Self> {
+    pub(crate) async fn push(mut self: Box<Self>, context: &Context, bytes: Bytes) -> Result<Box<Self>> {
         self.separator.push(bytes);
         loop {
             self = context
@@ -96,7 +103,7 @@ impl Intake {
     /// Takes out what has come. Blocks.
     fn take(&mut self) -> Result<()> {
         while self.leaving.is_none() {
-            match self.separator.next()? {
+            match self.separator.next_piece()? {
                 Separated::Starved => break,
                 Separated::Data(bytes) => {
                     let upload = self.upload.get_or_insert_with(|| self.database.upload(UNKNOWN_TYPE));

@@ -45,7 +45,7 @@ pub(crate) struct RevisionParts {
     pub(crate) options: ReadOptions,
     pub(crate) boundary: String,
     pub(crate) style: PartStyle,
-    pub(crate) documents: VecDeque<std::result::Result<WantedRevisions, Refusal>>,
+    pub(crate) documents: VecDeque<std::result::Result<WantedRevisions, Box<Refusal>>>,
     present: Option<Present>,
     segments: Segments,
     is_over: bool,
@@ -64,7 +64,7 @@ impl RevisionParts {
     pub(crate) fn new(
         ((database, state), options, boundary): ((Opened, HttpState), ReadOptions, String),
         style: PartStyle,
-        documents: VecDeque<std::result::Result<WantedRevisions, Refusal>>,
+        documents: VecDeque<std::result::Result<WantedRevisions, Box<Refusal>>>,
     ) -> Self {
         let (present, segments) = (None, Segments::default());
         Self { database, state, options, boundary, style, documents, present, segments, is_over: false }

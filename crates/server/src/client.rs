@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -206,31 +207,31 @@ impl ConsoleClient {
         body: Vec<Bytes>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
         let connected = tokio::time::timeout(CONNECT_WITHIN, self.connect()).await;
-        let stream = connected.map_err(|_| self.unreachable("no answer for 10 s"))??;
+        let stream = connected.map_err(|_| self.unreachable(&"no answer for 10 s"))??;
         let pieces = Pieces::of(body);
         let within = ANSWER_WITHIN + Duration::from_secs(pieces.left / SLOWEST_BYTES);
         let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
         let answered = tokio::time::timeout(within, self.ask(stream, request, pieces)).await;
-        let late = || self.unreachable(format!("no answer for {} s", within.as_secs()));
+        let late = || self.unreachable(&format_args!("no answer for {} s", within.as_secs()));
         answered.map_err(|_| late())?.map_err(|cause| ClientError::Broken { url: self.url.clone(), cause })
     }
 
-    fn unreachable(&self, cause: impl ToString) -> ClientError {
+    fn unreachable(&self, cause: &dyn Display) -> ClientError {
         ClientError::Unreachable { url: self.url.clone(), cause: cause.to_string() }
     }
 
     async fn connect(&self) -> Result<Box<dyn Stream>, ClientError> {
         let connected = TcpStream::connect((self.host.as_str(), self.port)).await;
-        let stream = connected.map_err(|error| self.unreachable(error))?;
+        let stream = connected.map_err(|error| self.unreachable(&error))?;
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
-        let name = ServerName::try_from(self.host.clone()).map_err(|error| self.unreachable(error))?;
+        let name = ServerName::try_from(self.host.clone()).map_err(|error| self.unreachable(&error))?;
         let stream = TlsConnector::from(tls.clone()).connect(name, stream).await.map_err(|error| {
             let tls_error = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
             match tls_error {
                 Some(cause @ rustls::Error::InvalidCertificate(_)) => {
                     ClientError::Untrusted { url: self.url.clone(), cause: cause.to_string() }
                 }
-                _ => self.unreachable(error),
+                _ => self.unreachable(&error),
             }
         })?;
         Ok(Box::new(stream))

@@ -220,7 +220,7 @@ fn take(
 
 fn leaves(database: &Arc<Database>, id: &str, access: &Access) -> BTreeSet<String> {
     let options = ReadOptions::default();
-    let found = database.open_revisions(id, &OpenRevisions::All, &options, &access).unwrap_or_default();
+    let found = database.open_revisions(id, &OpenRevisions::All, &options, access).unwrap_or_default();
     found
         .into_iter()
         .filter_map(|found| match found {

@@ -97,7 +97,7 @@ enum Escape {
 }
 
 /// Takes long contents of attachments out of a JSON text. Bytes go in by [`push`](Self::push), contents come out by
-/// [`next`](Self::next); what is left is [`into_text`](Self::into_text).
+/// [`next_piece`](Self::next_piece); what is left is [`into_text`](Self::into_text).
 pub struct ContentSeparator {
     steps: &'static [Step],
     much_bytes: usize,
@@ -184,7 +184,7 @@ impl ContentSeparator {
     ///
     /// # Errors
     /// [`DocumentError::BadRequest`] for a content that is no base64, and for a text that is nested too deep.
-    pub fn next(&mut self) -> Result<Separated, DocumentError> {
+    pub fn next_piece(&mut self) -> Result<Separated, DocumentError> {
         loop {
             match self.mode {
                 Mode::Ended => {

@@ -20,10 +20,10 @@ fn separate(mut separator: ContentSeparator, text: &str, cuts: &[usize]) -> Resu
     let mut lengths = cuts.iter().cycle();
     let (mut contents, mut content) = (Vec::new(), Vec::new());
     loop {
-        match separator.next()? {
+        match separator.next_piece()? {
             Separated::Data(bytes) => content.extend(bytes),
             Separated::End(place) => {
-                contents.push((place.document, place.name, std::mem::take(&mut content)))
+                contents.push((place.document, place.name, std::mem::take(&mut content)));
             }
             Separated::Starved if rest.is_empty() => break,
             Separated::Starved => {

@@ -268,7 +268,8 @@ async fn a_lowered_limit_of_revisions_holds_at_once() {
     server.ask("PUT", "/db", ()).await.expect(201);
     let mut revisions: Vec<String> = Vec::new();
     for n in 0..6 {
-        let path = revisions.last().map_or("/db/x".to_owned(), |revision| format!("/db/x?rev={revision}"));
+        let path =
+            revisions.last().map_or_else(|| "/db/x".to_owned(), |revision| format!("/db/x?rev={revision}"));
         revisions.push(server.ask("PUT", &path, json!({"n": n})).await.expect(201).revision());
     }
     let told = async || {

@@ -70,7 +70,7 @@ async fn who_sends_ten_megabytes_and_is_refused_reads_why() {
             (format!("PUT /db/x HTTP/1.1\r\n{wrong}"), 401, "incorrect"),
             (format!("PUT /db/x HTTP/1.1\r\n{admin}Content-Encoding: br\r\n"), 415, "br"),
             (format!("PATCH /db/x HTTP/1.1\r\n{admin}"), 405, "allowed"),
-            (format!("PUT /none/x HTTP/1.1\r\n{admin}"), 413, "too large"),
+            (format!("PUT /none/x HTTP/1.1\r\n{admin}"), 404, "does not exist"),
             (format!("POST /_session HTTP/1.1\r\n{admin}"), 413, "4096"),
         ] {
             check(&answered(&server, &head, expects).await, status, words);

@@ -19,7 +19,7 @@ async fn rows(server: &Server, query: &str) -> Value {
 /// One member of each row.
 fn each(rows: &Value, pointer: &str) -> Value {
     let rows = rows.as_array().unwrap();
-    rows.iter().map(|row| row.pointer(pointer).cloned().unwrap_or(json!("-"))).collect()
+    rows.iter().map(|row| row.pointer(pointer).cloned().unwrap_or_else(|| json!("-"))).collect()
 }
 
 /// Two leaves of the document `c`, of which `1-bb` wins.

@@ -12,6 +12,7 @@ A workload is a script: what one simulated user does, and how long they think in
 it for many users at once. The language is that of Domino's Server.Load, so that an administrator's script runs as it
 is. This page is made from the program's table of commands and from the workloads that it carries.
 
+<!-- not run: loads a server for minutes -->
 ```sh
 scrinium lab list                     # the workloads
 scrinium lab show N8Mail              # one of them, with what a user does in an hour

@@ -63,7 +63,7 @@ impl Layout {
     pub(super) fn take(&mut self, event: &CallbackEvent<'_>) -> Option<State> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.tag = Some(Tag { name: name.to_vec(), ..Tag::default() })
+                self.tag = Some(Tag { name: name.to_vec(), ..Tag::default() });
             }
             CallbackEvent::AttributeName { name } => {
                 if let Some(tag) = &mut self.tag {
@@ -85,7 +85,7 @@ impl Layout {
                 self.end(name);
             }
             CallbackEvent::String { value } if self.is_visible() => {
-                self.characters(&String::from_utf8_lossy(value))
+                self.characters(&String::from_utf8_lossy(value));
             }
             _ => {}
         }
@@ -95,7 +95,7 @@ impl Layout {
     /// The text, and the element that hid its end.
     pub(super) fn finish(mut self) -> (String, Option<Vec<u8>>) {
         self.end_link();
-        let hiding = self.raw.or(self.hidden.map(|hidden| hidden.0));
+        let hiding = self.raw.or_else(|| self.hidden.map(|hidden| hidden.0));
         let lines: Vec<&str> = self.text.lines().map(str::trim_end).collect();
         (lines.join("\n").trim_matches('\n').trim_end().to_owned(), hiding)
     }

@@ -113,7 +113,7 @@ mod tests {
             ("Hi Mom -+Jjo--!", "Hi Mom -\u{263a}-!"),
             ("+ZeVnLIqe-", "日本語"),
             ("+AGEAYgBj.", "abc."),
-            ("+2Dzf1A-", "\u{1f3d4}".replace('\u{1f3d4}', "\u{1f3d4}").as_str()),
+            ("+2Dzf1A-", "\u{1f3d4}"),
             ("a+", "a+"),
             ("+AOQ b", "ä b"),
         ] {

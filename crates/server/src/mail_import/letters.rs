@@ -84,7 +84,7 @@ impl Letters {
         let path = format!("{}/_bulk_docs?{}", self.database, self.query(first));
         let with_source = |memo: &ImportedMemo| {
             let source = json!({"content_type": SOURCE_CONTENT_TYPE, "data": STANDARD.encode(&memo.source)});
-            document(memo, source)
+            document(memo, &source)
         };
         let body = json!({"docs": memos.iter().map(with_source).collect::<Vec<_>>()}).to_string();
         let asked = self.client.request(Method::POST, &path, Some(body.into())).await;
@@ -125,7 +125,7 @@ impl Letters {
             "--{boundary}\r\nContent-Type: application/json\r\n\r\n{}\r\n--{boundary}\r\n\
              Content-Disposition: attachment; filename=\"{SOURCE_ATTACHMENT}\"\r\n\
              Content-Type: {SOURCE_CONTENT_TYPE}\r\nContent-Length: {length}\r\n\r\n",
-            document(&memo, source)
+            document(&memo, &source)
         );
         let tail = format!("\r\n--{boundary}--");
         let pieces = vec![Bytes::from(head), memo.source.clone(), Bytes::from(tail)];
@@ -170,7 +170,7 @@ fn refused(memo: &ImportedMemo, reason: &str) -> RefusedMessage {
 }
 
 /// A message's document with what is said of its source.
-fn document(memo: &ImportedMemo, source: Value) -> Value {
+fn document(memo: &ImportedMemo, source: &Value) -> Value {
     let mut fields = memo.fields.clone();
     fields.insert("_id".to_owned(), Value::from(memo.id.as_str()));
     fields.insert("_attachments".to_owned(), json!({SOURCE_ATTACHMENT: source}));
