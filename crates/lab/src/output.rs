@@ -23,10 +23,16 @@ pub fn print(text: &str) -> Result<(), LabError> {
 /// # Errors
 /// As of [`print`], for help.
 pub fn tell_usage(told: &clap::Error) -> Result<Outcome, LabError> {
-    let written = told.print().and_then(|()| io::stdout().flush());
+    // clap itself would colour wherever continuous integration is named in the environment.
+    let text = told.render();
+    let worded = |colours: bool| if colours { text.ansi().to_string() } else { text.to_string() };
     if told.use_stderr() {
+        let mut stream = io::stderr().lock();
+        drop(stream.write_all(worded(has_colours(&stream)).as_bytes()));
         return Ok(Outcome::Usage);
     }
+    let mut stream = io::stdout().lock();
+    let written = stream.write_all(worded(has_colours(&stream)).as_bytes()).and_then(|()| stream.flush());
     written.map_err(not_written)?;
     Ok(Outcome::Done)
 }

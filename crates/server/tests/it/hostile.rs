@@ -257,8 +257,10 @@ fn broken_framing_is_refused() {
         ] {
             // Some are not requests to HTTP itself, which has no JSON for them.
             if let Ok(answer) = send("PUT", framing, body) {
+                // A coding that the server does not know is 501 (RFC 9112 §6.1).
+                let expected = if framing.ends_with("gzip") { 501..502 } else { 400..500 };
                 assert!(
-                    (400..500).contains(&answer.status),
+                    expected.contains(&answer.status),
                     "{framing}: {} {}",
                     answer.status,
                     answer.text()
