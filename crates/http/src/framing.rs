@@ -2,7 +2,7 @@
 //! what smuggles requests past the first of them.
 //!
 //! A line of a head ends with CR LF here, never with LF alone (RFC 9112 §2.2 lets a server choose), and there is exactly
-//! one `Host` (§3.2). [`head`](crate::head) says what else is refused. Bad chunks Hyper refuses.
+//! one `Host` (§3.2). [`crate::head`] says what else is refused. Bad chunks Hyper refuses.
 
 use http::header::{HOST, HeaderMap};
 use http::{Uri, Version};

@@ -21,7 +21,7 @@ pub fn print(text: &str) -> Result<(), LabError> {
 /// standard error.
 ///
 /// # Errors
-/// As of [`print`], for help.
+/// As of [`print()`], for help.
 pub fn tell_usage(told: &clap::Error) -> Result<Outcome, LabError> {
     // clap itself would colour wherever continuous integration is named in the environment.
     let text = told.render();

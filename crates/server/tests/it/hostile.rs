@@ -259,12 +259,7 @@ fn broken_framing_is_refused() {
             if let Ok(answer) = send("PUT", framing, body) {
                 // A coding that the server does not know is 501 (RFC 9112 §6.1).
                 let expected = if framing.ends_with("gzip") { 501..502 } else { 400..500 };
-                assert!(
-                    expected.contains(&answer.status),
-                    "{framing}: {} {}",
-                    answer.status,
-                    answer.text()
-                );
+                assert!(expected.contains(&answer.status), "{framing}: {} {}", answer.status, answer.text());
             }
         }
         for garbage in [
