@@ -98,8 +98,8 @@ fn a_workload_captured_from_a_server_does_what_its_users_did() {
             .args(["--target", &server.1, "--duration", "300s", "--max-errors", "0"])
             .output()
             .unwrap();
-        // A busy machine may make the run invalid, which is another exit code; what was done was done.
-        assert!(matches!(loaded.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&loaded.stderr));
+        // A busy machine may make the run invalid, which is 99; what was done was done.
+        assert!(matches!(loaded.status.code(), Some(0 | 99)), "{}", String::from_utf8_lossy(&loaded.stderr));
         // What was handed over is in the file within half a second.
         std::thread::sleep(std::time::Duration::from_secs(2));
     }
