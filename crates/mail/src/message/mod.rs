@@ -30,6 +30,8 @@ use serde_json::{Map, Value};
 use crate::memo::field;
 use crate::notes::Notes;
 
+pub(crate) use written_date::{is_weekday, month_named};
+
 /// Name of the attachment that holds a message's source.
 pub const SOURCE_ATTACHMENT: &str = "message.eml";
 

@@ -267,7 +267,7 @@ fn whole_year(year: u32, digits: usize) -> u32 {
 }
 
 /// The number of a month by its English name or at least three letters of it.
-fn month_named(word: &str) -> Option<u32> {
+pub(crate) fn month_named(word: &str) -> Option<u32> {
     const MONTHS: [&str; 12] = [
         "january",
         "february",
@@ -290,9 +290,11 @@ fn month_named(word: &str) -> Option<u32> {
     u32::try_from(place + 1).ok()
 }
 
-fn is_weekday(lower: &str) -> bool {
+/// Whether this is the English name of a weekday, or at least three letters of it.
+pub(crate) fn is_weekday(word: &str) -> bool {
     const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    lower.len() >= 3 && DAYS.iter().any(|day| day.starts_with(lower))
+    let word = word.to_ascii_lowercase();
+    word.len() >= 3 && DAYS.iter().any(|day| day.starts_with(&word))
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 
 use jiff::civil::{Date, DateTime, Time};
 
+use crate::message::{is_weekday, month_named};
+
 /// A longer line is no separator.
 const LONGEST: usize = 1_000;
 
@@ -239,29 +241,7 @@ impl LineDate {
 }
 
 fn month(word: &str) -> Option<i8> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let word = word.trim_end_matches('.').to_ascii_lowercase();
-    let at = MONTHS.iter().position(|name| word.len() >= 3 && name.starts_with(&word))?;
-    i8::try_from(at + 1).ok()
-}
-
-fn is_weekday(word: &str) -> bool {
-    const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let word = word.to_ascii_lowercase();
-    word.len() >= 3 && DAYS.iter().any(|name| name.starts_with(&word))
+    i8::try_from(month_named(word)?).ok()
 }
 
 /// `10:00`, `10:00:00`, `10:00:00.5`.
