@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help package try-package setup ready build demo test lint deny bench torture lab-quick lab-full lab-plan
+.PHONY: help changelog package try-package setup ready build demo test lint deny bench torture lab-quick lab-full lab-plan
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -42,6 +42,9 @@ lab-full: build ## One experiment in its full form by NAME=users, or all in a ni
 
 lab-plan: build ## The planner's forecast held against a measurement on this machine; goes to docs/results too
 	@scripts/lab plan
+
+changelog: ready ## The changes of the next release; VERSION=0.2.0 moves them into CHANGELOG.md
+	@cargo run --quiet -p scrinium-tidy --bin changelog -- $(if $(VERSION),$(VERSION) $(shell date --utc +%F))
 
 package: ready ## A release in target/package: Debian package, archive, container, licences, SBOM
 	@scripts/package

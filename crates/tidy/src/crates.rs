@@ -1,63 +1,11 @@
-//! Rules for the crates: their order, their lints, their line in ARCHITECTURE.md.
+//! Rules for the crates: their paragraph in ARCHITECTURE.md, which gives their order and what they may use, and their lints.
 
 use toml_edit::{Document, TableLike};
 
+use crate::map::{self, Paragraph};
 use crate::{File, Finding};
 
 pub(crate) const PREFIX: &str = "scrinium-";
-
-/// From the ground up: a crate may use only crates before it. The laboratory uses none but the pure grammar of
-/// protocols, since it measures any server over its ports; the server mounts it as a command.
-const ORDER: [&str; 35] = [
-    "line-wire",
-    "smtp-wire",
-    "pop3-wire",
-    "imap-wire",
-    "dav-wire",
-    "clock",
-    "accounting",
-    "statistics",
-    "worker",
-    "log",
-    "store",
-    "objects",
-    "backup",
-    "document",
-    "formula",
-    "javascript",
-    "mango",
-    "index",
-    "database",
-    "directory",
-    "mail",
-    "calendar",
-    "http",
-    "smtp",
-    "imap",
-    "dav",
-    "cluster",
-    "advise",
-    "lab",
-    "planner",
-    "server",
-    "bench",
-    "fault",
-    "tidy",
-    "fuzz",
-];
-
-/// Crates that use no other but these.
-const ALONE: [(&str, &[&str]); 9] = [
-    ("advise", &[]),
-    ("lab", &["smtp-wire", "pop3-wire", "imap-wire", "dav-wire"]),
-    ("fault", &[]),
-    ("tidy", &[]),
-    ("line-wire", &[]),
-    ("smtp-wire", &["line-wire"]),
-    ("pop3-wire", &["line-wire"]),
-    ("imap-wire", &["line-wire"]),
-    ("dav-wire", &[]),
-];
 
 /// The crate that may bind what is not Rust.
 const MAY_BE_UNSAFE: &str = "store";
@@ -66,17 +14,16 @@ const MAY_BE_UNSAFE: &str = "store";
 const ALSO_UNSAFE: [&str; 2] = ["crates/javascript/src/entry.rs", "crates/javascript/src/confine.rs"];
 
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {
-    let architecture = files.iter().find(|file| file.path.as_os_str() == "ARCHITECTURE.md");
+    let page = files.iter().find(|file| file.path.as_os_str() == map::PAGE);
+    let paragraphs = page.map(map::paragraphs).unwrap_or_default();
+    if let Some(page) = page {
+        check_map(page, &paragraphs, files, findings);
+    }
     for manifest in files {
         let Some(name) = crate_of(manifest) else { continue };
         match Document::parse(manifest.text.as_str()) {
-            Ok(parsed) => check_manifest(manifest, name, &parsed, findings),
+            Ok(parsed) => check_manifest(manifest, name, &parsed, &paragraphs, findings),
             Err(error) => findings.push(manifest.finding(0, error.message())),
-        }
-        if let Some(architecture) = architecture
-            && !has_invariant(architecture, name)
-        {
-            findings.push(architecture.finding(0, format!("no line tells the invariant of `{name}`")));
         }
     }
     for file in files.iter().filter(|file| file.has_extension("rs")) {
@@ -97,6 +44,26 @@ pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
+/// Each paragraph is of a crate that there is, stands once, and says what it must.
+fn check_map(page: &File, paragraphs: &[Paragraph], files: &[File], findings: &mut Vec<Finding>) {
+    if page.text.len() > map::MAX_BYTES {
+        let what = format!("{} bytes; a map has at most {}", page.text.len(), map::MAX_BYTES);
+        findings.push(page.finding(0, what));
+    }
+    for (place, paragraph) in paragraphs.iter().enumerate() {
+        let name = &paragraph.name;
+        if !files.iter().any(|file| crate_of(file) == Some(name)) {
+            findings.push(page.finding(paragraph.line, format!("there is no crate `{name}`")));
+        }
+        if paragraphs.iter().take(place).any(|earlier| earlier.name == *name) {
+            findings.push(page.finding(paragraph.line, format!("`{name}` has two paragraphs")));
+        }
+        for missing in paragraph.missing() {
+            findings.push(page.finding(paragraph.line, format!("the paragraph of `{name}` lacks {missing}")));
+        }
+    }
+}
+
 /// The crate whose manifest this is.
 fn crate_of(file: &File) -> Option<&str> {
     let mut parts = file.path.iter().map(|part| part.to_str().unwrap_or_default());
@@ -106,7 +73,13 @@ fn crate_of(file: &File) -> Option<&str> {
     }
 }
 
-fn check_manifest(manifest: &File, name: &str, parsed: &Document<&str>, findings: &mut Vec<Finding>) {
+fn check_manifest(
+    manifest: &File,
+    name: &str,
+    parsed: &Document<&str>,
+    paragraphs: &[Paragraph],
+    findings: &mut Vec<Finding>,
+) {
     let table = |name: &str| parsed.get(name).and_then(|item| item.as_table_like());
     let text =
         |table: &str, key: &str| self::text(parsed.get(table).and_then(|item| item.as_table_like()), key);
@@ -120,15 +93,18 @@ fn check_manifest(manifest: &File, name: &str, parsed: &Document<&str>, findings
     if inherits != Some(true) && name != MAY_BE_UNSAFE {
         findings.push(manifest.finding(0, "it must take the workspace's lints: [lints] workspace = true"));
     }
-    let Some(place) = ORDER.iter().position(|known| *known == name) else {
-        findings.push(manifest.finding(0, format!("`{name}` has no place in the order of crates")));
+    let place_of = |name: &str| paragraphs.iter().position(|paragraph| paragraph.name == name);
+    let Some((place, paragraph)) = place_of(name).and_then(|place| Some((place, paragraphs.get(place)?)))
+    else {
+        findings.push(manifest.finding(0, format!("`{name}` has no paragraph in {}", map::PAGE)));
         return;
     };
+    let (uses_only, absent) = (paragraph.uses_only(), paragraph.absent());
     let used = table("dependencies").into_iter().flat_map(|table| table.iter());
     for used in used.filter_map(|(used, _)| used.strip_prefix(PREFIX)) {
-        let below = ORDER.iter().position(|known| *known == used).is_some_and(|used| used < place);
-        let alone = ALONE.iter().find(|(alone, _)| *alone == name);
-        if !below || alone.is_some_and(|(_, but)| !but.contains(&used)) {
+        let below = place_of(used).is_some_and(|used| used < place);
+        let is_named = uses_only.as_ref().is_none_or(|uses_only| uses_only.contains(used));
+        if !below || !is_named || absent.contains(used) {
             findings.push(manifest.finding(0, format!("`{name}` may not use `{used}`")));
         }
     }
@@ -136,11 +112,4 @@ fn check_manifest(manifest: &File, name: &str, parsed: &Document<&str>, findings
 
 fn text(table: Option<&dyn TableLike>, key: &str) -> Option<String> {
     table?.get(key)?.as_str().map(str::to_owned)
-}
-
-/// Whether a line speaks of the invariant of the crate called `name`, in bold or in code.
-fn has_invariant(architecture: &File, name: &str) -> bool {
-    let marked = [format!("`{name}`"), format!("**{name}**")];
-    let mut lines = architecture.text.lines().filter(|line| line.to_lowercase().contains("invariant"));
-    lines.any(|line| marked.iter().any(|marked| line.contains(marked)))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use crate::{File, Finding};
 
@@ -67,4 +67,21 @@ pub(crate) fn check_names(files: &[File], findings: &mut Vec<Finding>) {
     for (path, part) in wrong {
         findings.push(Finding { path, line: 0, what: format!("{part} is not snake_case") });
     }
+}
+
+/// The path without `..`; `None` if it leads out.
+pub(crate) fn normal(path: &Path) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                if !normal.pop() {
+                    return None;
+                }
+            }
+            Component::CurDir => {}
+            other => normal.push(other),
+        }
+    }
+    Some(normal)
 }

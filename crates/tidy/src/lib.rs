@@ -1,16 +1,20 @@
-//! The project's own rules for its files, checked; the page of its benchmarks; the stamps of tests that passed.
+//! The project's own rules for its files, checked; the page of its benchmarks; the list of changes; the stamps of tests
+//! that passed.
 //!
 //! [`check`] reads the whole repository and tells what breaks a rule. It knows files and manifests, and
 //! nothing of what the crates do. The rules and their reasons are in CONTRIBUTING.md.
 
 mod access;
 pub mod benchmarks;
+pub mod changes;
 mod clock;
 pub mod closing;
 mod crates;
 mod files;
 mod json;
+mod map;
 pub mod parts;
+mod places;
 pub mod regression;
 pub mod stamps;
 mod text;
@@ -75,6 +79,8 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     stamps::check(root, &files, &mut findings);
     access::check(&files, &mut findings);
     clock::check(&files, &mut findings);
+    changes::check(&files, &mut findings);
+    places::check(&files, &mut findings);
     findings.sort();
     Ok(findings)
 }

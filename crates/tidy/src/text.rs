@@ -67,6 +67,6 @@ pub(crate) fn check_links(root: &Path, files: &[File], findings: &mut Vec<Findin
 }
 
 /// What stands in `](…)`.
-fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
 }

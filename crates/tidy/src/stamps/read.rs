@@ -1,10 +1,11 @@
 //! Whether manifests say what their crates read outside of their own folders.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::fingerprint::SHARED;
 use super::manifests::Member;
+use crate::files::normal;
 use crate::{File, Finding};
 
 pub(crate) fn check(root: &Path, files: &[File], findings: &mut Vec<Finding>) {
@@ -56,21 +57,4 @@ fn read_outside(root: &Path, folder: &Path, file: &File) -> Vec<PathBuf> {
         found.extend(there.filter(|place| !place.starts_with(folder) && place != Path::new("crates")));
     }
     found
-}
-
-/// The path without `..`; `None` if it leads out.
-fn normal(path: &Path) -> Option<PathBuf> {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                if !normal.pop() {
-                    return None;
-                }
-            }
-            Component::CurDir => {}
-            other => normal.push(other),
-        }
-    }
-    Some(normal)
 }

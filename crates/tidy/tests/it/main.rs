@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod benchmarks;
+mod changes;
 mod closing;
 mod parts;
 mod regression;

@@ -51,40 +51,101 @@ fn broken_rules_for_text_are_seen() {
     );
 }
 
+fn manifest(name: &str, dependencies: &str) -> String {
+    format!(
+        "[package]\nname = \"scrinium-{name}\"\ndescription = \"x\"\n[dependencies]\n{dependencies}\n[lints]\nworkspace = true\n"
+    )
+}
+
+/// A crate's paragraph of the map.
+fn paragraph(name: &str, more: &str) -> String {
+    format!(
+        "**{name}**: what it is. *Entry:* [`x`](crates/{name}/Cargo.toml).\n*Invariant:* holds. {more}\n\n"
+    )
+}
+
 #[test]
 fn broken_rules_for_crates_are_seen() {
-    let manifest = |name: &str, dependencies: &str| {
-        format!(
-            "[package]\nname = \"scrinium-{name}\"\ndescription = \"x\"\n[dependencies]\n{dependencies}\n[lints]\nworkspace = true\n"
-        )
-    };
     let log = manifest("log", "scrinium-store.workspace = true");
-    let lab = manifest("lab", "scrinium-log.workspace = true");
+    let store = manifest("store", "scrinium-log.workspace = true");
+    let lab = manifest("lab", "scrinium-log.workspace = true\nscrinium-store.workspace = true");
     let server = manifest("server", "scrinium-lab.workspace = true\nscrinium-log.workspace = true");
     let odd = "[package]\nname = \"odd\"\n";
+    let map = [
+        paragraph("log", "*Absent:* `words`."),
+        paragraph("store", "*Absent:* documents."),
+        paragraph("lab", "*Uses only:* `store`. *Absent:* `server`."),
+        paragraph("server", "*Absent:* `lab`."),
+        paragraph("gone", ""),
+        paragraph("log", "*Absent:* `words`."),
+    ];
     assert_eq!(
         found(&[
-            (
-                "ARCHITECTURE.md",
-                "- **log** - *Invariant*: knows no store.\nThe `lab`.\nInvariant of `server`: none.\n"
-            ),
+            ("ARCHITECTURE.md", &map.concat()),
             ("crates/log/Cargo.toml", &log),
+            ("crates/store/Cargo.toml", &store),
             ("crates/lab/Cargo.toml", &lab),
             ("crates/server/Cargo.toml", &server),
             ("crates/odd/Cargo.toml", odd),
             ("crates/odd/src/lib.rs", "// unsafe { in words }\nunsafe { x() }\n"),
             ("crates/store/src/lib.rs", "unsafe { x() }\n"),
         ]),
-        "ARCHITECTURE.md: no line tells the invariant of `lab`\n\
-         ARCHITECTURE.md: no line tells the invariant of `odd`\n\
+        "ARCHITECTURE.md:13: the link to crates/gone/Cargo.toml leads nowhere\n\
+         ARCHITECTURE.md:13: the paragraph of `gone` lacks *Absent:*\n\
+         ARCHITECTURE.md:13: there is no crate `gone`\n\
+         ARCHITECTURE.md:16: `log` has two paragraphs\n\
          crates/lab/Cargo.toml: `lab` may not use `log`\n\
          crates/log/Cargo.toml: `log` may not use `store`\n\
-         crates/odd/Cargo.toml: `odd` has no place in the order of crates\n\
+         crates/odd/Cargo.toml: `odd` has no paragraph in ARCHITECTURE.md\n\
          crates/odd/Cargo.toml: it must take the workspace's lints: [lints] workspace = true\n\
          crates/odd/Cargo.toml: its package has no description\n\
          crates/odd/Cargo.toml: its package must be called scrinium-odd\n\
-         crates/odd/src/lib.rs:2: only `store` may be unsafe\n"
+         crates/odd/src/lib.rs:2: only `store` may be unsafe\n\
+         crates/server/Cargo.toml: `server` may not use `lab`\n"
     );
+}
+
+#[test]
+fn a_map_that_is_too_long_or_says_too_little_is_seen() {
+    let map = format!("**log**: the log. *Entry:* `Log`.\n\n{}", "A sentence more of many. ".repeat(600));
+    assert_eq!(
+        found(&[("ARCHITECTURE.md", &(map + "\n")), ("crates/log/Cargo.toml", &manifest("log", ""))]),
+        "ARCHITECTURE.md: 15036 bytes; a map has at most 13000\n\
+         ARCHITECTURE.md:1: the paragraph of `log` lacks *Absent:*\n\
+         ARCHITECTURE.md:1: the paragraph of `log` lacks *Invariant:*\n\
+         ARCHITECTURE.md:1: the paragraph of `log` lacks a link in *Entry:*\n"
+    );
+}
+
+#[test]
+fn places_that_are_not_there_are_seen() {
+    let questions: String = (0..8)
+        .map(|number| format!("| What is {number}? | log | [a](../../crates/log/src/a.rs) | `append` |\n"))
+        .collect();
+    let wrong = "| Where? | log | [b](../../crates/log/src/b.rs) | `append` |\n\
+                 | Who? | gone | [a](../../crates/log/src/a.rs) | `appended`, `LIMIT` |\n";
+    let map = format!("[where](docs/internals/where.md)\n\n{}", paragraph("log", "*Absent:* x."));
+    let source = "// fn appended\nconst LIMIT: usize = 3;\npub(crate) fn append(x: u8) {}\n";
+    let page =
+        format!("# Where\n\n| question | crate | file | function |\n|---|---|---|---|\n{questions}{wrong}");
+    let files = |page: &str| {
+        found(&[
+            ("ARCHITECTURE.md", &map),
+            ("docs/internals/where.md", page),
+            ("crates/log/Cargo.toml", &manifest("log", "")),
+            ("crates/log/src/a.rs", source),
+        ])
+    };
+    assert_eq!(
+        files(&page),
+        "docs/internals/where.md:13: none of its files has `append`\n\
+         docs/internals/where.md:13: the link to ../../crates/log/src/b.rs leads nowhere\n\
+         docs/internals/where.md:13: there is no file crates/log/src/b.rs\n\
+         docs/internals/where.md:14: crates/log/src/a.rs is not in the crate `gone`\n\
+         docs/internals/where.md:14: none of its files has `appended`\n\
+         docs/internals/where.md:14: the map has no crate `gone`\n"
+    );
+    assert_eq!(files(&questions), "docs/internals/where.md: 8 questions; at least 10\n");
 }
 
 #[test]
