@@ -122,7 +122,7 @@ pub enum ObservationError {
     #[error(transparent)]
     Ask(#[from] AskError),
     /// What was counted before is gone.
-    #[error("the server was started again meanwhile; ask once more")]
+    #[error("the server was restarted meanwhile; run this again")]
     StartedAgain,
 }
 

@@ -1,4 +1,4 @@
-//! The page `docs/advise.md`.
+//! The page `docs/operate/advise.md`.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ These statistics are there for it:
 | `HTTP.Connections`, `HTTP.Handshakes` | connections that were accepted, and those of them that began with TLS |
 | `View.Builds`, `.Milliseconds`, `.SpilledBytes` | views built from all documents; sorted files in `view.rebuild_dir` |
 | `View.ReadAgain` | indexes that were read after they had been discarded |
-| `View.Refreshes`, `.Milliseconds` | views with `@Now` or `@Today` evaluated anew |
+| `View.Refreshes`, `.Milliseconds` | views with `@Now` or `@Today` evaluated again |
 | `View.Scripts.Milliseconds`, `.Failures` | map functions in JavaScript, in all processes together |
 | `Javascript.Processes`, `.Busy`, `.Started`, `.Lost` | processes that run JavaScript: now, with something to do, started, and ended otherwise than because nobody needed them |
 | `View.Updates`, `.Changes`, `.Milliseconds` | how often readers waited until indexes had been brought up to date, how many changes these were behind, and how long the readers waited |
@@ -98,11 +98,15 @@ pub fn documentation() -> String {
     page
 }
 
-/// Pages are linked; the rest are commands, of which the name is enough.
+/// Pages are linked from where `docs/operate/advise.md` is; the rest are commands, of which the name is enough.
 fn linked(support: &str) -> String {
-    match support.strip_prefix("docs/") {
-        Some(page) => format!("[{}]({page})", page.trim_end_matches(".md")),
-        None => {
+    let named = |page: &str, folder: &str| {
+        format!("[{}]({folder}{page})", page.rsplit('/').next().unwrap_or(page).trim_end_matches(".md"))
+    };
+    match (support.strip_prefix("docs/operate/"), support.strip_prefix("docs/")) {
+        (Some(page), _) => named(page, ""),
+        (None, Some(page)) => named(page, "../"),
+        (None, None) => {
             let name = support.trim_start_matches("scrinium lab ").trim_end_matches(" --quick");
             format!("`{}`", name.replace("make bench NAME=", "benchmark "))
         }

@@ -84,7 +84,7 @@ pub enum Unjudged {
         needed: u64,
     },
     /// The server does not tell.
-    #[error("the server does not tell {0}")]
+    #[error("the server does not report {0}")]
     NotTold(String),
     /// Something else is missing, in words.
     #[error("{0}")]

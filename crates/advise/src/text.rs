@@ -55,7 +55,7 @@ impl Report {
             String::new()
         };
         let few = if self.requests < FEW_REQUESTS {
-            "Little happened: what is said of speed needs a time in which people work.\n"
+            "Little happened: advice about speed needs a period in which people work.\n"
         } else {
             ""
         };
@@ -64,7 +64,7 @@ impl Report {
 
     fn end(&self, all: bool) -> String {
         let counted = self.advice.len() + self.notes.len() + self.unjudged.len() + self.fine.len();
-        let more = if all { "" } else { "; --all tells more" };
+        let more = if all { "" } else { "; --all shows more" };
         format!(
             "{counted} rules: {} with advice, {} without, {} that could not be judged{more}\n",
             self.advice.len(),

@@ -99,7 +99,7 @@ pub fn create(
         let data_dir = source.data_dir.canonicalize().map_err(BackupError::io("find", &source.data_dir))?;
         if place.starts_with(&data_dir) {
             return Err(BackupError::OutOfReach(format!(
-                "{} lies within the data folder, and would be lost with it; name a folder elsewhere",
+                "{} is inside the data folder, and would be lost with it; name a folder elsewhere",
                 repository.name()
             )));
         }

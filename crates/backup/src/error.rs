@@ -76,7 +76,7 @@ pub enum BackupError {
     },
     /// A restore into the folder did not come to its end, or is under way.
     #[error(
-        "{} holds a restore that was broken off, or is still going on; remove all that is in it, then restore again",
+        "{} holds an interrupted restore, or one that is still running; remove everything in it, then restore again",
         dir.display()
     )]
     Interrupted {
@@ -134,7 +134,7 @@ pub enum BackupError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// Somebody asked it to stop.
-    #[error("it was told to stop; nothing was made")]
+    #[error("it was stopped; nothing was made")]
     Cancelled,
     /// The store refused.
     #[error(transparent)]

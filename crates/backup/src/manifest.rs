@@ -246,10 +246,10 @@ impl Manifest {
         let damaged = |problem: &str| Err(BackupError::damaged(name, problem));
         let is_digest = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !self.all_files().all(|file| is_digest(&file.print)) {
-            return damaged("the print of a file is none");
+            return damaged("the fingerprint of a file is invalid");
         }
         if !self.volumes.iter().all(|volume| is_plain_name(&volume.name)) {
-            return damaged("the name of a volume is none");
+            return damaged("the name of a volume is invalid");
         }
         let lengths = self.all_files().flat_map(|file| [file.bytes, file.stored_bytes()]);
         let objects = self.objects.iter().flat_map(|objects| [objects.objects, objects.bytes]);

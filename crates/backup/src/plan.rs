@@ -146,7 +146,7 @@ fn files_below(dir: &Path, leave_out: &HashSet<PathBuf>) -> Result<Vec<PathBuf>,
             } else if kind.is_file() {
                 files.push(path);
             } else if kind.is_symlink() {
-                tracing::warn!(path = %path.display(), "a link is not backed up; see to what it leads to yourself");
+                tracing::warn!(path = %path.display(), "a link is not backed up; back up its target yourself");
             }
         }
     }

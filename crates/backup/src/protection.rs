@@ -77,7 +77,7 @@ impl Nature {
             Some(FORMAT_OPEN) => Ok(Self { recipient: None, salt: String::new() }),
             Some(FORMAT_SEALED) => match (field("recipient"), field("salt")) {
                 (Some(recipient), Some(salt)) => Ok(Self { recipient: Some(recipient), salt }),
-                _ => Err(damaged("it does not say to whom it is encrypted")),
+                _ => Err(damaged("it does not say for whom it is encrypted")),
             },
             Some(found) if found > FORMAT_SEALED => {
                 Err(BackupError::NewerFormat { what: what.to_owned(), found, supported: FORMAT_SEALED })

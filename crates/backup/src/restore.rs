@@ -102,7 +102,7 @@ fn choose(repository: &Repository, order: &Order) -> Result<Manifest, BackupErro
         match manifest {
             Ok(manifest) if target.is_after(&manifest) => {
                 if let Some((id, error)) = &unreadable {
-                    tracing::warn!(backup = id, %error, "a newer backup cannot be read and is passed over");
+                    tracing::warn!(backup = id, %error, "a newer backup cannot be read and is skipped");
                 }
                 return Ok(manifest);
             }
@@ -261,7 +261,10 @@ fn check_path(path: &str) -> Result<(), BackupError> {
     if inside && !path.is_empty() {
         Ok(())
     } else {
-        Err(BackupError::damaged("the backup's manifest", format!("{path:?} is no place in the data folder")))
+        Err(BackupError::damaged(
+            "the backup's manifest",
+            format!("{path:?} is not a path in the data folder"),
+        ))
     }
 }
 
@@ -317,7 +320,7 @@ impl End {
         let Target::Time(time_ms) = target else { return Ok(Some(group)) };
         let Some(written_ms) = group.time_ms else {
             let reason =
-                format!("record {} was written before the log told times; give a record", group.first.0);
+                format!("record {} was written before the log recorded times; give a record", group.first.0);
             return Err(LogError::Archive { dir: self.dir.clone(), reason });
         };
         self.passed = written_ms > time_ms;

@@ -297,7 +297,7 @@ impl Access {
 
 fn check_design(limited: &Limited, id: &str) -> Result<()> {
     if scrinium_document::is_design(id) && limited.level < Level::Designer {
-        return Err(forbidden("It takes a designer to change design documents.".to_owned()));
+        return Err(forbidden("Only a designer may change design documents.".to_owned()));
     }
     Ok(())
 }
@@ -325,7 +325,7 @@ impl Database {
         })
     }
 
-    /// The access control list; `None` if there is none, so that `_security` says who may do what.
+    /// The access control list; `None` if there is none, so that `_security` decides who may do what.
     ///
     /// # Errors
     /// What the store reports.

@@ -63,7 +63,6 @@ impl Databases {
 }
 
 fn go_on(may: bool) -> Result<()> {
-    let stopped =
-        || DatabaseError::Unavailable { reason: "It was told to stop; nothing was made.".to_owned() };
+    let stopped = || DatabaseError::Unavailable { reason: "It was stopped; nothing was made.".to_owned() };
     may.then_some(()).ok_or_else(stopped)
 }

@@ -36,7 +36,7 @@ impl Damage {
             reason: format!(
                 "The database `{name}` is set aside: the file tree/{file} of the store, in which it has records, is \
                  damaged. Restore it from a backup, or stop the server and run `scrinium fixup --engine`, which keeps \
-                 what can be read; docs/fixup.md tells more."
+                 what can be read; see docs/operate/fixup.md."
             ),
         })
     }

@@ -227,8 +227,8 @@ impl Database {
         self.check_there()?;
         if self.left.load(Ordering::Acquire) {
             let reason = format!(
-                "The database `{}` was moved to another volume, or its place could not be noted; try again, and start \
-                 the server anew if it stays so.",
+                "The database `{}` was moved to another volume, or its location could not be recorded; try again, \
+                 and restart the server if this persists.",
                 self.name
             );
             return Err(DatabaseError::Unavailable { reason });

@@ -34,7 +34,7 @@ pub struct DatabaseOptions {
     pub document_max_bytes: usize,
     /// An attachment may have so many bytes.
     pub attachment_max_bytes: u64,
-    /// A view that depends on the time (`@Now`, `@Today`) is evaluated anew, whole, when it is read and this old:
+    /// A view that depends on the time (`@Now`, `@Today`) is evaluated again, whole, when it is read and this old:
     /// its formulas may say something else of any document at any moment.
     pub time_variant_seconds: i64,
     /// Databases that are kept ready though nobody uses them, some KB each; looked at when the databases are opened.

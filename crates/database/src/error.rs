@@ -177,7 +177,9 @@ impl DatabaseError {
 }
 
 fn damage(what: &str, key: &str) -> String {
-    format!("The stored {what} of `{key}` cannot be read: it is damaged; see docs/fixup.md for the ways out.")
+    format!(
+        "The stored {what} of `{key}` cannot be read: it is damaged; see docs/operate/fixup.md for how to recover."
+    )
 }
 
 impl From<StoreError> for DatabaseError {

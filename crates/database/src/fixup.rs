@@ -245,7 +245,7 @@ impl Fixup<'_> {
     /// Makes the record anew of what is known of a database as a whole. Whether it could be.
     fn mend_header(&mut self, name: &str) -> Result<bool> {
         let detail =
-            "the record of what is known of the database as a whole cannot be read; made anew, and counted";
+            "the record of what is known of the database as a whole cannot be read; rebuilt, and counted";
         let outcome = if self.options.repair { Outcome::Repaired } else { Outcome::Left };
         let mended = self.options.repair && header::mend(self.databases, name)?;
         let note = Note {
@@ -293,7 +293,7 @@ impl Fixup<'_> {
                     Ok(()) => true,
                     Err(error @ DatabaseError::Unavailable { .. }) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(%error, index = audit.name, "an index could not be built anew");
+                        tracing::warn!(%error, index = audit.name, "an index could not be rebuilt");
                         false
                     }
                 };
@@ -381,12 +381,12 @@ fn check_rights(check: &mut Check<'_>) -> Result<()> {
     let json = stored_value_of_bytes;
     let security = check.get(Family::Meta, &keys::security(number))?;
     if security.is_some_and(|stored| json(&stored).is_none_or(|security| !security.is_object())) {
-        let detail = "it cannot be read, so that nobody but administrators is let in; set it anew";
+        let detail = "it cannot be read, so that nobody but administrators is admitted; set it again";
         check.note(FindingKind::Security, "_security", detail, Outcome::Left);
     }
     let list = check.get(Family::Meta, &keys::access_list(number))?;
     if list.is_some_and(|stored| json(&stored).is_none_or(|list| AccessList::parse(&list).is_err())) {
-        let detail = "it cannot be read, so that nobody but administrators is let in; set it anew";
+        let detail = "it cannot be read, so that nobody but administrators is admitted; set it again";
         check.note(FindingKind::AccessList, "access control list", detail, Outcome::Left);
     }
     Ok(())

@@ -99,9 +99,7 @@ impl LocalSpace {
             });
         }
         if *self == Self::Nobody {
-            return Err(DatabaseError::Forbidden {
-                reason: "Local documents are kept for those who say who they are.".to_owned(),
-            });
+            return Err(DatabaseError::Forbidden { reason: "Log in to store local documents.".to_owned() });
         }
         Ok(())
     }

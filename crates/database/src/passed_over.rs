@@ -44,7 +44,7 @@ impl Database {
         passed_over.count.fetch_add(1, Ordering::Relaxed);
         let mut named = passed_over.named.lock();
         if named.len() < NAMED_MAX && named.insert((self.number(), id.to_owned())) {
-            tracing::warn!(database = self.name(), document = id, %error, "passed over what cannot be read");
+            tracing::warn!(database = self.name(), document = id, %error, "skipped what cannot be read");
         }
     }
 }

@@ -42,7 +42,7 @@ impl Properties {
                 ("logged", _) => return Err(DatabaseError::bad_request("`logged` must be true or false")),
                 _ => {
                     return Err(DatabaseError::bad_request(format!(
-                        "`{name}` is no property of a database; there is: logged"
+                        "`{name}` is not a property of a database; known is: logged"
                     )));
                 }
             }

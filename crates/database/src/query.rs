@@ -105,8 +105,7 @@ impl Database {
                 return found;
             }
         }
-        let reason =
-            "The indexes of the database change all the time; try again when they do not.".to_owned();
+        let reason = "The indexes of the database keep changing; try again later.".to_owned();
         Err(DatabaseError::Unavailable { reason })
     }
 

@@ -96,7 +96,7 @@ impl Databases {
         let to = self.check_move(&database, volume)?;
         if !self.shared().moving.lock().insert(name.to_owned()) {
             return Err(DatabaseError::Unavailable {
-                reason: format!("The database `{name}` is being moved; show tasks tells how far it is."),
+                reason: format!("The database `{name}` is being moved; show tasks shows its progress."),
             });
         }
         let _moving = Moving { databases: self, name };
@@ -129,7 +129,7 @@ impl Databases {
         let to = self.common_of(volume)?;
         if database.volume() == volume {
             return Err(DatabaseError::bad_request(format!(
-                "The database `{name}` lies on the volume `{volume}` already."
+                "The database `{name}` is on the volume `{volume}` already."
             )));
         }
         if self.shared().placement.get().is_some_and(|placement| placement.stays_first(name)) {
@@ -181,7 +181,7 @@ fn check_room(database: &Database, to: &Common) -> Result<()> {
     let megabytes = |bytes: u64| format!("{} MB", bytes.div_ceil(1 << 20));
     Err(DatabaseError::Full {
         reason: format!(
-            "Moving `{}` may need {} on the volume `{}`, which has {} beside its reserve: make room there, or name \
+            "Moving `{}` may need {} on the volume `{}`, which has {} in addition to its reserve: make room there, or name \
              another volume.",
             database.name(),
             megabytes(needed_bytes),
@@ -357,7 +357,7 @@ impl Move<'_> {
             return self.database.check_there();
         }
         Err(DatabaseError::Unavailable {
-            reason: format!("It was told to stop; `{}` stays where it is.", self.database.name()),
+            reason: format!("It was stopped; `{}` stays where it is.", self.database.name()),
         })
     }
 

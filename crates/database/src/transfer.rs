@@ -174,7 +174,7 @@ impl<'a> Transfer<'a> {
                 Ok(true)
             }
             Brought::Lost(reason) if self.without_lost => {
-                tracing::warn!(content = hex(digest), reason, "an attachment does not come along");
+                tracing::warn!(content = hex(digest), reason, "an attachment is not moved");
                 Ok(true)
             }
             Brought::Lost(reason) => Err(DatabaseError::Internal {

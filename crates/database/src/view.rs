@@ -140,7 +140,7 @@ fn seen_entries(group: &Group, access: &Access) -> Result<Option<u64>> {
 
 /// What design documents say holds for everybody, whoever may read them.
 pub(crate) const fn access_for_designs() -> Access {
-    Access::of_the_server("carrying out design documents")
+    Access::of_the_server("applying design documents")
 }
 
 impl Views {
@@ -257,7 +257,7 @@ impl Database {
             return Ok(Reading::Behind(update));
         }
         if let Err(error) = self.remember(design, &now) {
-            tracing::warn!(%error, view, "which views are built could not be noted");
+            tracing::warn!(%error, view, "the list of built views could not be recorded");
         }
         Ok(Reading::Ready(read::rows((self, access), answering, query)?))
     }

@@ -82,7 +82,7 @@ impl Databases {
     /// Says where new databases go. Only the first call counts.
     pub fn set_placement(&self, placement: Arc<dyn Placement>) {
         if self.shared().placement.set(placement).is_err() {
-            tracing::warn!("it is said already where new databases go");
+            tracing::warn!("placement is already set; ignoring the second call");
         }
     }
 
@@ -208,7 +208,7 @@ impl Databases {
             Some(Volume::Open(common)) => Ok(Arc::clone(common)),
             Some(Volume::Missing(reason)) => Err(DatabaseError::Unavailable {
                 reason: format!(
-                    "The volume `{volume}` is not there: {reason}. docs/volumes.md tells the ways out."
+                    "The volume `{volume}` is not there: {reason}. See docs/operate/volumes.md for how to recover."
                 ),
             }),
             None => {
@@ -350,7 +350,7 @@ impl Databases {
 pub(crate) fn stays_first(name: &str) -> DatabaseError {
     DatabaseError::Forbidden {
         reason: format!(
-            "The server's own database `{name}` lies on the volume `{FIRST_VOLUME}`, and stays there."
+            "The server's own database `{name}` is on the volume `{FIRST_VOLUME}`, and stays there."
         ),
     }
 }

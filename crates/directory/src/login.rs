@@ -208,7 +208,7 @@ impl Logins {
 }
 
 fn register(statistics: &Registry, accounts: &Accounts, hashing: &Arc<HashingThreads>) {
-    #[allow(clippy::cast_precision_loss, reason = "no server sees 2^53 log-ins")]
+    #[allow(clippy::cast_precision_loss, reason = "no server sees 2^53 logins")]
     let gauge = |name: &str, read: fn(scrinium_accounting::GuessFigures) -> u64| {
         let accounts = accounts.clone();
         statistics.gauge(name, move || read(accounts.guess_figures()) as f64);

@@ -161,7 +161,7 @@ fn check_writer(
     is_deleted: bool,
 ) -> Result<()> {
     let administrators =
-        |what: &str| Err(forbidden(format!("It takes an administrator of the server to {what}.")));
+        |what: &str| Err(forbidden(format!("Only an administrator of the server may {what}.")));
     let document = &submission.document;
     let after = Entry::read(document);
     let before = present.map_or(Entry::Other, Entry::read);

@@ -18,7 +18,7 @@ pub(crate) async fn get(context: &Context) -> Result<Response<Body>> {
                 return Err(HttpError::new(
                     StatusCode::NOT_FOUND,
                     "not_found",
-                    "The database has no access control list; `_security` says who may do what.",
+                    "The database has no access control list; `_security` decides who may do what.",
                 ));
             };
             let mut shown = list.to_json();

@@ -52,7 +52,7 @@ pub enum LoginRefusal {
         retry_after: Duration,
     },
     /// Too many log-ins are being checked.
-    #[error("Too many log-ins are being checked; try again in a moment.")]
+    #[error("Too many logins are being checked; try again in a moment.")]
     Busy {
         /// When to try again.
         retry_after: Duration,

@@ -186,7 +186,7 @@ impl RequestBody {
                 self.arrival.finish();
                 return Ok(None);
             };
-            let frame = frame.map_err(|_| HttpError::bad_request("The request's body broke off."))?;
+            let frame = frame.map_err(|_| HttpError::bad_request("The request's body ended early."))?;
             let Ok(bytes) = frame.into_data() else { continue };
             self.arrival.received(bytes.len() as u64);
             if self.is_too_slow(patience) {
@@ -420,7 +420,7 @@ impl RequestBody {
 }
 
 fn not_admitted() -> HttpError {
-    HttpError::internal("A body was read that the route does not take.")
+    HttpError::internal("This route does not accept a body.")
 }
 
 /// `bytes` as a JSON value of type `T`, or CouchDB's complaint.

@@ -112,11 +112,11 @@ async fn begin(stream: TcpStream, link: Arc<Link>, port: &PortOptions, state: &H
     match tokio::time::timeout(patience, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(Begun::Encrypted(Box::new(stream), link)),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS greeting failed");
+            tracing::debug!(%error, "a TLS handshake failed");
             None
         }
         Err(_) => {
-            tracing::debug!("a TLS greeting took too long");
+            tracing::debug!("a TLS handshake took too long");
             None
         }
     }

@@ -87,7 +87,7 @@ pub(crate) async fn create(context: &Context) -> Result<Response<Body>> {
 fn check_partitions(query: &Query) -> Result<()> {
     match query.get("partitioned") {
         None | Some("false") => Ok(()),
-        Some("true") => Err(HttpError::not_implemented("Partitioned databases are not offered.")),
+        Some("true") => Err(HttpError::not_implemented("Partitioned databases are not supported.")),
         Some(_) => Err(HttpError::bad_request("Invalid `partitioned` parameter")),
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn unknown_function(context: &Context) -> Result<Response<Body>> {
         "_show" | "_list" | "_update" | "_rewrite" | "_search" | "_nouveau" => {
             let name = name.split('/').next().unwrap_or_default();
             Err(HttpError::not_implemented(format!(
-                "Functions of design documents other than views are not offered ({name})."
+                "Functions of design documents other than views are not supported ({name})."
             )))
         }
         _ => Err(HttpError::not_found("missing")),

@@ -39,7 +39,7 @@ pub(crate) async fn dispatch(context: &Context, body: &mut RequestBody) -> Resul
     // answered without is a defect, and its answer is nobody's.
     if matches!(context.entry.need, Need::Database(_)) && !context.is_authorised() {
         tracing::error!(route = context.address.route.path, "a handler did not ask who may have its answer");
-        return Err(HttpError::internal("The server could not tell whether you may have this."));
+        return Err(HttpError::internal("The server could not determine whether you may have this."));
     }
     count(context, answered)
 }

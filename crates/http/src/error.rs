@@ -97,7 +97,7 @@ impl HttpError {
     /// What no request can have, however idle the server is.
     pub(crate) fn beyond_budget(bytes: usize) -> Self {
         let reason = format!(
-            "the request is too large: with what is made of it, it may take {bytes} bytes of memory \
+            "the request is too large: parsed, it may use at most {bytes} bytes of memory \
              (http.body_budget_bytes); send it in parts"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", reason)

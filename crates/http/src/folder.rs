@@ -154,7 +154,7 @@ pub(crate) async fn change(context: &Context, body: &mut RequestBody) -> Result<
 /// A body that must have these members and no others.
 pub(crate) fn parse<T: for<'a> Deserialize<'a>>(members: Map<String, Value>) -> Result<T> {
     serde_json::from_value(Value::Object(members))
-        .map_err(|error| HttpError::bad_request(format!("The request's body is not understood: {error}.")))
+        .map_err(|error| HttpError::bad_request(format!("The request's body could not be parsed: {error}.")))
 }
 
 /// One document's part of an array of results.

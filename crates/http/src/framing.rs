@@ -30,7 +30,7 @@ pub(crate) fn check_host(version: Version, uri: &Uri, headers: &HeaderMap) -> Re
     match (hosts.next(), hosts.next()) {
         (_, Some(_)) => refused("The request has two `Host` headers."),
         (None, None) if version == Version::HTTP_11 => refused("The request has no `Host` header."),
-        (Some(host), None) if !is_host(host.as_bytes()) => refused("The `Host` header names no host."),
+        (Some(host), None) if !is_host(host.as_bytes()) => refused("The `Host` header is empty or invalid."),
         (Some(host), None) if version >= Version::HTTP_2 => match uri.authority() {
             Some(authority) if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => {
                 refused("`Host` and `:authority` differ.")

@@ -68,21 +68,22 @@ fn request_line(line: &[u8]) -> Result<Vec<u8>> {
         return Err(HttpError::bad_request("The address has a space in it; write it as %20."));
     }
     if !matches!(version, b"HTTP/1.1" | b"HTTP/1.0") {
-        return Err(HttpError::bad_request("The server speaks versions 1.0, 1.1 and 2 of HTTP."));
+        return Err(HttpError::bad_request("The server supports HTTP 1.0, 1.1 and 2."));
     }
     if target.iter().any(u8::is_ascii_control) {
         return Err(HttpError::bad_request("The address has a control character in it; write it as %XX."));
     }
     let target = encoded(target);
     if target.len() > MOST_TARGET_BYTES {
-        let reason =
-            format!("The address may have {MOST_TARGET_BYTES} bytes; send keys in the body of a POST.");
+        let reason = format!(
+            "The address may have at most {MOST_TARGET_BYTES} bytes; send keys in the body of a POST."
+        );
         return Err(HttpError::new(StatusCode::URI_TOO_LONG, "bad_request", reason));
     }
     // Hyper takes any word for an authority.
     let has_form = target.starts_with(b"/") || target == b"*" || target.windows(3).any(|part| part == b"://");
     if !has_form || Uri::try_from(target.as_slice()).is_err() {
-        return Err(HttpError::bad_request("The request names no address: it begins with `/`."));
+        return Err(HttpError::bad_request("The request names no address: an address begins with `/`."));
     }
     Ok([method, b" ", &target, b" ", version].concat())
 }
@@ -125,14 +126,14 @@ fn body_length(is_http11: bool, headers: &[Header<'_>]) -> Result<BodyLength> {
             let digits =
                 std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
             let Some(bytes) = digits.and_then(|digits| digits.parse::<u64>().ok()) else {
-                return Err(HttpError::bad_request("`Content-Length` is no number."));
+                return Err(HttpError::bad_request("`Content-Length` is not a number."));
             };
             if length.replace(bytes).is_some_and(|other| other != bytes) {
                 return Err(HttpError::bad_request("The request has two lengths."));
             }
         } else if name.eq_ignore_ascii_case(TRANSFER_ENCODING.as_str()) {
             if chunked || !is_http11 || !value.eq_ignore_ascii_case(b"chunked") {
-                let reason = "Of transfer codings there is only `chunked`, once, and none in version 1.0.";
+                let reason = "The only supported transfer coding is `chunked`, once, and not in HTTP/1.0.";
                 return Err(HttpError::not_implemented(reason));
             }
             chunked = true;
@@ -140,7 +141,7 @@ fn body_length(is_http11: bool, headers: &[Header<'_>]) -> Result<BodyLength> {
     }
     match (chunked, length) {
         (true, Some(_)) => {
-            Err(HttpError::bad_request("The request has a length beside its transfer coding."))
+            Err(HttpError::bad_request("The request has a length in addition to its transfer coding."))
         }
         (true, None) => Ok(BodyLength::Chunked),
         (false, length) => Ok(BodyLength::Bytes(length.unwrap_or(0))),
@@ -149,29 +150,31 @@ fn body_length(is_http11: bool, headers: &[Header<'_>]) -> Result<BodyLength> {
 
 /// What is no request at all.
 pub(crate) fn no_request() -> HttpError {
-    HttpError::bad_request("This is no HTTP request: it begins with a method, an address and a version.")
+    HttpError::bad_request(
+        "This is not an HTTP request: a request begins with a method, an address and a version.",
+    )
 }
 
 pub(crate) fn bare_line_feed() -> HttpError {
-    HttpError::bad_request("A line of the request's head ends with LF alone, not with CR LF.")
+    HttpError::bad_request("A line of the request's head ends with LF instead of CR LF.")
 }
 
 pub(crate) fn too_large(most_bytes: usize) -> HttpError {
-    let reason = format!("The address and the headers may have {most_bytes} bytes together.");
+    let reason = format!("The address and the headers may have at most {most_bytes} bytes together.");
     HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "bad_request", reason)
 }
 
 fn malformed(error: httparse::Error) -> HttpError {
     match error {
         httparse::Error::TooManyHeaders => {
-            let reason = format!("A request may have {MOST_HEADERS} headers.");
+            let reason = format!("A request may have at most {MOST_HEADERS} headers.");
             HttpError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "bad_request", reason)
         }
-        httparse::Error::HeaderName => HttpError::bad_request(
-            "A header's name has a character that cannot stand there, or a blank before its colon.",
-        ),
+        httparse::Error::HeaderName => {
+            HttpError::bad_request("A header's name has an invalid character, or a blank before its colon.")
+        }
         httparse::Error::HeaderValue => {
-            HttpError::bad_request("A header's value has a control character, or goes on in the next line.")
+            HttpError::bad_request("A header's value has a control character, or continues on the next line.")
         }
         _ => no_request(),
     }

@@ -79,7 +79,7 @@ impl OperationLog {
             let thread = std::thread::Builder::new().name("operation log".to_owned());
             let begun = thread.spawn(move || {
                 if let Err(error) = write_lines(&options, began_ms, &lines) {
-                    tracing::warn!(path = %options.path.display(), %error, "the operation log ends: it cannot be written");
+                    tracing::warn!(path = %options.path.display(), %error, "the operation log stops: it cannot be written");
                 }
             });
             begun.ok().map(|_| sender)

@@ -133,7 +133,10 @@ impl Server {
         shutdown.await;
         self.state.stop();
         if tokio::time::timeout(grace, last_gone.recv()).await.is_err() {
-            tracing::warn!(grace_ms = grace.as_millis(), "requests were still under way and are cut off");
+            tracing::warn!(
+                grace_ms = grace.as_millis(),
+                "requests were still in progress and are interrupted"
+            );
             aborting.send_replace(true);
             last_gone.recv().await;
         }

@@ -95,7 +95,7 @@ fn parse_text(read: &[u8]) -> io::Result<Parsed> {
         return if too_long { Err(broken("the PROXY header is too long")) } else { Ok(Parsed::More) };
     };
     let line = head.get(..end).and_then(|line| std::str::from_utf8(line).ok());
-    let mut words = line.ok_or_else(|| broken("the PROXY header is no text"))?.split(' ').skip(1);
+    let mut words = line.ok_or_else(|| broken("the PROXY header is not text"))?.split(' ').skip(1);
     let claim = match words.next() {
         Some("UNKNOWN") => None,
         Some(family @ ("TCP4" | "TCP6")) => {

@@ -55,7 +55,7 @@ pub(crate) async fn put(context: &Context, body: &mut RequestBody) -> Result<Res
         attachments.push(NewAttachment { name, content_type, content });
     }
     if let Some(Expected { name, .. }) = expected.next() {
-        return Err(HttpError::bad_request(format!("The attachment `{name}` does not follow.")));
+        return Err(HttpError::bad_request(format!("The attachment `{name}` is missing from the body.")));
     }
     drop(opened);
     let tag = context.tag_alone();

@@ -29,7 +29,7 @@ impl Address {
     /// # Errors
     /// 500 where it has none: the table of routes and the handler disagree.
     pub(crate) fn value(&self, name: &str) -> Result<&str> {
-        self.get(name).ok_or_else(|| HttpError::internal("The address lacks what the request is about."))
+        self.get(name).ok_or_else(|| HttpError::internal("The address is incomplete."))
     }
 
     /// The id of the document that it names, with `_design/` or `_local/` before it.

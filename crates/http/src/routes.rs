@@ -1,7 +1,7 @@
 //! What a route is: an address pattern, its methods, and what each of them takes, needs and is limited to.
 //!
 //! The table itself is [`crate::route_table`]. From it come the parsing of addresses, the dispatch, `Allow`, the names of
-//! operations, the limits that hold before a byte of a body is read, and the table of docs/http.md.
+//! operations, the limits that hold before a byte of a body is read, and the table of docs/reference/http.md.
 
 use std::pin::Pin;
 

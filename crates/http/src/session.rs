@@ -164,7 +164,7 @@ fn refuse_other_sites(context: &Context) -> Result<()> {
     };
     if is_foreign && !is_let_in {
         return Err(HttpError::forbidden(
-            "Pages of another site may not log in here; an administrator can let them in (http.cors_origins).",
+            "Pages of another site may not log in here; an administrator can allow them (http.cors_origins).",
         ));
     }
     Ok(())
@@ -207,7 +207,7 @@ pub(crate) async fn close(context: &Context) -> Result<Response<Body>> {
     if !tokens.is_empty() {
         let authenticator = std::sync::Arc::clone(&context.state.authenticator);
         let closed = context.state.run(move || {
-            let failed = |error| HttpError::unavailable(format!("You could not be logged out: {error}"));
+            let failed = |error| HttpError::unavailable(format!("Logging out failed: {error}"));
             tokens.iter().try_for_each(|token| authenticator.close_session(token)).map_err(failed)
         });
         closed.await?;

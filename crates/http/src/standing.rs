@@ -82,7 +82,7 @@ pub(crate) fn while_it_holds(
         tokio::select! {
             biased;
             () = standing.ended() => {
-                Err(HttpError::unauthorized("You are not logged in any more."))
+                Err(HttpError::unauthorized("You are no longer logged in."))
             }
             piece = pieces.next() => Ok(piece.transpose()?.map(|piece| (piece, (pieces, standing)))),
         }

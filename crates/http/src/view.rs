@@ -249,7 +249,7 @@ impl Source for Several {
                 let Reading::Ready(rows) =
                     self.listing.open(&self.database, query, Some(REACHED_AT_FIRST))?
                 else {
-                    return Err(HttpError::unavailable("The view was discarded meanwhile; ask again."));
+                    return Err(HttpError::unavailable("The view was discarded meanwhile; try again."));
                 };
                 self.current = Some(RowText::new(rows));
             }

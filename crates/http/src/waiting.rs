@@ -36,7 +36,7 @@ impl ViewWaits {
         let mut waiting = self.0.lock();
         let count = waiting.entry(person.to_owned()).or_default();
         if *count >= OF_PERSON_MAX {
-            let reason = format!("{OF_PERSON_MAX} of your requests wait for views already.");
+            let reason = format!("{OF_PERSON_MAX} of your requests are already waiting for views.");
             return Err(HttpError::too_many(reason, RETRY_AFTER));
         }
         *count += 1;
@@ -73,6 +73,6 @@ impl Context {
             let _waits = self.state.view_waits.enter(self.identity.name().unwrap_or_default())?;
             reached = Some(update.done().await?);
         }
-        Err(HttpError::unavailable("The view is built anew again and again; try again later."))
+        Err(HttpError::unavailable("The view keeps being rebuilt; try again later."))
     }
 }

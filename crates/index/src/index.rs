@@ -58,7 +58,7 @@ impl Index {
     /// As [`open`](Self::open); [`IndexError::Outdated`] if it was begun with a version other than `collation`.
     pub fn open_collated(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Self, IndexError> {
         if sums > COLUMNS_MAX {
-            return Err(IndexError::Unsupported { what: "so many sums" });
+            return Err(IndexError::Unsupported { what: "this many sums" });
         }
         if id == u64::MAX {
             return Err(IndexError::Unsupported { what: "the highest number" });

@@ -260,7 +260,7 @@ impl Reader {
         while let Some((key, value)) = entries.next()? {
             let key = layout.strip(key);
             if key < chunk.fence.as_slice() || next.is_some_and(|next| key >= next) {
-                return Err(layout.damaged("an entry lies in another chunk's place"));
+                return Err(layout.damaged("an entry is in another chunk's place"));
             }
             count += 1;
             let (of_entry, value) = layout.split_entry(value)?;

@@ -131,7 +131,7 @@ impl Recent {
     ) -> Result<(Self, Vec<Row>), IndexError> {
         let chunks = read_records(layout, snapshot)?;
         if next.checked_sub(first).is_none_or(|packs| packs > PACKS_MAX) {
-            return Err(layout.damaged("its state tells of packs that cannot be"));
+            return Err(layout.damaged("its state names packs that cannot exist"));
         }
         let mut recent = Self { first, ..Self::default() };
         let mut changed: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();

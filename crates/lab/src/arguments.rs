@@ -206,7 +206,7 @@ pub struct LoadArguments {
     /// A probe beside the users.
     #[command(flatten)]
     pub probe: ProbeBesideArguments,
-    /// Divide the users among so many processes of this machine
+    /// Divide the users among this many processes of this machine
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "driver", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub drivers: u32,
     /// Let `lab drive` on another machine simulate the users; several divide them
@@ -216,7 +216,7 @@ pub struct LoadArguments {
     #[arg(long, env = "SCRINIUM_LAB_TOKEN", hide_env_values = true, value_parser = token)]
     #[serde(skip)]
     pub driver_token: Option<String>,
-    /// Run so many times, and show how far the results are apart
+    /// Run this many times, and show how far the results are apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
     /// Give each of the runs users and mail files of its own
@@ -233,7 +233,7 @@ pub struct LoadArguments {
     #[arg(long)]
     pub compressed: bool,
 
-    /// Stop when so many requests have timed out
+    /// Stop when this many requests have timed out
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub stop_time_outs: u64,
     /// Stop when this share of the requests of ten seconds has failed

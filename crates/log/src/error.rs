@@ -25,7 +25,7 @@ pub enum LogError {
     /// Bytes that had been written and synced are no longer what they were.
     #[error(
         "the transaction log is damaged at byte {offset} of {}: {problem}; put the file back from a mirror or a \
-         backup, or run `scrinium log verify` and then `scrinium log salvage` (docs/logging.md)",
+         backup, or run `scrinium log verify` and then `scrinium log salvage` (docs/operate/logging.md)",
         file.display()
     )]
     Damaged {
@@ -39,7 +39,7 @@ pub enum LogError {
     /// A file that the control file names is not there.
     #[error(
         "the transaction log lacks {}; put it back from a mirror or a backup, or run `scrinium log verify` and \
-         then `scrinium log salvage` (docs/logging.md)",
+         then `scrinium log salvage` (docs/operate/logging.md)",
         file.display()
     )]
     Missing {
@@ -102,7 +102,9 @@ pub enum LogError {
         reason: Arc<str>,
     },
     /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
-    #[error("the transaction log stopped after a failure ({reason}); restart the server (docs/logging.md)")]
+    #[error(
+        "the transaction log stopped after a failure ({reason}); restart the server (docs/operate/logging.md)"
+    )]
     Failed {
         /// The first failure.
         reason: Arc<str>,

@@ -32,7 +32,7 @@ impl Spool {
         if let Err(error) = fs::remove_dir_all(&dir)
             && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!(dir = %dir.display(), %error, "what an earlier run left on its way out stays");
+            tracing::warn!(dir = %dir.display(), %error, "files that an earlier run left for upload stay");
         }
     }
 

@@ -122,7 +122,7 @@ pub struct CalibrateArguments {
     /// What counts of each load, such as 30s [default: 30s; quick: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Measure everything so many times
+    /// Measure everything this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub repeats: u32,
     /// Where, and by what.
@@ -136,7 +136,7 @@ pub struct CheckArguments {
     /// The calibration that is checked
     #[arg(long, value_name = "FILE")]
     pub calibration: Option<PathBuf>,
-    /// So many times the users of the calibration's largest load
+    /// This many times the users of the calibration's largest load
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub times: u32,
     /// What counts of the run [default: 60s; with --quick: 10s]
@@ -145,7 +145,7 @@ pub struct CheckArguments {
     /// The short form: noisier
     #[arg(long)]
     pub quick: bool,
-    /// Run it so many times
+    /// Run it this many times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub repeats: u32,
     /// End with 99 if the average response is off by more than this

@@ -35,7 +35,7 @@ pub struct GroupDemand {
 
 const HOUR_S: f64 = 3600.0;
 
-/// The mean of Server.Load's message profile, attachments included; see `docs/workloads.md`.
+/// The mean of Server.Load's message profile, attachments included; see `docs/reference/workloads.md`.
 const PROFILE_BYTES: f64 = 100_000.0;
 
 impl Demand {

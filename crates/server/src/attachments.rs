@@ -8,7 +8,7 @@ use crate::console::MoveAttachments;
 /// Begins, on a thread of its own.
 pub(crate) fn begin(databases: Databases, tasks: &Tasks, order: &MoveAttachments) -> Result<(), String> {
     if tasks.running().iter().any(|task| task.kind == "attachments") {
-        return Err("attachments are being moved; show tasks says how far it is".to_owned());
+        return Err("attachments are being moved; show tasks shows its progress".to_owned());
     }
     let database = Some(order.database.clone()).filter(|name| name != "*");
     if let Some(name) = &database {
@@ -18,7 +18,7 @@ pub(crate) fn begin(databases: Databases, tasks: &Tasks, order: &MoveAttachments
     let begun = std::thread::Builder::new()
         .name("attachments".to_owned())
         .spawn(move || move_all(&databases, database.as_deref(), to, anew));
-    begun.map(drop).map_err(|error| format!("no thread can be had for it: {error}"))
+    begun.map(drop).map_err(|error| format!("cannot start a thread for it: {error}"))
 }
 
 /// Tells of a move that was ended before its time, by a restart perhaps.
@@ -26,9 +26,9 @@ pub(crate) fn report_unfinished(databases: &Databases) {
     match databases.has_attachments_to_relocate() {
         Ok(false) => {}
         Ok(true) => {
-            tracing::info!("attachments were not all moved; load attachments goes on where it was ended");
+            tracing::info!("not all attachments were moved; load attachments resumes where it was stopped");
         }
-        Err(error) => tracing::warn!(%error, "it cannot be read whether attachments are still to be moved"),
+        Err(error) => tracing::warn!(%error, "cannot read whether attachments are still to be moved"),
     }
 }
 
@@ -44,7 +44,7 @@ fn move_all(databases: &Databases, database: Option<&str>, to: Relocation, anew:
             "attachments were moved"
         ),
         Err(error) => {
-            tracing::warn!(%error, "attachments were not all moved; load attachments goes on with the rest");
+            tracing::warn!(%error, "not all attachments were moved; load attachments continues with the rest");
         }
     }
 }

@@ -38,7 +38,7 @@ fn close_all(databases: &Databases, owners: &HashMap<String, String>) -> Result<
                 // One that is damaged is nobody's until it is mended.
                 Ok(_) | Err(DatabaseError::NotFound { .. } | DatabaseError::Unavailable { .. }) => {}
                 Err(error) => {
-                    tracing::warn!(database = %name, %error, "it cannot be seen who may read the database");
+                    tracing::warn!(database = %name, %error, "it is not known who may read the database");
                 }
             }
             if left_open == MOST_NAMED {

@@ -65,7 +65,7 @@ pub(crate) fn begin(databases: Databases, database: &str, order: &CompactOrder) 
     let begun = std::thread::Builder::new()
         .name("compact".to_owned())
         .spawn(move || compact_all(&databases, &names, &order));
-    begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+    begun.map(|_| count).map_err(|error| format!("cannot start a thread for it: {error}"))
 }
 
 /// Compacts databases one after the other, until somebody stops one. Whether all are done.

@@ -73,7 +73,7 @@ impl Fixups {
         }
         if self.shared.running.swap(true, Ordering::AcqRel) {
             return Err(
-                "a fixup is running; show tasks says how far it is, tell NUMBER quit ends it".to_owned()
+                "a fixup is running; show tasks shows its progress, tell NUMBER quit ends it".to_owned()
             );
         }
         let (fixups, databases, order) = (self.clone(), databases.clone(), order.clone());
@@ -84,7 +84,7 @@ impl Fixups {
         });
         begun.map(drop).map_err(|error| {
             self.shared.running.store(false, Ordering::Release);
-            format!("no thread can be had for it: {error}")
+            format!("cannot start a thread for it: {error}")
         })
     }
 
@@ -148,7 +148,7 @@ fn run(databases: &Databases, order: &FixupOrder) -> Result<FixupReport, String>
         repaired = report.count(Outcome::Repaired),
         set_aside = report.count(Outcome::SetAside),
         left = report.count(Outcome::Left),
-        "the fixup is done; show fixup tells what it found"
+        "the fixup is done; show fixup shows what it found"
     );
     Ok(report)
 }
@@ -187,7 +187,7 @@ pub(crate) fn show_aside(databases: &Databases, database: Option<&str>) -> Resul
     }
     if more {
         text.push_str(
-            "There is more; scrinium fixup --list-set-aside tells all while the server is stopped.\n",
+            "There is more; scrinium fixup --list-set-aside shows all while the server is stopped.\n",
         );
     }
     Ok(Reply { text, data: json!({"set_aside": records, "more": more}) })

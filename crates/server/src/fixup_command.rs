@@ -59,7 +59,7 @@ fn rewrite(options: &scrinium_store::StoreOptions, terminal: &Terminal) -> Resul
     let rewritten = Store::rewrite(options, |bytes| {
         if told.elapsed() >= TOLD_EVERY {
             told = Instant::now();
-            terminal.say(&format!("{} MB written anew", bytes >> 20));
+            terminal.say(&format!("{} MB rewritten", bytes >> 20));
         }
     });
     let rewritten = rewritten.map_err(|error| match error {
@@ -68,8 +68,8 @@ fn rewrite(options: &scrinium_store::StoreOptions, terminal: &Terminal) -> Resul
     })?;
     let kept = rewritten.kept.display();
     terminal.say(&format!(
-        "The store's files were written anew: {} records of {} bytes; {} ranges of keys could not be read.\nThose \
-         before are kept in {kept}; remove that folder when you are sure that you need it no more.",
+        "The store's files were rewritten: {} records of {} bytes; {} ranges of keys could not be read.\nThose \
+         before are kept in {kept}; remove that folder when you are sure that you no longer need it.",
         rewritten.entries,
         rewritten.bytes,
         rewritten.gaps.len()
@@ -153,12 +153,12 @@ fn fixup(
     }
     if left + set_aside == 0 {
         return Err(Failure::Damage(format!(
-            "{} databases were not looked at; docs/fixup.md and docs/volumes.md tell the ways out",
+            "{} databases were not looked at; see docs/operate/fixup.md and docs/operate/volumes.md for how to recover",
             passed_over.len()
         )));
     }
     Err(Failure::Damage(format!(
-        "{set_aside} findings were set aside and {left} left as they are; docs/fixup.md tells what to do about each"
+        "{set_aside} findings were set aside and {left} left as they are; docs/operate/fixup.md says what to do about each"
     )))
 }
 

@@ -97,13 +97,13 @@ impl Freezes {
             .spawn(move || shared.end_in_time(number, until));
         if let Err(error) = watched {
             self.end();
-            return Err(format!("no thread can be had that would end it: {error}"));
+            return Err(format!("cannot start the thread that would end it: {error}"));
         }
         let seconds = limit.as_secs();
         tracing::warn!(seconds, stores = count, "changes are held for a snapshot of the disks");
         Ok(Reply {
             text: format!(
-                "Changes are held, and everything before is on the disks: take the snapshot, then thaw. They go on by \
+                "Changes are held, and everything before is on the disks: take the snapshot, then thaw. They resume by \
                  themselves in {seconds} s.\n"
             ),
             data: json!({"frozen": true, "seconds": seconds, "stores": count}),
@@ -138,7 +138,7 @@ impl Freezes {
         }
         tracing::info!(held_ms, "changes go on");
         Ok(Reply {
-            text: format!("Changes go on; they were held for {held_ms} ms.\n"),
+            text: format!("Changes have resumed; they were held for {held_ms} ms.\n"),
             data: json!({"frozen": false, "held_ms": held_ms}),
         })
     }
@@ -162,7 +162,7 @@ impl Shared {
                 drop(state);
                 if expired.is_some() {
                     tracing::warn!(
-                        "changes were held for as long as they may be, and go on by themselves: nobody said thaw"
+                        "changes were held for as long as allowed, and resume by themselves: nobody said thaw"
                     );
                 }
                 return;

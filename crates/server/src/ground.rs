@@ -281,7 +281,7 @@ impl ServerParts for Ground {
         let begun = std::thread::Builder::new()
             .name("updall".to_owned())
             .spawn(move || update_views_of(&databases, &names, &order, task));
-        begun.map(|_| count).map_err(|error| format!("no thread can be had for it: {error}"))
+        begun.map(|_| count).map_err(|error| format!("cannot start a thread for it: {error}"))
     }
 
     fn compact(&self, database: &str, order: &CompactOrder) -> Result<usize, String> {

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &InspectArguments, terminal: &Terminal) -> Result<(
     };
     let mut text: String = records.iter().map(|record| told(record, arguments.hex)).collect();
     if records.is_empty() {
-        text.push_str("The files hold nothing of it. What was changed last may be in the log only.\n");
+        text.push_str("The files hold nothing about it. The latest changes may be in the log only.\n");
     }
     let data: Vec<_> = records.iter().map(|record| record.to_json(arguments.hex)).collect();
     terminal.data(&text, &json!({"records": data}))

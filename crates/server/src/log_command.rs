@@ -61,7 +61,7 @@ fn verify(settings: &Settings, terminal: &Terminal) -> Result<(), Failure> {
     }
     Err(Failure::Work(
         "the log is damaged: put its files back from a mirror or a backup, or see what `scrinium log salvage` would do \
-         (docs/logging.md)"
+         (docs/operate/logging.md)"
             .to_owned(),
     ))
 }
@@ -112,7 +112,7 @@ fn range(missing: &Missing) -> String {
     match missing.last {
         Some(last) if last == missing.first => format!("record {}", last.0),
         Some(last) => format!("records {} to {}", missing.first.0, last.0),
-        None => format!("record {} and nobody knows how many after it", missing.first.0),
+        None => format!("record {} and an unknown number after it", missing.first.0),
     }
 }
 
@@ -121,7 +121,7 @@ fn planned(plan: &Plan) -> String {
     let mut text = match &plan.unreadable {
         Some(reason) => format!("Nothing of the log can be read: {reason}\n"),
         None if plan.interrupted => {
-            "A salvage was broken off. All that it could bring in is there, and what it found lost is in salvage.txt; \
+            "A salvage was interrupted. All that it could bring in is there, and what it found lost is in salvage.txt; \
              a new log is still to be begun.\n"
                 .to_owned()
         }

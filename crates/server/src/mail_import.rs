@@ -109,7 +109,7 @@ fn tell(report: &ImportReport, arguments: &ImportMailArguments, terminal: &Termi
     let person = &arguments.person;
     let text = format!(
         "{} messages read for {person}: {} new, {} there already; {} damaged (kept whole), {} without a header field that \
-         they should have, {} passed over, {} left out\n",
+         they should have, {} skipped, {} left out\n",
         report.messages,
         report.added,
         report.present,
@@ -148,7 +148,7 @@ fn passed_over(report: &ImportReport, with_deleted: bool) -> Vec<String> {
             String::new()
         };
         let named = if named.is_empty() { String::new() } else { format!(": {named}{more}") };
-        format!("passed over: {} {reason}{advice}{named}", kind.count)
+        format!("skipped: {} {reason}{advice}{named}", kind.count)
     };
     report.passed_over.kinds().map(line).collect()
 }

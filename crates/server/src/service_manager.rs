@@ -25,7 +25,7 @@ impl ServiceManager {
         let socket = match connect(&address) {
             Ok(socket) => socket,
             Err(error) => {
-                tracing::warn!(address = %address.display(), %error, "the service manager cannot be told anything");
+                tracing::warn!(address = %address.display(), %error, "the service manager cannot be notified");
                 return Self::default();
             }
         };
@@ -60,7 +60,7 @@ impl ServiceManager {
         let Some(socket) = &self.socket else { return };
         // What it does not take, because it is busy or gone, is told again by the next sign, or of no use to it.
         if let Err(error) = socket.send(state.as_bytes()) {
-            tracing::debug!(%error, "the service manager was not told");
+            tracing::debug!(%error, "the service manager was not notified");
         }
     }
 }

@@ -55,7 +55,7 @@ impl Shutdown {
                     _ = interrupt.recv() => "SIGINT",
                 };
                 if shutdown.is_requested() {
-                    tracing::warn!(signal = name, "told a second time: ending at once");
+                    tracing::warn!(signal = name, "asked to stop a second time: ending at once");
                     std::process::exit(TOLD_TWICE);
                 }
                 tracing::info!(signal = name, "stopping");

@@ -92,8 +92,8 @@ impl Storage {
         for name in databases.refused().unwrap_or_default() {
             tracing::error!(
                 database = name,
-                "the database is not served: it has records in damaged files, or lies on a volume that is not there; docs/fixup.md \
-                 and docs/volumes.md tell the ways out"
+                "the database is not served: it has records in damaged files, or is on a volume that is not there; see docs/operate/fixup.md \
+                 and docs/operate/volumes.md for how to recover"
             );
         }
         Ok(Self { store, databases, placed })

@@ -93,7 +93,7 @@ pub(crate) fn begin_move(databases: &Databases, database: &str, volume: &str) ->
             tracing::warn!(database, volume, %error, "a database was not moved");
         }
     });
-    begun.map(drop).map_err(|error| format!("no thread can be had for it: {error}"))
+    begun.map(drop).map_err(|error| format!("cannot start a thread for it: {error}"))
 }
 
 /// The options of the first store and of each volume, by name.

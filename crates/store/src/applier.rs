@@ -159,7 +159,7 @@ pub(crate) fn replay(
         return Ok(Replayed::default());
     }
     let records = recovery.next.0 - next.0;
-    tracing::info!(records, "reading the log again from where the store had come");
+    tracing::info!(records, "reading the log again from the store's position");
     let started = Instant::now();
     let bytes =
         apply_again(tree, log.read_from(next)?.map(|record| Ok(record?)), position, records, progress)?;
@@ -210,7 +210,7 @@ fn reached(tree: &Tree, recovery: &Recovery) -> Result<Sequence, StoreError> {
     let own_is_damaged = tree.damaged.iter().any(|file| file.family.is_none());
     match tree.position() {
         Err(error) if own_is_damaged => {
-            tracing::error!(%error, "how far the store has come cannot be read; reading all of the log again");
+            tracing::error!(%error, "the store's position in the log cannot be read; reading all of the log again");
             let position = Sequence(recovery.first.0.saturating_sub(1));
             let mut write = tree.start_write();
             write.reach(position);
@@ -246,8 +246,8 @@ fn misfit(tree: &Tree, position: Sequence, recovery: &Recovery) -> StoreError {
         log_dir: tree.folder.log.clone(),
         dir: tree.folder.dir.clone(),
         what: format!(
-            "the store has come to record {}, the log holds {} up to {}; bring back the log of this store, or run \
-             `scrinium log salvage` if it is lost (docs/logging.md)",
+            "the store has reached record {}, the log holds {} up to {}; bring back the log of this store, or run \
+             `scrinium log salvage` if it is lost (docs/operate/logging.md)",
             position.0,
             recovery.first.0,
             recovery.next.0.saturating_sub(1)

@@ -93,7 +93,7 @@ impl Archiving {
         match &status.failure {
             Some(failure) if !self.failing.swap(true, Ordering::Relaxed) => tracing::error!(
                 %failure, waiting = status.waiting,
-                "the log is not archived in {dir}: it keeps what is not, and grows until that is mended; make room \
+                "the log is not archived in {dir}: it keeps what is not, and grows until that is fixed; make room \
                  there or bring the folder back, or set log.style"
             ),
             None if self.failing.swap(false, Ordering::Relaxed) => {

@@ -84,7 +84,7 @@ pub(crate) fn note(dir: &Path, what: &str) {
     let file = fs::OpenOptions::new().create(true).append(true).open(&path);
     let written = file.and_then(|mut file| writeln!(file, "{what}").and_then(|()| file.sync_all()));
     if let Err(error) = written {
-        tracing::warn!(%error, path = %path.display(), "that the store is damaged could not be noted");
+        tracing::warn!(%error, path = %path.display(), "the damage to the store could not be recorded");
     }
 }
 
@@ -140,7 +140,7 @@ fn probe(db: &DB, family: &str, keys: [&Option<Vec<u8>>; 2]) -> Option<String> {
 /// Tells of damaged files, in the server's messages and in the note.
 pub(crate) fn report(dir: &Path, files: &[DamagedFile]) {
     for DamagedFile { name, what, .. } in files {
-        tracing::error!(file = name, what, "a file of the store is damaged; see docs/fixup.md");
+        tracing::error!(file = name, what, "a file of the store is damaged; see docs/operate/fixup.md");
         note(dir, &format!("{name}: {what}"));
     }
 }

@@ -33,7 +33,7 @@ pub enum StoreError {
     },
 
     /// Files of the store contradict each other or their checksums.
-    #[error("the store in {} is damaged: {what}; see docs/fixup.md for the ways out", path.display())]
+    #[error("the store in {} is damaged: {what}; see docs/operate/fixup.md for how to recover", path.display())]
     Corrupt {
         /// The store's folder.
         path: PathBuf,
@@ -62,14 +62,14 @@ pub enum StoreError {
 
     /// The disk is full. Reads go on, and so does removing for a while; writes go on once there is space again.
     #[error(
-        "the disk of the store is full; writes go on when there is space again, as after deleting something"
+        "the disk of the store is full; writes resume when there is space again, as after deleting something"
     )]
     Full,
 
     /// The log has its largest size, and what it holds could not be brought into the tree's files. Reads go on; writes
     /// go on once it could.
     #[error(
-        "{0}; writes go on once there is space for the databases' own files, or with a larger log.max_size"
+        "{0}; writes resume once there is space for the databases' own files, or with a larger log.max_size"
     )]
     LogAtLimit(LogError),
 
@@ -79,7 +79,7 @@ pub enum StoreError {
 
     /// A write or a sync failed, so that the store takes no more writes until it is opened again.
     #[error(
-        "the store takes no writes until it is opened again: {reason}; put that right and restart (docs/logging.md)"
+        "the store takes no writes until it is opened again: {reason}; put that right and restart (docs/operate/logging.md)"
     )]
     Failed {
         /// What failed first.

@@ -128,7 +128,7 @@ impl Folder {
             fs::read_dir(&self.log).map_err(|error| StoreError::io("list", &self.log, error))?;
         if entries.next().is_some() {
             let (log_dir, dir) = (self.log.clone(), self.dir.clone());
-            let what = "it is not empty; move away what lies there, or name another folder".to_owned();
+            let what = "it is not empty; move away what is there, or name another folder".to_owned();
             return Err(StoreError::ForeignLog { log_dir, dir, what });
         }
         self.mark_log()
@@ -186,7 +186,7 @@ impl Folder {
             Some(_) => Err(self.foreign("it belongs to another store; name the right folder")),
             None if self.tree.exists() => Err(self.foreign(
                 "it is new, and the store has had another one; name the right folder (log.dir), mount the log's \
-                 device, or run `scrinium log salvage` if the log is lost (docs/logging.md)",
+                 device, or run `scrinium log salvage` if the log is lost (docs/operate/logging.md)",
             )),
             None => self.mark_log(),
         }

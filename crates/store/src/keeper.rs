@@ -113,14 +113,14 @@ impl Core {
                 %failure,
                 position = position.0,
                 "the transaction log failed and the store takes reads only; everything that was acknowledged, up to \
-                 record {}, is in the databases' own files now; put the log right and restart (docs/logging.md)",
+                 record {}, is in the databases' own files now; put the log right and restart (docs/operate/logging.md)",
                 position.0
             ),
             Err(error) => tracing::error!(
                 %failure,
                 %error,
                 "the transaction log failed, and what was acknowledged last could not be written to the databases' own \
-                 files either; keep the log's folder and restart (docs/logging.md)"
+                 files either; keep the log's folder and restart (docs/operate/logging.md)"
             ),
         }
     }
@@ -186,7 +186,7 @@ impl Drop for Keeper {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the store's keeper had panicked");
+            tracing::error!("the store's keeper panicked");
         }
     }
 }

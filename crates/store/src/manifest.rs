@@ -64,7 +64,7 @@ pub(crate) fn check(tree: &Path) -> Result<(), StoreError> {
                 Flaw::Torn if is_zero(&mut file).map_err(failed)? => return cut(&path, before + offset),
                 // RocksDB says it.
                 Flaw::Torn => return Ok(()),
-                Flaw::ForeignType(kind) => format!("has the type {kind}, which none has"),
+                Flaw::ForeignType(kind) => format!("has the unknown type {kind}"),
                 Flaw::Longer { is, says } => format!("is of {is} bytes, and says that it is of {says}"),
             };
             let what = format!("the record at byte {} {flaw}", before + offset);

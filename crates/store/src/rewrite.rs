@@ -107,7 +107,7 @@ fn copy(
     rewritten: &mut Rewritten,
     told: &mut impl FnMut(u64),
 ) -> Result<(), StoreError> {
-    let error = |error: &rocksdb::Error| StoreError::tree("write anew", &options.dir, error);
+    let error = |error: &rocksdb::Error| StoreError::tree("rewrite", &options.dir, error);
     let budget = Budget::new(options.budget_bytes);
     let tree_options = tuning::tree_options(&budget, Direct::NOTHING).map_err(|found| error(&found))?;
     let families = std::iter::once((OWN_FAMILY, None))

@@ -91,6 +91,6 @@ fn gap(tree: &Tree, next: u64, found: u64) -> StoreError {
     StoreError::ForeignLog {
         log_dir: tree.folder.log.clone(),
         dir: tree.folder.dir.clone(),
-        what: format!("the store needs record {next} next, and the archive goes on with {found}"),
+        what: format!("the store needs record {next} next, but the archive continues with {found}"),
     }
 }

@@ -498,6 +498,6 @@ mod tests {
             over.store(true, Ordering::Relaxed);
             too_early
         });
-        assert_eq!(too_early, 0, "of 100 flushes so many returned before");
+        assert_eq!(too_early, 0, "of 100 flushes this many returned before");
     }
 }

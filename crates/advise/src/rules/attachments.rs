@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule] = &[
             "Disk.Data.Size",
         ],
         keys: &["attachment.store", "attachment.threshold"],
-        support: &[Support::Page("docs/attachments.md")],
+        support: &[Support::Page("docs/operate/attachments.md")],
         until: "attachment.store is set, or a third of the disk is free",
         check: attachments_apart,
     },
@@ -35,18 +35,18 @@ pub(super) const RULES: &[Rule] = &[
             "GET_OBJECT",
         ],
         keys: &["attachment.cache", "attachment.store"],
-        support: &[Support::Page("docs/attachments.md")],
+        support: &[Support::Page("docs/operate/attachments.md")],
         until: "half of what is read is in the cache",
         check: attachment_cache,
     },
     Rule {
         name: "attachment-failures",
         subject: Subject::Attachments,
-        title: "Look after the store of objects",
+        title: "Check the object store",
         speaks_if: "the store of objects did not answer, or what it gave was damaged",
         looks_at: &["Attachment.Store.Failures"],
         keys: &["attachment.store"],
-        support: &[Support::Page("docs/attachments.md")],
+        support: &[Support::Page("docs/operate/attachments.md")],
         until: "Attachment.Store.Failures does not grow",
         check: attachment_failures,
     },
@@ -65,7 +65,7 @@ fn attachments_apart(seen: &Observation) -> Judgement {
     }
     let advice = Advice::new(
         0.05,
-        "Most of what lies on the databases' device is attachments, which are read seldom and would do as well on a cheaper one.",
+        "Most of what is on the databases' device is attachments, which are read seldom and would do as well on a cheaper one.",
     )
     .saw("Database.Compact.Contents.Bytes", contents, Unit::Bytes)
     .saw("Database.Files.Bytes", files, Unit::Bytes)
@@ -117,7 +117,7 @@ fn attachment_failures(seen: &Observation) -> Judgement {
     .saw_text("attachment.store", seen.text("attachment.store")?)
     .console("show log 1d -l warn")
     .by_hand(
-        "Look at the network, the endpoint and the keys; docs/attachments.md tells what each message means.",
+        "Look at the network, the endpoint and the keys; docs/operate/attachments.md explains each message.",
     );
     Ok(Verdict::Change(Box::new(advice)))
 }

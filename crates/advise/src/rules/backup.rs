@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "the newest backup that this server has made is older than a week, or it has run for a day without any",
         looks_at: &["Backup.LastTime", "Server.ElapsedTime", "show log tasks"],
         keys: &[],
-        support: &[Support::Page("docs/backup.md")],
+        support: &[Support::Page("docs/operate/backup.md")],
         until: "there is a backup of the last seven days",
         check: backup_old,
     },
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "the last backup failed",
         looks_at: &["Backup.Failed", "Backup.LastTime", "show log tasks"],
         keys: &[],
-        support: &[Support::Page("docs/backup.md")],
+        support: &[Support::Page("docs/operate/backup.md")],
         until: "a backup is made",
         check: backup_failed,
     },
@@ -68,7 +68,7 @@ fn backup_old(seen: &Observation) -> Judgement {
     let advice = advice
         .by_hand("Where none is named yet: write targets = [\"/mnt/ANOTHER-DEVICE/backups\"] under [backup] in the configuration file, and start the server again. Then:")
         .console("load backup")
-        .by_hand("Then every night, by cron; backups that something else makes of the whole machine are not known here (docs/backup.md).");
+        .by_hand("Then every night, by cron; backups that something else makes of the whole machine are not known here (docs/operate/backup.md).");
     Ok(Verdict::Change(Box::new(advice)))
 }
 
@@ -85,7 +85,7 @@ fn backup_failed(seen: &Observation) -> Judgement {
     )
     .saw_text("show log tasks", format!("the last backup failed: {}", last.reason))
     .saw("Backup.Failed", seen.now("Backup.Failed")?, Unit::Count)
-    .by_hand("Mend what the reason names, then make one:")
+    .by_hand("Fix what the reason names, then make one:")
     .console("load backup");
     Ok(Verdict::Change(Box::new(advice)))
 }

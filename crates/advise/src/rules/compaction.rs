@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
             "Server.ElapsedTime",
         ],
         keys: &["compact.window", "compact.garbage_percent"],
-        support: &[Support::Experiment("compact-cache"), Support::Page("docs/compact.md")],
+        support: &[Support::Experiment("compact-cache"), Support::Page("docs/operate/compact.md")],
         until: "less than 40 % of the files are garbage",
         check: garbage,
     },
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "30 % of the files of attachments and large values or more, and a gigabyte or more, are garbage",
         looks_at: &["Database.Compact.Contents.Bytes", "Database.Compact.Contents.GarbageBytes"],
         keys: &[],
-        support: &[Support::Experiment("compact-cache"), Support::Page("docs/compact.md")],
+        support: &[Support::Experiment("compact-cache"), Support::Page("docs/operate/compact.md")],
         until: "less than 30 % of these files are garbage",
         check: contents_garbage,
     },
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
             "Database.Compact.Garbage.PerCent",
         ],
         keys: &["io.limit_compact"],
-        support: &[Support::Experiment("compact-cache"), Support::Page("docs/volumes.md")],
+        support: &[Support::Experiment("compact-cache"), Support::Page("docs/operate/volumes.md")],
         until: "compactions are held for less than a fifth of the time, or little is garbage",
         check: compact_limited,
     },
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
             "Database.Compact.Garbage.PerCent",
         ],
         keys: &["compact.window"],
-        support: &[Support::Experiment("compact-cache"), Support::Page("docs/compact.md")],
+        support: &[Support::Experiment("compact-cache"), Support::Page("docs/operate/compact.md")],
         until: "more compactions are completed than stopped",
         check: compact_unfinished,
     },
@@ -99,7 +99,7 @@ fn contents_garbage(seen: &Observation) -> Judgement {
     let advice = Advice::new(
         0.04 + part / 5.0,
         "Attachments and large values that no document refers to any more are in files with others, which the nightly \
-         compaction does not write anew.",
+         compaction does not rewrite.",
     )
     .saw("Database.Compact.Contents.Bytes", bytes, Unit::Bytes)
     .saw("Database.Compact.Contents.GarbageBytes", garbage, Unit::Bytes)

@@ -20,7 +20,7 @@ pub(super) const RULES: &[Rule] = &[
             "show volumes",
         ],
         keys: &["disk.reserve_bytes"],
-        support: &[Support::Page("docs/compact.md"), Support::Page("docs/volumes.md")],
+        support: &[Support::Page("docs/operate/compact.md"), Support::Page("docs/operate/volumes.md")],
         until: "there is more room",
         check: disk_full,
     },
@@ -31,14 +31,14 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "a volume of the configuration is not there",
         looks_at: &["show volumes"],
         keys: &[],
-        support: &[Support::Page("docs/volumes.md")],
+        support: &[Support::Page("docs/operate/volumes.md")],
         until: "show volumes has no volume that is missing",
         check: volume_missing,
     },
     Rule {
         name: "slow-syncs",
         subject: Subject::Disk,
-        title: "Look after a disk that is slow to sync",
+        title: "Check a disk that is slow to sync",
         speaks_if: "syncs of the log took as long as `file_cache.sync_report` or longer",
         looks_at: &[
             "FileCache.Sync.Slow",
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
             "IO.Backup.Bytes",
         ],
         keys: &["file_cache.sync_report", "io.limit_compact", "io.limit_backup"],
-        support: &[Support::Experiment("io-spread"), Support::Page("docs/memory.md")],
+        support: &[Support::Experiment("io-spread"), Support::Page("docs/operate/memory.md")],
         until: "FileCache.Sync.Slow does not grow",
         check: slow_syncs,
     },
@@ -59,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "one database does 60 % of what a volume's device has to do or more, and syncs of 2 ms or more show that the device is busy",
         looks_at: &["show databases", "show volumes", "LOG_SYNC", "Log.Records"],
         keys: &["volume.NAME.dir"],
-        support: &[Support::Experiment("io-spread"), Support::Page("docs/volumes.md")],
+        support: &[Support::Experiment("io-spread"), Support::Page("docs/operate/volumes.md")],
         until: "no database does 60 % of a volume's work, or a sync takes less than 2 ms",
         check: hot_database,
     },
@@ -109,7 +109,7 @@ fn volume_missing(seen: &Observation) -> Judgement {
     let advice = Advice::new(0.9, "Its databases are answered with 503, and mail for them waits.")
         .saw_text("show volumes", format!("{} is not there: {reason}", volume.name))
         .by_hand(
-            "Mount its device and start the server again; docs/volumes.md tells what each reason means.",
+            "Mount its device and start the server again; docs/operate/volumes.md explains each reason.",
         );
     Ok(Verdict::Change(Box::new(advice)))
 }

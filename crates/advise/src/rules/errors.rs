@@ -14,29 +14,29 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "the databases' files could not be written or merged, or a fixup left something that it could not repair",
         looks_at: &["Database.BackgroundErrors", "Database.Fixup.Left"],
         keys: &[],
-        support: &[Support::Page("docs/fixup.md")],
+        support: &[Support::Page("docs/operate/fixup.md")],
         until: "Database.BackgroundErrors and Database.Fixup.Left are 0",
         check: damage,
     },
     Rule {
         name: "repeated-warnings",
         subject: Subject::Errors,
-        title: "Look after a warning that comes again and again",
-        speaks_if: "the same warning or error was told twenty times or more in the last day",
+        title: "Look into a warning that keeps recurring",
+        speaks_if: "the same warning or error was logged twenty times or more in the last day",
         looks_at: &["show log"],
         keys: &[],
-        support: &[Support::Page("docs/log-database.md")],
-        until: "it is told less than twenty times a day",
+        support: &[Support::Page("docs/operate/log-database.md")],
+        until: "it is logged less than twenty times a day",
         check: repeated_warnings,
     },
     Rule {
         name: "failed-tasks",
         subject: Subject::Errors,
-        title: "Look after tasks that fail",
+        title: "Check tasks that fail",
         speaks_if: "a task other than a backup failed in the last day",
         looks_at: &["show log tasks"],
         keys: &[],
-        support: &[Support::Page("docs/log-database.md")],
+        support: &[Support::Page("docs/operate/log-database.md")],
         until: "no task has failed for a day",
         check: failed_tasks,
     },
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "a request was ended by a mistake in the program",
         looks_at: &["Server.Pool.Panics"],
         keys: &[],
-        support: &[Support::Page("docs/log-database.md")],
+        support: &[Support::Page("docs/operate/log-database.md")],
         until: "Server.Pool.Panics does not grow",
         check: panics,
     },
@@ -69,7 +69,7 @@ fn damage(seen: &Observation) -> Judgement {
     .saw("Database.Fixup.Left", left, Unit::Count)
     .console("show log 1d -l error")
     .console("load fixup *")
-    .by_hand("Make sure that there is a backup, and look at the disk's health (docs/fixup.md).");
+    .by_hand("Make sure that there is a backup, and look at the disk's health (docs/operate/fixup.md).");
     Ok(Verdict::Change(Box::new(advice)))
 }
 
@@ -86,7 +86,7 @@ fn repeated_warnings(seen: &Observation) -> Judgement {
     let Some(((level, _), _)) = repeated.first() else { return Ok(Verdict::Fine) };
     let mut advice = Advice::new(
         if *level == "error" { 0.15 } else { 0.05 },
-        "What is told so often costs somebody something each time, and hides what is told once.",
+        "Messages this frequent cost time, and hide rarer ones.",
     );
     for ((level, text), count) in repeated.iter().take(3) {
         advice = advice.saw_text("show log", format!("{level}, {count} times: {text}"));

@@ -19,11 +19,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "dead-mail",
         subject: Subject::Mail,
-        title: "Look after dead mail",
+        title: "Check dead mail",
         speaks_if: "there are memos that could be neither delivered nor returned",
         looks_at: &["Mail.Dead"],
         keys: &[],
-        support: &[Support::Page("docs/log-database.md")],
+        support: &[Support::Page("docs/operate/log-database.md")],
         until: "Mail.Dead is 0",
         check: dead_mail,
     },
@@ -57,9 +57,9 @@ fn dead_mail(seen: &Observation) -> Judgement {
     if dead < 1.0 {
         return Ok(Verdict::Fine);
     }
-    let advice = Advice::new(0.12, "Somebody's message was not delivered, and its sender was not told.")
+    let advice = Advice::new(0.12, "A message was not delivered, and its sender was not notified.")
         .saw("Mail.Dead", dead, Unit::Count)
         .console("show log mail 30d")
-        .by_hand("The memos are in the mailboxes (mail.box, mail1.box, ...) with their reason: mend the address and save them, or delete them.");
+        .by_hand("The memos are in the mailboxes (mail.box, mail1.box, ...) with their reason: correct the address and save them, or delete them.");
     Ok(Verdict::Change(Box::new(advice)))
 }

@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         support: &[
             Support::Experiment("compact-cache"),
             Support::Experiment("configurations"),
-            Support::Page("docs/memory.md"),
+            Support::Page("docs/operate/memory.md"),
         ],
         until: "FileCache.Direct is 1",
         check: file_cache,
@@ -73,7 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "changes were held for 1 % of the time or more because files were not merged in time",
         looks_at: &["Database.WriteStalls.Microseconds", "Database.Compact.BytesPending", "Mem.Available"],
         keys: &["io.limit_compact", "memory.budget"],
-        support: &[Support::Experiment("configurations"), Support::Page("docs/memory.md")],
+        support: &[Support::Experiment("configurations"), Support::Page("docs/operate/memory.md")],
         until: "Database.WriteStalls.Microseconds grows by less than 1 % of the time",
         check: writes_held,
     },
@@ -188,18 +188,19 @@ fn writes_held(seen: &Observation) -> Judgement {
     let limit = seen.number("io.limit_compact")?;
     let budget = seen.now("Database.BufferPool.Maximum.Megabytes")? * MB;
     let available = seen.now("Mem.Available")?;
-    let advice = Advice::new(part, "More is changed than is merged meanwhile, so changes are held.")
-        .saw_of("Database.WriteStalls.Microseconds", "part of the time", part * 100.0, Unit::Percent)
-        .saw("Database.Compact.BytesPending", seen.now("Database.Compact.BytesPending")?, Unit::Bytes)
-        .saw("io.limit_compact", limit, Unit::Bytes)
-        .wins(Gain::Response, part * 0.2, part);
+    let advice =
+        Advice::new(part, "More is changed than can be merged in the same time, so changes are held.")
+            .saw_of("Database.WriteStalls.Microseconds", "part of the time", part * 100.0, Unit::Percent)
+            .saw("Database.Compact.BytesPending", seen.now("Database.Compact.BytesPending")?, Unit::Bytes)
+            .saw("io.limit_compact", limit, Unit::Bytes)
+            .wins(Gain::Response, part * 0.2, part);
     let advice = if limit > 0.0 {
         advice.set("io.limit_compact", "0")
     } else if available >= budget {
         advice.set("memory.budget", words::size(budget * 2.0))
     } else {
         advice.by_hand(
-            "Put the databases, or those that are written to most, on a faster device (docs/volumes.md).",
+            "Put the databases, or those that are written to most, on a faster device (docs/operate/volumes.md).",
         )
     };
     Ok(Verdict::Change(Box::new(advice)))

@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "answers are compressed while the server uses 75 % of all processors or more",
         looks_at: &["Platform.Process.CPU.Seconds", "Platform.System.Processors"],
         keys: &["http.compression", "https.compression"],
-        support: &[Support::Experiment("configurations"), Support::Page("docs/configuration.md")],
+        support: &[Support::Experiment("configurations"), Support::Page("docs/reference/configuration.md")],
         until: "no port compresses, or the server uses less than 75 % of the processors",
         check: compression,
     },
@@ -204,12 +204,14 @@ fn refused(seen: &Observation) -> Judgement {
     let (part, busy) = (refused / (refused + total), seen.machine_busy()?);
     let admitted = seen.number("server.max_concurrent_transactions")?;
     let waiting = seen.number("server.max_waiting_transactions")?;
-    let advice =
-        Advice::new(0.3 + part * 0.6, "People were told that the server is busy, and have to come again.")
-            .saw("Server.Trans.Refused", refused, Unit::Count)
-            .saw_of("Server.Trans.Refused", "of all", part * 100.0, Unit::Percent)
-            .saw("server.max_concurrent_transactions", admitted, Unit::Count)
-            .saw_of("Platform.System.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent);
+    let advice = Advice::new(
+        0.3 + part * 0.6,
+        "Requests were refused because the server was busy, and had to be repeated.",
+    )
+    .saw("Server.Trans.Refused", refused, Unit::Count)
+    .saw_of("Server.Trans.Refused", "of all", part * 100.0, Unit::Percent)
+    .saw("server.max_concurrent_transactions", admitted, Unit::Count)
+    .saw_of("Platform.System.CPU.Seconds", "of all processors", busy * 100.0, Unit::Percent);
     let advice = if busy >= 0.75 {
         advice.by_hand(
             "The processors are busy, so admitting more would make all wait longer: more processors, or fewer users on this server.",

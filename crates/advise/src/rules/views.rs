@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "rebuild-dir",
         subject: Subject::Views,
         title: "Build views on another device",
-        speaks_if: "builds of views have put a gigabyte or more of sorted files since the start beside the databases",
+        speaks_if: "builds of views have put a gigabyte or more of sorted files next to the databases since the start",
         looks_at: &[
             "View.Builds",
             "View.Builds.SpilledBytes",
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "builds of views were held by their limit for a fifth of the time or more",
         looks_at: &["IO.ViewUpdate.Limited.Milliseconds", "IO.ViewUpdate.Bytes"],
         keys: &["io.limit_view_update"],
-        support: &[Support::Experiment("view-rebuild"), Support::Page("docs/volumes.md")],
+        support: &[Support::Experiment("view-rebuild"), Support::Page("docs/operate/volumes.md")],
         until: "builds are held for less than a fifth of the time",
         check: builds_held,
     },
@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "views-by-time",
         subject: Subject::Views,
         title: "Evaluate views that depend on the time less often",
-        speaks_if: "evaluating views anew because of `@Now` or `@Today` is 5 % of the time of requests or more",
+        speaks_if: "evaluating views again because of `@Now` or `@Today` is 5 % of the time of requests or more",
         looks_at: &["View.Refreshes", "View.Refreshes.Milliseconds"],
         keys: &["view.time_variant_refresh"],
         support: &[Support::Experiment("view-rebuild")],
@@ -79,7 +79,7 @@ pub(super) const RULES: &[Rule] = &[
                     waited for it for 5 % of the time of requests or more",
         looks_at: &["View.Updates", "View.Updates.Changes", "View.Updates.Milliseconds"],
         keys: &[],
-        support: &[Support::Benchmark("against-postgres"), Support::Page("docs/http.md")],
+        support: &[Support::Benchmark("against-postgres"), Support::Page("docs/reference/http.md")],
         until: "they are less than a hundred changes behind, or take less than 5 % of the time of requests",
         check: views_behind,
     },
@@ -90,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "map functions in JavaScript take a tenth of the server's processor time or more",
         looks_at: &["View.Scripts.Milliseconds", "Platform.Process.CPU.Seconds"],
         keys: &[],
-        support: &[Support::Benchmark("view-build"), Support::Page("docs/formula-reference.md")],
+        support: &[Support::Benchmark("view-build"), Support::Page("docs/reference/formula.md")],
         until: "map functions take less than a tenth of the processor time",
         check: scripts_slow,
     },
@@ -101,7 +101,7 @@ pub(super) const RULES: &[Rule] = &[
         speaks_if: "functions of views failed on ten documents or more",
         looks_at: &["View.Scripts.Failures", "View.Scripts.Milliseconds"],
         keys: &[],
-        support: &[Support::Page("docs/log-database.md")],
+        support: &[Support::Page("docs/operate/log-database.md")],
         until: "View.Scripts.Failures does not grow",
         check: scripts_failing,
     },
@@ -132,7 +132,7 @@ fn discarded_early(seen: &Observation) -> Judgement {
     let part = (again / builds.max(again)).min(1.0);
     let advice = Advice::new(
         0.08,
-        "Whoever reads such a view first waits until it has been built from all documents again.",
+        "The first reader of such a view waits until it has been rebuilt from all documents.",
     )
     .saw("View.ReadAgain", again, Unit::Count)
     .saw("View.Discarded", discarded, Unit::Count)
@@ -173,7 +173,7 @@ fn rebuild_dir(seen: &Observation) -> Judgement {
     let dir = if in_memory { "/dev/shm/scrinium-rebuild" } else { "/mnt/ANOTHER-DEVICE/rebuild" };
     let advice = Advice::new(
         0.04,
-        "Entries that do not fit into memory are written, read and merged beside the databases, in the way of everybody else.",
+        "Entries that do not fit into memory are written, read and merged on the databases' device, and slow everybody down.",
     )
     .saw("View.Builds", builds, Unit::Count)
     .saw("View.Builds.SpilledBytes", spilled, Unit::Bytes)
@@ -282,7 +282,7 @@ fn scripts_failing(seen: &Observation) -> Judgement {
     )
     .saw("View.Scripts.Failures", failures, Unit::Count)
     .console("show log 1d -l warn")
-    .by_hand("Look for \"a view's function failed\", which names a document and the error; GET /DATABASE/_design/NAME/_info tells it of each view.");
+    .by_hand("Look for \"a view's function failed\", which names a document and the error; GET /DATABASE/_design/NAME/_info shows it for each view.");
     Ok(Verdict::Change(Box::new(advice)))
 }
 

@@ -124,7 +124,7 @@ fn what_could_not_be_judged_says_why() {
     assert!(nothing.advice.is_empty());
     let why =
         nothing.unjudged.iter().find(|(rule, _)| rule.name == "dead-mail").map(|(_, why)| why.to_string());
-    assert_eq!(why.as_deref(), Some("the server does not tell Mail.Dead"));
+    assert_eq!(why.as_deref(), Some("the server does not report Mail.Dead"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl InitialAccess {
         }
     }
 
-    /// The access control list, where there is one; else `_security` says who may do what.
+    /// The access control list, where there is one; else `_security` decides who may do what.
     #[must_use]
     pub fn list(&self) -> Option<AccessList> {
         match self {

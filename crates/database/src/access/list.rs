@@ -277,7 +277,7 @@ fn check_members(members: &Map<String, Value>, known: &[&str], of: &str) -> Resu
     match members.keys().find(|member| !known.contains(&member.as_str())) {
         None => Ok(()),
         Some(unknown) => {
-            Err(wrong(&format!("`{unknown}` means nothing in {of}; known are {}.", known.join(", "))))
+            Err(wrong(&format!("`{unknown}` is unknown in {of}; known are {}.", known.join(", "))))
         }
     }
 }

@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
         }
         let left_bytes = room.free_bytes.saturating_sub(room.reserve_bytes);
         let reason = format!(
-            "Compacting needs {} of free space for a while, and the disk has {} beside its reserve of {}: make {} free, or \
+            "Compacting needs {} of free space for a while, and the disk has {} in addition to its reserve of {}: make {} free, or \
              discard indexes (load compact DATABASE -D).",
             megabytes(needed_bytes),
             megabytes(left_bytes),

@@ -213,10 +213,10 @@ impl Read for Bytewise<'_> {
 
 impl From<ObjectError> for DatabaseError {
     fn from(error: ObjectError) -> Self {
-        let reason = format!("An attachment cannot be had or stored: {error}.");
+        let reason = format!("An attachment cannot be read or stored: {error}.");
         match &error {
             ObjectError::Missing { .. } | ObjectError::Damaged { .. } | ObjectError::Source(_) => {
-                tracing::error!(%error, "an attachment cannot be had or stored");
+                tracing::error!(%error, "an attachment cannot be read or stored");
                 Self::Internal { reason }
             }
             ObjectError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {

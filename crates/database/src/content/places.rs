@@ -143,7 +143,7 @@ impl Places {
             match (number, serde_json::from_slice(value)) {
                 (Some(number), Ok(place)) => drop(known.insert(number, place)),
                 _ => tracing::error!(
-                    "the record of where attachments lie is damaged; docs/fixup.md tells the ways out"
+                    "the record of where attachments lie is damaged; see docs/operate/fixup.md for how to recover"
                 ),
             }
         }

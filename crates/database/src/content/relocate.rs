@@ -410,7 +410,7 @@ impl Moving<'_> {
         if self.limits.pace(IoClass::Attachments, bytes, took, go_on) {
             return Ok(());
         }
-        Err(DatabaseError::Unavailable { reason: "It was told to stop.".to_owned() })
+        Err(DatabaseError::Unavailable { reason: "It was stopped.".to_owned() })
     }
 
     /// Where a content is to go; `None` if it is where it should be.

@@ -110,9 +110,9 @@ fn check_content(check: &mut Check<'_>, digest: &Digest, ids: &[String], bytes: 
     let (kind, wrong) = match state_of(check, digest, bytes)? {
         State::Sound => return Ok(()),
         State::Missing => (FindingKind::ContentMissing, "is missing".to_owned()),
-        State::MissingObject(why) => (FindingKind::ContentMissing, format!("cannot be had: {why}")),
+        State::MissingObject(why) => (FindingKind::ContentMissing, format!("cannot be read: {why}")),
         State::Damaged => (FindingKind::ContentDamaged, "is damaged".to_owned()),
-        State::DamagedObject(why) => (FindingKind::ContentDamaged, format!("cannot be had: {why}")),
+        State::DamagedObject(why) => (FindingKind::ContentDamaged, format!("cannot be read: {why}")),
         State::Unchecked(why) => {
             let detail = format!("content {} was not looked at: {why}", hex(digest));
             let (kind, outcome) = (FindingKind::ContentUnchecked, Outcome::Left);

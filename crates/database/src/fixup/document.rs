@@ -18,7 +18,7 @@ use crate::keys;
 type Records = BTreeMap<Revision, (Vec<u8>, LeafSummary)>;
 
 const LOST: &str = "a revision of a document cannot be read";
-const OLD_HEAD: &str = "the record of a document's revisions, as it was before it was made anew";
+const OLD_HEAD: &str = "the record of a document's revisions, as it was before it was rebuilt";
 const STRAY: &str = "a stored revision that its document does not have";
 
 /// Everything that is stored of one document.

@@ -55,7 +55,7 @@ pub(super) fn check(check: &mut Check<'_>) -> Result<Documents> {
             Err(_) => {
                 for (family, key) in [(Family::Point, heads.key()), (Family::Scan, winners.key())] {
                     if let Some(key) = key.filter(|key| key.get(5..) == Some(first)) {
-                        check.set_aside(FindingKind::StrayRevision, family, key, "its id is no text");
+                        check.set_aside(FindingKind::StrayRevision, family, key, "its id is not text");
                     }
                 }
             }
@@ -83,12 +83,12 @@ impl Documents {
     ) -> Result<()> {
         check.watch.documents += 1;
         let Some(head) = head else {
-            let detail = "there is a revision, but no record of the document's revisions; made anew from it";
+            let detail = "there is a revision, but no record of the document's revisions; rebuilt from it";
             check.mend_document(FindingKind::RevisionTree, id, detail, Outcome::Repaired);
             return Ok(());
         };
         let Some(head) = Head::decode(head).filter(|head| !head.tree.is_empty()) else {
-            let detail = "the record of its revisions cannot be read; made anew from those that are stored";
+            let detail = "the record of its revisions cannot be read; rebuilt from those that are stored";
             check.mend_document(FindingKind::RevisionTree, id, detail, Outcome::SetAside);
             return Ok(());
         };
@@ -208,7 +208,7 @@ fn find_stray_changes(check: &mut Check<'_>) -> Result<()> {
     let range = keys::change_range(check.number());
     check.each(Family::Churn, &range, |check, key, value| {
         let Some(number) = keys::change_number_of(key) else {
-            check.set_aside(FindingKind::ChangeStray, Family::Churn, key, "its key is no change number");
+            check.set_aside(FindingKind::ChangeStray, Family::Churn, key, "its key is not a change number");
             return Ok(());
         };
         let Some(change) = ChangeRecord::decode(value) else {
@@ -264,13 +264,13 @@ fn check_leaves(check: &mut Check<'_>, id: &str, head: &Head, winner: Option<&[u
             (_, None) => Some("cannot be read"),
             (_, Some(summary)) if summary.revision != *leaf.revision => Some("is that of another revision"),
             (_, Some(summary)) if summary.deleted != leaf.deleted => {
-                Some("does not say rightly if it is deleted")
+                Some("wrongly says whether it is deleted")
             }
             _ => None,
         };
         if let Some(wrong) = wrong {
             let detail =
-                format!("the record of revision {} {wrong}; the rest goes on without it", leaf.revision);
+                format!("the record of revision {} {wrong}; the rest stays without it", leaf.revision);
             check.mend_document(FindingKind::Revision, id, &detail, Outcome::SetAside);
             return Ok(());
         }
@@ -301,8 +301,9 @@ fn check_losers(check: &mut Check<'_>) -> Result<()> {
             !is_winner && head.tree.leaf(&revision).is_some()
         });
         if !is_loser {
-            let detail =
-                format!("revision {revision} is stored, and is none that the document has beside its winner");
+            let detail = format!(
+                "revision {revision} is stored, but the document has no such revision next to its winner"
+            );
             check.mend_document(FindingKind::StrayRevision, id, &detail, Outcome::SetAside);
         }
         Ok(())

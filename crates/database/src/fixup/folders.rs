@@ -130,7 +130,7 @@ impl Folders {
                     let number = folder.unwrap_or_default();
                     self.known.insert(number, Known::default());
                     check.mends.recovered.insert(number);
-                    let detail = "its record is missing; made anew, with the name `Recovered` and its number";
+                    let detail = "its record is missing; rebuilt, with the name `Recovered` and its number";
                     check.repairs(FindingKind::Folder, format!("number {number}"), detail);
                 }
             }
@@ -164,7 +164,7 @@ impl Folders {
                         Some("") => of.count = Some(decode_count(value)),
                         Some(person) => of.marks.push((person.to_owned(), Mark::decode(value))),
                         None => {
-                            check.set_aside(FindingKind::Mark, Family::Point, key, "its person is no text");
+                            check.set_aside(FindingKind::Mark, Family::Point, key, "its person is not text");
                         }
                     }
                 }
@@ -199,7 +199,7 @@ impl Folders {
                 }
                 None => {
                     let detail =
-                        "its being in the folder cannot be read; made anew from the folder's records";
+                        "its membership in the folder cannot be read; rebuilt from the folder's records";
                     super::members::mend(check, *folder, id, None, detail);
                 }
             }
@@ -221,7 +221,7 @@ impl Folders {
         }
         let wanted = (is_alive && !of.marks.is_empty()).then_some(Some(of.marks.len() as u64));
         if of.count != wanted && !check.mends.is_full() && check.mends.mark_counts.insert(id.to_owned()) {
-            check.repairs(FindingKind::ReadCounts, id, "how many have a mark on it was not what there is");
+            check.repairs(FindingKind::ReadCounts, id, "the number of marks on it was wrong");
         }
     }
 
@@ -241,7 +241,7 @@ impl Folders {
                 return Ok(());
             };
             let Some(member) = Member::decode(value) else {
-                let reason = "a member of a folder cannot be read; made anew from the document's records";
+                let reason = "a member of a folder cannot be read; rebuilt from the document's records";
                 check.set_aside(FindingKind::Membership, Family::Scan, key, reason);
                 return Ok(());
             };
@@ -281,7 +281,7 @@ impl Folders {
             let person = keys::text_and_rest(key).map(|(person, _)| person);
             let found = person.zip(keys::change_number_of(key)).zip(MarkChange::decode(value));
             let Some(((person, change), MarkChange { read, id })) = found else {
-                let reason = "a change of a mark cannot be read; made anew from the mark";
+                let reason = "a change of a mark cannot be read; rebuilt from the mark";
                 check.set_aside(FindingKind::Mark, Family::Churn, key, reason);
                 return Ok(());
             };
@@ -318,7 +318,7 @@ impl Folders {
         check.each(Family::Point, &keys::kind_range(check.number(), b'p'), |check, key, value| {
             let person = keys::id_of(key);
             let Some((person, mut counts)) = person.zip(ReadCounts::decode(value)) else {
-                let reason = "a count of what was read cannot be read; counted anew";
+                let reason = "a count of read documents cannot be read; counted again";
                 check.set_aside(FindingKind::ReadCounts, Family::Point, key, reason);
                 return Ok(());
             };

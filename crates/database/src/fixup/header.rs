@@ -35,7 +35,7 @@ pub(super) fn mend(databases: &Databases, name: &str) -> Result<bool> {
     header.last_uid_validity = now_ms / 1000;
     batch.put(Family::Meta, &key, &header.encode());
     store.commit(batch)?;
-    tracing::warn!(database = name, uuid = hex(&header.uuid), "the header of a database was made anew");
+    tracing::warn!(database = name, uuid = hex(&header.uuid), "the header of a database was rebuilt");
     Ok(true)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn mend_mark(check: &mut Check<'_>, id: &str, person: &str, change: O
     }
 }
 
-const CONTRADICTION: &str = "its records contradict each other; made anew";
+const CONTRADICTION: &str = "its records contradict each other; rebuilt";
 
 /// Looks at each membership of these folders.
 pub(super) fn find(check: &mut Check<'_>, folders: &BTreeSet<u32>) -> Result<()> {
@@ -84,7 +84,7 @@ fn compare(check: &mut Check<'_>, folder: u32, id: &str, found: (u64, u64)) -> R
 
 /// Looks at each mark.
 pub(super) fn find_marks(check: &mut Check<'_>) -> Result<()> {
-    const CONTRADICTION: &str = "contradicts its change; made anew";
+    const CONTRADICTION: &str = "contradicts its change; rebuilt";
     let number = check.number();
     check.each(Family::Point, &keys::kind_range(number, b'd'), |check, key, value| {
         let found = keys::text_and_rest(key).zip(Mark::decode(value));

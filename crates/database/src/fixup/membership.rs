@@ -150,7 +150,7 @@ pub(super) fn count_marks(mending: &mut Mending<'_>, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Puts a damaged content aside, so that the same bytes are stored anew when they come again. The pieces of a large one
+/// Puts a damaged content aside, so that the same bytes are stored again when they come again. The pieces of a large one
 /// stay where they are until what was set aside is discarded.
 pub(super) fn set_content_aside(mending: &mut Mending<'_>, digest: &Digest) -> Result<()> {
     const REASON: &str = "the bytes of an attachment or field are not those that were stored";

@@ -155,7 +155,7 @@ impl Transaction<'_> {
         if count >= MAX_READERS {
             return Err(DatabaseError::TooLarge {
                 error: "too_many_readers",
-                reason: format!("What {MAX_READERS} persons have read of a document is kept, not more."),
+                reason: format!("At most {MAX_READERS} people can have marked one document as read."),
             });
         }
         self.records.put(&mut self.batch, key, encode_count(count + 1));

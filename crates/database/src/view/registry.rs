@@ -258,7 +258,7 @@ fn open_index(store: &Store, id: u64, sums: usize, collation: u32) -> Result<Ind
     }
     match Index::open_collated(store, id, sums, collation) {
         Err(error @ (IndexError::Outdated { .. } | IndexError::Damaged { .. })) => {
-            tracing::warn!(%error, "building the index of a view anew");
+            tracing::warn!(%error, "rebuilding the index of a view");
             empty_index(store, id)?;
             Ok(Index::open_collated(store, id, sums, collation)?)
         }

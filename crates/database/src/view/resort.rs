@@ -147,7 +147,7 @@ impl Group {
                 "Column `{title}` can be sorted both ways: `resort_order` must be \"asc\" or \"desc\"."
             )),
             (None, _) => wrong(format!(
-                "View `{name}` cannot be sorted so by `{title}`; it can be by {}.",
+                "View `{name}` cannot be sorted by `{title}` in this order; available are {}.",
                 view.definition.resort_titles()
             )),
         }

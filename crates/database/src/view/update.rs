@@ -244,7 +244,7 @@ impl Database {
     fn end_failures(&self, views: &[&View]) {
         for view in views {
             if let Err(error) = view.index.failures.end(self, &view.index.identity) {
-                tracing::warn!(view = view.definition.name, %error, "what went wrong in a view could not be noted");
+                tracing::warn!(view = view.definition.name, %error, "a failure in a view could not be recorded");
             }
         }
     }

@@ -128,7 +128,7 @@ impl Usage {
         let noted = Noted { read_s, discarded, name: self.name.clone() };
         batch.put(Family::DerivedPoint, &self.key, &noted.encode());
         if let Err(error) = self.store.write_derived(batch) {
-            tracing::warn!(view = self.name, %error, "when a view was read could not be noted");
+            tracing::warn!(view = self.name, %error, "the time when a view was read could not be recorded");
         }
     }
 }

@@ -76,7 +76,7 @@ impl ViewUpdate {
     /// # Errors
     /// Why the views could not be updated.
     pub async fn done(mut self) -> Result<u64> {
-        let stopped = || busy("the update was given up");
+        let stopped = || busy("the update was abandoned");
         let done = self.done.wait_for(Option::is_some).await.map_err(|_| stopped())?;
         done.clone().unwrap_or_else(|| Err(stopped())).map(|()| self.wanted)
     }
@@ -218,7 +218,7 @@ fn begin_thread(wide: &Arc<Wide>, state: &mut State) -> Result<()> {
         Ok(_) => state.threads += 1,
         Err(error) if state.threads == 0 => {
             state.queue.clear();
-            return Err(busy(&format!("no thread can be begun ({error})")));
+            return Err(busy(&format!("no thread can be started ({error})")));
         }
         // Those that are there come to it.
         Err(_) => {}

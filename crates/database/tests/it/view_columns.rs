@@ -441,7 +441,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
     let usual = |title: &str, descending: Option<bool>| error(by(title, descending, Freshness::Usual));
     assert_eq!(
         usual("Size", None),
-        "View `orders` cannot be sorted so by `Size`; it can be by `Who` (asc), `Who` (desc)."
+        "View `orders` cannot be sorted by `Size` in this order; available are `Who` (asc), `Who` (desc)."
     );
     assert_eq!(
         usual("Who", None),

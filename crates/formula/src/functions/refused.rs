@@ -28,9 +28,9 @@ impl Refusal {
             Self::Interface => "it needs a person and a window, and formulas run on the server",
             Self::Change => "formulas that select documents or fill columns change nothing",
             Self::Elsewhere => "formulas see one document only, so that a view depends on nothing else",
-            Self::Row => "it tells about a row of a view, which is known only when the view is read",
+            Self::Row => "it describes a row of a view, which is known only when the view is read",
             Self::Machine => "it depends on the machine or the program that runs it",
-            Self::NotKept => "the server does not keep what it tells",
+            Self::NotKept => "the server does not keep what it would show",
             Self::RunsText => {
                 "what a formula reads, and whether it depends on the time, must be known before it runs"
             }

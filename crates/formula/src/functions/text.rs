@@ -67,7 +67,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@Repeat",
         repeat,
         "text; count; [most characters]",
-        "The text repeated so many times, cut to the number of characters if that is given.",
+        "The text repeated this many times, cut to the number of characters if that is given.",
         &[(r#"@Repeat("ab"; 3)"#, r#""ababab""#), (r#"@Repeat("ab"; 3; 5)"#, r#""ababa""#)],
     ),
     text("@NewLine", |_, _| Ok(Value::text("\n")), "", "The end of a line.", &[("@Length(@NewLine)", "1")]),

@@ -56,7 +56,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "@TextToTime",
         to_time,
         "text",
-        "The date-time or range that a text tells, in any form that a constant may have. The constants \"Today\", \
+        "The date-time or range that a text states, in any form that a constant may have. The constants \"Today\", \
          \"Tomorrow\" and \"Yesterday\" mean @Today and so on.",
         &[
             (r#"@TextToTime("11/21/2026")"#, "[2026-11-21]"),

@@ -112,7 +112,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         explode,
         "text or date-times; [separators]; [keep empty]; [at line ends]",
         "The parts of a text between separators: any of the given characters, or blank, comma and semicolon. \
-         Empty parts are dropped unless kept; the end of a line separates unless told otherwise. Of a range, or a \
+         Empty parts are dropped unless kept; the end of a line separates unless specified otherwise. Of a range, or a \
          date-time, the dates of its days as texts, for which separators mean nothing; a time of day is shown as \
          @Text shows it.",
         &[

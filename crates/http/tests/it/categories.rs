@@ -158,7 +158,7 @@ async fn what_cannot_have_categories_says_so() {
         (
             TOPICS,
             json!({"categories": true, "group_level": 1}),
-            "Categories bring their totals: `reduce` and `group` cannot be asked for beside them.",
+            "Categories bring their totals: `reduce` and `group` cannot be combined with them.",
         ),
         (
             TOPICS,

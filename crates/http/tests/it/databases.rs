@@ -162,7 +162,7 @@ async fn a_partitioned_database_is_not_made_as_another_one() {
     server.ask("PUT", "/db?partitioned=true", ()).await.expect_error(
         501,
         "not_implemented",
-        "Partitioned databases are not offered.",
+        "Partitioned databases are not supported.",
     );
     server.ask("PUT", "/db?partitioned=maybe", ()).await.expect_error(
         400,

@@ -56,15 +56,20 @@ fn table() -> String {
 
 #[test]
 fn the_documents_show_the_table_of_routes() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/http.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/http.md");
     let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("docs/http.md has no place for the table of routes");
-    let (shown, after) = rest.split_once(END).expect("the table of routes in docs/http.md has no end");
+    let (before, rest) =
+        page.split_once(BEGIN).expect("docs/reference/http.md has no place for the table of routes");
+    let (shown, after) =
+        rest.split_once(END).expect("the table of routes in docs/reference/http.md has no end");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table())).unwrap();
         return;
     }
-    assert!(shown == table(), "docs/http.md is not what the table of routes says; see the comment there");
+    assert!(
+        shown == table(),
+        "docs/reference/http.md is not what the table of routes says; see the comment there"
+    );
 }
 
 /// A method that the table has is answered or refused by its need; one that it has not is 405 with what there is.

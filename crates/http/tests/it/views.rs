@@ -94,7 +94,7 @@ async fn a_formula_view_is_read_like_couchdbs() {
     assert_eq!(posted.expect(200).json()["rows"].as_array().unwrap().len(), 1);
 }
 
-/// The example of docs/http.md.
+/// The example of docs/reference/http.md.
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_come_beneath_their_parents() {
     let server = Server::start().await;
@@ -157,10 +157,13 @@ async fn a_view_is_read_in_another_order_on_request() {
     let refused = async |query: &str, reason: &str| {
         ask(query).await.expect_error(400, "query_parse_error", reason);
     };
-    let can = "it can be by `Size` (desc), `From` (asc), `From` (desc).";
-    refused("resort=Day", &format!("View `all` cannot be sorted so by `Day`; {can}")).await;
-    refused("resort=Size&resort_order=asc", &format!("View `all` cannot be sorted so by `Size`; {can}"))
-        .await;
+    let can = "available are `Size` (desc), `From` (asc), `From` (desc).";
+    refused("resort=Day", &format!("View `all` cannot be sorted by `Day` in this order; {can}")).await;
+    refused(
+        "resort=Size&resort_order=asc",
+        &format!("View `all` cannot be sorted by `Size` in this order; {can}"),
+    )
+    .await;
     refused(
         "resort=From",
         "Column `From` can be sorted both ways: `resort_order` must be \"asc\" or \"desc\".",

@@ -66,7 +66,7 @@ pub struct ExperimentArguments {
 /// What `lab experiments` can be told.
 #[derive(Debug, Args)]
 pub struct ExperimentsArguments {
-    /// Write the pages of all experiments' reports below this folder anew, from their experiment.json, and a page that
+    /// Rewrite the pages of all experiments' reports below this folder from their experiment.json, and a page that
     /// links them
     #[arg(long, value_name = "DIR")]
     pub index: Option<PathBuf>,

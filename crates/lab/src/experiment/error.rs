@@ -51,7 +51,7 @@ pub enum ExperimentError {
     Step { step: String, why: String },
     #[error("step {step}: the server\u{2019}s process is gone; what it said is in {log}")]
     ServerGone { step: String, log: String },
-    #[error("broken off; run the same command with --resume --report {folder} to go on")]
+    #[error("interrupted; run the same command with --resume --report {folder} to continue")]
     BrokenOff { folder: String },
     #[error("cannot {what} {path}: {source}")]
     File { what: &'static str, path: String, source: std::io::Error },

@@ -53,7 +53,7 @@ impl Kept {
         let shown = folder.display().to_string();
         match std::fs::read_to_string(&path) {
             Ok(_) if !resume => Err(ExperimentError::Usage(format!(
-                "{shown} holds results already; go on with --resume, remove it, or name another by --report"
+                "{shown} holds results already; continue with --resume, remove it, or name another by --report"
             ))),
             Ok(before) if before != print => Err(ExperimentError::OtherResults { folder: shown }),
             Ok(_) => Ok(kept),

@@ -198,9 +198,9 @@ impl Place<'_> {
     /// The server that a load is for.
     fn server_of(&self, load: &Load) -> Result<&Address, ExperimentError> {
         let server: usize = load.server.as_ref().map_or(Ok(1), |server| self.number(server))?;
-        self.urls.get(server.saturating_sub(1)).ok_or_else(|| {
-            self.wrong(format!("there is no server {server}: a step of its own starts servers"))
-        })
+        self.urls
+            .get(server.saturating_sub(1))
+            .ok_or_else(|| self.wrong(format!("there is no server {server}: a separate step starts servers")))
     }
 
     fn arguments(&self, load: &Load, users: u32, folder: &Path) -> Result<Vec<String>, ExperimentError> {

@@ -79,7 +79,7 @@ fn add(
     progress: &Progress,
 ) -> Result<(), LabError> {
     let prepared =
-        finished.map_err(|error| LabError::Usage(format!("preparing was broken off: {error}")))??;
+        finished.map_err(|error| LabError::Usage(format!("preparing was interrupted: {error}")))??;
     done.databases_created += u64::from(prepared.created);
     done.documents_added += prepared.documents_added;
     progress.step();

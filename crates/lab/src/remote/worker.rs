@@ -220,7 +220,7 @@ impl Serving {
         self.reader.abort();
         if self.work.is_some() {
             // Its users end with the crew.
-            self.what.push_str("; broken off: the controller is gone");
+            self.what.push_str("; interrupted: the controller is gone");
         }
         self.what
     }

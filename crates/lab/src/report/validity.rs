@@ -81,7 +81,7 @@ pub fn judge(evidence: &Evidence) -> Validity {
         ));
     }
     if evidence.broken_off > 0 {
-        warnings.push(format!("{} users did not end in time and were broken off", evidence.broken_off));
+        warnings.push(format!("{} users did not end in time and were stopped", evidence.broken_off));
     }
     let server_gave_up = matches!(evidence.cut, Some(Cut::TimeOuts(_) | Cut::Errors(_) | Cut::Average(_)));
     let overloaded = server_gave_up && reasons.len() == 1;
@@ -94,7 +94,7 @@ fn judge_driver(driver: &DriverRow, several: bool, reasons: &mut Vec<String>, wa
     let cpu = driver.machine_cpu_percent;
     if cpu > DRIVER_WARNS_PERCENT {
         let text = format!(
-            "{who} used {cpu:.0} % of the CPUs that it may use, those beside it included (more than {DRIVER_SPOILS_PERCENT:.0} % spoils a run)"
+            "{who} used {cpu:.0} % of the CPUs that it may use, other drivers included (more than {DRIVER_SPOILS_PERCENT:.0} % spoils a run)"
         );
         say(cpu > DRIVER_SPOILS_PERCENT, text);
     }
@@ -116,7 +116,7 @@ fn judge_driver(driver: &DriverRow, several: bool, reasons: &mut Vec<String>, wa
         say(
             false,
             format!(
-                "the clock of {who} moved by {apart:.0} ms: its seconds lie so far beside the others' in the charts; latencies are not touched"
+                "the clock of {who} moved by {apart:.0} ms: its seconds are this far off the others' in the charts; latencies are not touched"
             ),
         );
     }

@@ -81,7 +81,7 @@ These send nothing:
 ";
 
 const KNOWN: &str = "
-These are commands of Server.Load that the laboratory does not offer. They are told apart from mistakes; a script with
+These are commands of Server.Load that the laboratory does not offer. They are distinguished from mistakes; a script with
 one of them is refused before the run:
 
 | command | what it does |
@@ -105,7 +105,7 @@ and the time of day. All shared databases become one. Operations of replication,
 counted in the header and left out of the script.
 ";
 
-/// The page `docs/workloads.md`.
+/// The page `docs/reference/workloads.md`.
 #[must_use]
 pub fn reference_markdown() -> String {
     let mut page = INTRODUCTION.to_owned();

@@ -222,7 +222,7 @@ fn what_was_refused_need_not_arrive_and_what_nobody_sent_is_not_counted() {
     ledger.found(&Found { number, place: None, altered: None }, "user0009");
     let astray = ledger.deliveries();
     assert_eq!((astray.strayed, astray.wrong()), (1, 1));
-    assert!(astray.examples[0].contains("user0009, who is no recipient"), "{astray:?}");
+    assert!(astray.examples[0].contains("user0009, who is not a recipient"), "{astray:?}");
 }
 
 /// Memos through a mail box, some of them lost, doubled and changed on the way by turns.

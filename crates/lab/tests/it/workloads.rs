@@ -137,13 +137,16 @@ fn every_workload_names_its_source_and_its_choices() {
 
 #[test]
 fn the_page_about_workloads_is_up_to_date() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/workloads.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/workloads.md");
     let page = scrinium_lab::workloads_markdown();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == page, "docs/workloads.md is out of date; run the test with UPDATE=1 to write it anew");
+    assert!(
+        kept == page,
+        "docs/reference/workloads.md is out of date; run the test with UPDATE=1 to write it anew"
+    );
 }
 
 #[test]

@@ -94,13 +94,13 @@ pub enum ImportError {
         limit: u64,
     },
     /// Folders lie deeper in folders than anybody puts mail.
-    #[error("{path} lies too deep in folders, it is left out", path = path.display())]
+    #[error("{path} is too deep in folders, it is left out", path = path.display())]
     TooDeep {
         /// The folder.
         path: PathBuf,
     },
     /// The mail database did not take a batch.
-    #[error("the import stopped; run it again to go on: {0}")]
+    #[error("the import stopped; run it again to resume: {0}")]
     Target(String),
 }
 

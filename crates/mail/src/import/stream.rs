@@ -112,7 +112,7 @@ impl Read for Stream {
                 Err(RecvTimeoutError::Disconnected) => self.ended = true,
                 Err(RecvTimeoutError::Timeout) => {
                     self.ended = true;
-                    return Err(late("whoever writes into it has paused for too long", WRITE_WITHIN));
+                    return Err(late("its writer has paused for too long", WRITE_WITHIN));
                 }
             }
         }

@@ -195,7 +195,7 @@ fn standard(encoding: &'static Encoding, bytes: &[u8], is_cut: bool, notes: &mut
     let mut text = String::with_capacity(room);
     let (_, _, damaged) = decoder.decode_to_string(bytes, &mut text, !is_cut);
     if damaged {
-        notes.add("single bytes are none of the text's character set");
+        notes.add("single bytes do not belong to the text's character set");
     }
     text
 }

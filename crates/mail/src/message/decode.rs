@@ -57,7 +57,7 @@ pub(super) fn base64(bytes: &[u8], notes: &mut Notes) -> Vec<u8> {
         }
     }
     if stray {
-        notes.add("a part's base64 holds characters that are none of it");
+        notes.add("a part's base64 holds invalid characters");
     }
     decoded
 }
@@ -107,7 +107,7 @@ fn unescape(text: &[u8], decoded: &mut Vec<u8>, notes: &mut Notes) {
                 rest = from.get(3..).unwrap_or_default();
             }
             None => {
-                notes.add("a part's quoted-printable holds escapes that are none");
+                notes.add("a part's quoted-printable holds invalid escapes");
                 decoded.push(b'=');
                 rest = from.get(1..).unwrap_or_default();
             }

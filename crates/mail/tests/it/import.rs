@@ -187,7 +187,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_read() {
     write(root.path(), "z.eml", "Subject: z\n");
     let (sources, errors, _) = read_all(root.path(), Position::default());
     assert_eq!(sources, ["Subject: z\n"]);
-    assert!(errors.len() == 1 && errors[0].contains("lies too deep"), "{errors:?}");
+    assert!(errors.len() == 1 && errors[0].contains("is too deep"), "{errors:?}");
 
     let mut files = MailFiles::open(root.path(), Position::default(), 3).unwrap();
     let errors: Vec<_> = std::iter::from_fn(|| files.next_message()).filter_map(Result::err).collect();

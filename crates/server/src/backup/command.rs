@@ -326,7 +326,7 @@ fn restore_one(
         Err(StorageError::InUse(_)) if keys.is_some() => {
             return Err(Failure::Work(
                 "the private key is not given to a running server: stop it and say the same again, restore the whole server \
-                 elsewhere, or name the key's file as backup.identity (docs/backup.md)"
+                 elsewhere, or name the key's file as backup.identity (docs/operate/backup.md)"
                     .to_owned(),
             ));
         }

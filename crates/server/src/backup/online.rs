@@ -95,7 +95,7 @@ fn look(tasks: &Value, task: u64, bar: &ProgressBar) -> Result<Option<Value>, Fa
     }
     let Some(ended) = find("ended") else {
         return Err(Failure::Work(
-            "the server does not know of it any more; was it started anew?".to_owned(),
+            "the server does not know about it any more; was it restarted?".to_owned(),
         ));
     };
     match ended.get("state").and_then(Value::as_str) {

@@ -150,5 +150,5 @@ fn run(
             task.fail(reason);
         }
     });
-    begun.map(|_| id).map_err(|error| format!("no thread can be had for it: {error}"))
+    begun.map(|_| id).map_err(|error| format!("cannot start a thread for it: {error}"))
 }

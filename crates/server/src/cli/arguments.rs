@@ -59,11 +59,11 @@ pub struct GlobalArguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CommandLine {
-    /// Serve until told to stop (SIGTERM or ^C; a second one ends at once, and loses nothing)
+    /// Serve until stopped (SIGTERM or ^C; a second one ends at once, and loses nothing)
     Serve,
     /// Show everything on this machine: a server with people and real mail, load on it, and a report
     Demo(DemoArguments),
-    /// Bring in what other programs have kept
+    /// Import mail that other programs have kept
     Import {
         /// What to bring in.
         #[command(subcommand)]
@@ -83,17 +83,17 @@ pub enum CommandLine {
     },
     /// Back up the server, running or not; list, verify and prune backups
     Backup(BackupArguments),
-    /// Restore a server from a backup, or one database beside the live one
+    /// Restore a server from a backup, or one database next to the live one
     Restore(RestoreArguments),
-    /// Say what this release makes of the data folder of another one (--check), or do it
+    /// Upgrade the data folder of another release, or say what would change (--check)
     Upgrade(UpgradeArguments),
     /// Ask whether the server of this machine answers: exit code 0, or 1; for containers and service managers
     Healthcheck(HealthcheckArguments),
-    /// Ask or tell a running server, such as: scrinium console "show stat Server"
+    /// Send commands to a running server, such as: scrinium console "show stat Server"
     Console(ConsoleArguments),
-    /// Look at a running server and name what to change, the most effective first
+    /// Examine a running server and list what to change, most effective first
     Advise(AdviseArguments),
-    /// Look at the configuration
+    /// Show and check the configuration
     Config {
         /// What to look at.
         #[command(subcommand)]
@@ -111,14 +111,14 @@ pub enum CommandLine {
     Fixup(FixupArguments),
     /// Show the raw records of a data folder that no server uses; changes nothing
     Inspect(InspectArguments),
-    /// Look at the transaction log while the server is stopped, and salvage it if it is damaged (what has happened on
+    /// Check the transaction log while the server is stopped, and salvage it if it is damaged (what happened on
     /// a server: console "show log")
     Log {
         /// What to do with it.
         #[command(subcommand)]
         command: LogCommand,
     },
-    /// Write what a shell needs to complete commands and options, on standard output
+    /// Write a shell's completion script to standard output
     Completions {
         /// The shell
         #[arg(value_name = "SHELL")]
@@ -164,10 +164,10 @@ pub enum ImportCommand {
 /// Arguments of `import mail`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-An import that was interrupted goes on where it stopped when it is started again. Messages that are
+An interrupted import resumes where it stopped when it is started again. Messages that are
 damaged are kept whole and counted. What lies at the top goes into the Inbox, the rest into folders called
 as those that it lies in, or as its mbox. What was read, answered or flagged stays so; labels become
-categories, Gmail's become folders. Messages of more than 256 MB are left out. docs/people.md tells more.
+categories, Gmail's become folders. Messages of more than 256 MB are left out. See docs/start/people.md.
 
 Exit codes: 0 everything that is mail was imported, or was there already; 1 something was left out, and is
 named, or it could not be done; 2 the command line is wrong. What is passed over because it is no mail, or
@@ -179,10 +179,10 @@ pub struct ImportMailArguments {
     /// The person whose mail it is, by short or full name
     #[arg(long, value_name = "NAME")]
     pub person: String,
-    /// Import what was deleted where it lay, too, into the folder Trash
+    /// Also import deleted messages, into the folder Trash
     #[arg(long)]
     pub with_deleted: bool,
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }
@@ -192,18 +192,18 @@ pub struct ImportMailArguments {
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-A backup is whole and costs what changed since the last one in the same folder. A running server goes on meanwhile,
+A backup is whole and costs what changed since the last one in the same folder. A running server keeps working meanwhile,
 and is asked through its console; ^C cancels. One that is interrupted leaves no backup."
 )]
 pub struct BackupArguments {
-    /// What to do with the backups that there are.
+    /// What to do with existing backups.
     #[command(subcommand)]
     pub command: Option<BackupCommand>,
     /// The folder of the backups, or s3://BUCKET/PREFIX; made if it is missing. A running server takes those that
     /// backup.targets names [default: the only one there]
     #[arg(value_name = "DIR")]
     pub repository: Option<PathBuf>,
-    /// Read and write at most so much a second, such as 50MB
+    /// Read and write at most this much a second, such as 50MB
     #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
     pub rate: Option<u64>,
 }
@@ -217,7 +217,7 @@ pub enum BackupCommand {
         #[arg(value_name = "DIR")]
         repository: PathBuf,
     },
-    /// Make a pair of keys for encrypted backups: the private one into FILE, the public one is said
+    /// Make a pair of keys for encrypted backups: the private one goes into FILE, the public one is printed
     Keygen {
         /// The file of the private key, which must not be there
         #[arg(value_name = "FILE")]
@@ -227,24 +227,24 @@ pub enum BackupCommand {
     Verify(VerifyArguments),
     /// Hold changes of the running server while you take a snapshot of its disks (LVM, ZFS, a cloud's); then thaw
     #[command(after_help = "\
-Everything that was answered is on the disks when this ends with exit code 0. Whoever changes something waits for up to
-5 s and is then told to try again (503); reading goes on. docs/backup.md has examples.")]
+Everything that was answered is on the disks when this ends with exit code 0. A change meanwhile waits for up to
+5 s, and is then refused (503, try again); reading continues. docs/operate/backup.md has examples.")]
     Freeze {
-        /// Changes go on by themselves after this time, 1s to 10min
+        /// Changes resume by themselves after this time, 1s to 10min
         #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = crate::config::parse_duration)]
         limit: Duration,
     },
-    /// Take changes again; exit code 1 if they had gone on by themselves before, so that the snapshot is not of one moment
+    /// Accept changes again; exit code 1 if they had resumed by themselves before: the snapshot is then not of one moment
     Thaw,
     /// Remove all backups but the newest, and files that no other needs
     Prune {
         /// The folder of the backups
         #[arg(value_name = "DIR")]
         repository: PathBuf,
-        /// How many stay
+        /// How many to keep
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         keep: u32,
-        /// Remove what the log's archive (log.archive_dir) holds from before the oldest that stays, too
+        /// Also remove from the log's archive (log.archive_dir) what is older than the oldest backup that is kept
         #[arg(long)]
         archive: bool,
     },
@@ -259,7 +259,7 @@ pub struct VerifyArguments {
     /// Only this one
     #[arg(long, value_name = "ID")]
     pub backup: Option<String>,
-    /// Read the attachments that lie in a store of objects, and not only look whether they are there
+    /// Read the attachments in an object store, instead of only checking that they exist
     #[arg(long)]
     pub deep: bool,
     /// The file of the private key: also check what encrypted files hold
@@ -268,7 +268,7 @@ pub struct VerifyArguments {
     /// The log's archive (log.archive_dir) too, after the newest backup
     #[arg(long)]
     pub archive: bool,
-    /// Read at most so much a second, such as 50MB
+    /// Read at most this much a second, such as 50MB
     #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
     pub rate: Option<u64>,
 }
@@ -297,7 +297,7 @@ pub struct RestoreArguments {
     /// The backup [default: the newest from which the moment can be reached]
     #[arg(long, value_name = "ID")]
     pub backup: Option<String>,
-    /// Bring it forward to this moment [default: what the backup holds]
+    /// Restore up to this moment [default: what the backup holds]
     #[arg(long, value_name = "MOMENT")]
     pub to: Option<Target>,
     /// The file of the private key, where the backup is encrypted
@@ -309,7 +309,7 @@ pub struct RestoreArguments {
     /// The folder of the restored server's log [default: log.dir]
     #[arg(long, value_name = "DIR")]
     pub log_dir: Option<PathBuf>,
-    /// Read and write at most so much a second, such as 50MB
+    /// Read and write at most this much a second, such as 50MB
     #[arg(long, value_name = "BYTES", value_parser = crate::config::parse_bytes)]
     pub rate: Option<u64>,
 }
@@ -317,7 +317,7 @@ pub struct RestoreArguments {
 /// Arguments of `upgrade`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-A release that is started on the data folder of an older one upgrades it by itself; this says before what that changes.
+A release that is started on an older data folder upgrades it by itself; this says beforehand what that changes.
 An older release does not open what a newer one has written.
 
 Exit codes of --check: 0 nothing changes; 4 something does, at the next start; 1 this release cannot open it.
@@ -352,7 +352,7 @@ pub struct ConsoleArguments {
     /// The command; without one, commands are read from standard input, line by line
     #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }
@@ -369,7 +369,7 @@ pub struct ConnectionArguments {
     /// A file that holds one line, NAME:PASSWORD, and that only you can read
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
-    /// A certificate (PEM) to trust beside the system's and the data folder's own
+    /// A certificate (PEM) to trust in addition to the system's and the data folder's own
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
 }
@@ -378,21 +378,21 @@ pub struct ConnectionArguments {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 It reads statistics twice, settings, databases and the log database, and changes nothing.
-Choose a time in which people work: of a quiet minute little can be said.
-docs/advise.md lists the rules.
+Choose a time in which people work: a quiet minute shows little.
+docs/operate/advise.md lists the rules.
 
 Exit codes: 0 nothing is to be changed; 1 something is, or the server could not be asked.
 
 The password is taken from --credentials, else from SCRINIUM_ADMIN_PASSWORD, else from
 admin.credentials in the data folder, else it is asked for on the terminal.")]
 pub struct AdviseArguments {
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
-    /// How long to look; 0: at what has happened since the server's start
+    /// How long to observe; 0: everything since the server's start
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = crate::config::parse_duration)]
     pub time: Duration,
-    /// Also what was found to be fine, and what might be taken for a problem and is none
+    /// Also show what was found to be fine, and what looks like a problem but is not
     #[arg(long)]
     pub all: bool,
 }
@@ -400,11 +400,11 @@ pub struct AdviseArguments {
 /// What to look at.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Say what is wrong, with file and line; exit code 2 if anything is
+    /// Report mistakes, with file and line; exit code 2 if there are any
     Check,
     /// The effective values, and where each comes from
     Dump {
-        /// Only what differs in its source from the default
+        /// Only values that do not come from the defaults
         #[arg(long)]
         changed: bool,
     },
@@ -422,21 +422,21 @@ pub enum ConfigCommand {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Everything is looked at; what is derived from something sound is repaired, and what is damaged is set aside,
-where it stays until it is discarded. docs/fixup.md tells what each finding means.")]
+where it stays until it is discarded. docs/operate/fixup.md explains each finding.")]
 pub struct FixupArguments {
     /// Databases; without any, all of them
     #[arg(value_name = "DATABASE")]
     pub databases: Vec<String>,
-    /// Also hold each index of views and folders against its documents
+    /// Also compare each index of views and folders with its documents
     #[arg(short = 'V', long)]
     pub views: bool,
     /// Do not read the bytes of attachments
     #[arg(short = 'Q', long)]
     pub quick: bool,
-    /// Change nothing, only tell
+    /// Change nothing, only report
     #[arg(short = 'N', long)]
     pub dry_run: bool,
-    /// First write the store's files anew from what can be read of them; those before are kept beside them
+    /// First rewrite the store's files from what can be read of them; the old ones are kept next to them
     #[arg(long, conflicts_with = "dry_run")]
     pub engine: bool,
     /// With --engine: the files of a volume, in place of the first store's
@@ -475,7 +475,7 @@ pub struct InspectArguments {
 pub enum LogCommand {
     /// Read the whole log and say where it is damaged; exit code 1 if it is
     Verify,
-    /// Say what could be saved of a damaged or lost log, and which records are lost; with --yes, do it
+    /// Show what can be saved from a damaged or lost log, and which records are lost; with --yes, save it
     #[command(after_help = "\
 What can be read, up to the first record that cannot, is brought into the databases. The former log is kept in
 a folder damaged-... within the log's folder, and a new one begins. A file that can be put back from a mirror

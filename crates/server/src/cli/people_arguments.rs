@@ -14,7 +14,7 @@ pub enum PersonCommand {
     Add(PersonAddArguments),
     /// Everybody in the directory
     List {
-        /// Which server, and who asks.
+        /// The server, and the administrator.
         #[command(flatten)]
         connection: ConnectionArguments,
     },
@@ -53,7 +53,7 @@ pub struct PersonAddArguments {
     /// No password: the person gets mail, and cannot log in
     #[arg(long, conflicts_with = "password_file")]
     pub no_password: bool,
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }
@@ -67,7 +67,7 @@ pub struct PersonPasswordArguments {
     /// A file whose first line is the password; - is standard input
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }
@@ -79,7 +79,7 @@ pub enum GroupCommand {
     Add(GroupAddArguments),
     /// All groups, and who is in them
     List {
-        /// Which server, and who asks.
+        /// The server, and the administrator.
         #[command(flatten)]
         connection: ConnectionArguments,
     },
@@ -97,7 +97,7 @@ pub struct GroupAddArguments {
     /// The address at which mail from outside arrives, if it may
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<String>,
-    /// Which server, and who asks.
+    /// The server, and the administrator.
     #[command(flatten)]
     pub connection: ConnectionArguments,
 }

@@ -2,7 +2,7 @@
 //!
 //! [`SECTIONS`] defines every key with its type, bounds, default, help and Domino's name for it. From it
 //! come the typed [`Settings`], reading of files, environment and command line ([`Configuration::load`]),
-//! `scrinium config …`, the commented file, docs/configuration.md and `set config`
+//! `scrinium config …`, the commented file, docs/reference/configuration.md and `set config`
 //! ([`RunningConfiguration`]).
 
 mod checks;

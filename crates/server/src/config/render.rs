@@ -19,7 +19,7 @@ const WIDTH: usize = 90;
 pub fn default_file() -> String {
     let mut text = String::from(
         "# The configuration of Scrinium: every key with its default. Take away the # before a key to change\n\
-         # it. `scrinium config explain KEY` tells more, `scrinium config check` finds mistakes.\n",
+         # it. `scrinium config explain KEY` explains it, `scrinium config check` finds mistakes.\n",
     );
     for section in SECTIONS {
         let _ = write!(text, "\n{}[{}]\n", commented(&section.help()), section.name);
@@ -41,7 +41,7 @@ pub fn default_file() -> String {
     text
 }
 
-/// The page `docs/configuration.md`.
+/// The page `docs/reference/configuration.md`.
 #[must_use]
 pub fn documentation() -> String {
     let mut page = String::from(INTRODUCTION);

@@ -42,7 +42,7 @@ configuration! {
         /// Transactions that may wait for admission. Past that the server answers that it is busy (503),
         /// so that those it has begun end in time.
         max_waiting_transactions: Integer { min: 0, max: 1_000_000 } = "4000", Running;
-        /// The longest that a transaction waits for admission before it is told that the server is busy.
+        /// The longest that a transaction waits for admission before it is refused because the server is busy.
         admission_timeout: Duration { min: Duration::from_millis(1), max: HOUR } = "10 s", Restart;
         /// The longest that the server waits at its end for transactions that it has begun. Nothing that
         /// was acknowledged is lost if it is killed instead.
@@ -57,14 +57,14 @@ configuration! {
         dir: Path = "log", File, domino "TRANSLOG_Path";
         /// Whether changes go into the log, and what becomes of it. `circular`: its files are used again once what
         /// they hold is in the databases' own files. `archive`: they are copied to log.archive_dir before, so that a
-        /// backup can be brought forward to any moment (docs/backup.md). `off`: a change is durable when those files hold it, which takes longer;
+        /// backup can be brought forward to any moment (docs/operate/backup.md). `off`: a change is durable when those files hold it, which takes longer;
         /// all that wait share it. Changing it keeps all data. A single database stays out of the log by its
-        /// property `logged` (docs/logging.md).
+        /// property `logged` (docs/operate/logging.md).
         style: Choice { options: &["circular", "archive", "off"] } = "circular", Restart, domino "TRANSLOG_Style";
         /// Where the log is copied with `log.style = archive`, best on another device, as all backups. A folder
         /// outside the data folder must be there: it is not made, since its device may be missing.
         archive_dir: Path = "archive", File;
-        /// How often what was written to the log last is archived, beside whole files. It is what can be lost with
+        /// How often what was written to the log last is archived, in addition to whole files. It is what can be lost with
         /// the devices of data and log. 0: whole files only.
         archive_every: Duration { min: Duration::ZERO, max: DAY } = "1 min", Restart;
         /// What is favored: `runtime` writes the least while running, and a restart after a crash may have to do
@@ -98,11 +98,11 @@ configuration! {
     memory as MemorySettings {
         /// Memory for blocks of databases, for changes not yet in their files, for the trees of views' indexes, for
         /// views that are built and for whatever reads them; a size, or a percentage of the machine's (or the
-        /// container's) memory. `show memory` tells what it is used for; docs/memory.md tells how to size it.
+        /// container's) memory. `show memory` tells what it is used for; docs/operate/memory.md tells how to size it.
         budget: Memory { min: 16 * MB } = "25 %", Running, domino "NSF_BUFFER_POOL_SIZE_MB";
     }
 
-    /// The system's cache of files, beside the server's own memory.
+    /// The system's cache of files, in addition to the server's own memory.
     file_cache as FileCacheSettings {
         /// Whether the databases' files are read through the system's cache (`system`) or past it (`direct`), where the
         /// file system takes that. Past it, memory is used once, by `memory.budget`, which should then be most of the
@@ -112,16 +112,16 @@ configuration! {
         /// cache all the same, so that they do not push out what others need. Databases share files, so it is all of
         /// them or none. 0: never.
         threshold: Bytes { min: 0, max: 1024 * TB } = "0", Restart, domino "DEBUG_FileSizeThreshold";
-        /// When making a file of the log durable takes this long or longer, the file and the time are told as a
-        /// warning and counted (`FileCache.Sync.Slow`). 0: never.
+        /// When making a file of the log durable takes this long or longer, the file and the time are logged as
+        /// a warning and counted (`FileCache.Sync.Slow`). 0: never.
         sync_report: Duration { min: Duration::ZERO, max: HOUR } = "2 s", Running, domino "DEBUG_FileSyncThreshold";
     }
 
     /// The disk that databases are on.
     disk as DiskSettings {
-        /// Free space that is left alone: with less than this, changes are refused (507) and reading goes
-        /// on, so that there is room to put in order what was accepted. Indexes, and deleting documents and
-        /// databases, may use half of it.
+        /// Free space that is left alone: with less than this, changes are refused (507) and reading
+        /// continues, so that there is room to put in order what was accepted. Indexes, and deleting
+        /// documents and databases, may use half of it.
         reserve_bytes: Bytes { min: 0, max: TB } = "256 MB", Restart;
     }
 
@@ -150,7 +150,7 @@ configuration! {
         /// a fast device of its own, or on a RAM disk that is large enough, it relieves the databases'.
         rebuild_dir: Path = "rebuild", File, domino "View_Rebuild_Dir";
         /// How old a view may be that depends on the time (`@Now`, `@Today`). Then reading it evaluates all
-        /// its documents anew, since the formulas may say something else of any of them.
+        /// its documents again, since the formulas may give another result for any of them.
         time_variant_refresh: Duration { min: Duration::ZERO, max: DAY } = "15 min", Running;
         /// The index of a view or folder that nobody has read for this long is discarded, and built again
         /// when it is read. It is looked for once an hour. 0: never.
@@ -158,12 +158,12 @@ configuration! {
             domino "Default_Index_Lifetime_Days";
     }
 
-    /// Functions in JavaScript, of views and of `validate_doc_update`, which run in processes of their own (docs/javascript.md).
+    /// Functions in JavaScript, of views and of `validate_doc_update`, which run in processes of their own (docs/operate/javascript.md).
     javascript as JavascriptSettings {
         /// Processes at most; one database has half of them at most. They are started when they are needed, and end when
         /// nobody has needed them for five minutes. 0: two for each processor, and four at least.
         processes_max: Integer { min: 0, max: 1024 } = "0", Running;
-        /// Memory of the engine in a process, which what a function makes has to fit in. A process takes some 15 MB beside it,
+        /// Memory of the engine in a process, which what a function makes has to fit in. A process takes some 15 MB in addition,
         /// and while it has large documents up to as much again.
         memory: Bytes { min: 4 * MB, max: GB } = "64 MB", Running;
         /// Processor time that one call of a function may take: one document in one view, one reduction, one edit that is
@@ -171,14 +171,14 @@ configuration! {
         call_timeout: Duration { min: Duration::from_millis(10), max: HOUR } = "5 s", Running;
     }
 
-    /// Compacting: giving the disk back what was overwritten and deleted, while everybody goes on.
+    /// Compacting: returning to the disk what was overwritten and deleted, while everybody keeps working.
     compact as CompactSettings {
         /// When databases are compacted that have gathered garbage, every day, such as `02:00-05:00`; what is not done
-        /// by its end goes on the next day. Empty: only when somebody says so.
+        /// by its end continues the next day. Empty: only when somebody says so.
         window: Text { form: "HH:MM-HH:MM, or empty", check: checks::window_or_empty } = "02:00-05:00", Running;
         /// The time zone of the window, such as `Europe/Berlin`. Empty: the machine's.
         time_zone: Text { form: "a time zone, or empty", check: checks::time_zone_or_empty } = "", Running;
-        /// Within the window, databases are compacted of which so many percent, and at least 16 MB, are garbage.
+        /// Within the window, databases are compacted of which at least this many percent, and at least 16 MB, are garbage.
         garbage_percent: Integer { min: 1, max: 100 } = "30", Running, domino "compact -S";
         /// Tombstones of deleted documents, and of what has left folders, are purged after this time, as far as all
         /// replicas that are known have seen them. A client that was away for longer learns of no deletion. 0: never.
@@ -186,7 +186,7 @@ configuration! {
             domino "purge interval";
     }
 
-    /// Backups that the running server makes and restores from (docs/backup.md).
+    /// Backups that the running server makes and restores from (docs/operate/backup.md).
     backup as BackupSettings {
         /// The folders, outside the data folder, and `s3://BUCKET/PREFIX`, that a running server makes backups in and
         /// restores databases from when the console or `scrinium backup` says so. Any other place is refused. With one
@@ -194,8 +194,8 @@ configuration! {
         targets: TextList { form: "a folder (an absolute path) or s3://BUCKET/PREFIX", check: checks::backup_target } = "",
             File;
         /// The public key that backups are encrypted to, such as `age1...`: the server then cannot read its own backups, and
-        /// whoever holds them neither. `scrinium backup keygen FILE` makes a pair; keep the private key elsewhere, and twice.
-        /// Empty: backups are not encrypted.
+        /// neither can a holder of them. `scrinium backup keygen FILE` makes a pair; keep the private key elsewhere, and
+        /// twice. Empty: backups are not encrypted.
         recipient: Text { form: "a public key of age, or empty", check: checks::recipient_or_empty } = "", File;
         /// The file of the private key, while the running server is to restore a database from an encrypted backup (`load
         /// restore`). Take it away again afterwards. Empty: it is not there, as it should be.
@@ -214,7 +214,7 @@ configuration! {
         max_bytes: Bytes { min: KB, max: TB } = "1 GB", Running;
         /// Where large attachments are put: `volume`, with the documents; `s3://BUCKET/PREFIX`, a store of objects that
         /// speaks S3; or `file:///FOLDER`, a folder, such as that of a file server. Those that are there stay where
-        /// they are until `load attachments` moves them (docs/attachments.md).
+        /// they are until `load attachments` moves them (docs/operate/attachments.md).
         store: Text { form: "volume, s3://BUCKET/PREFIX or file:///FOLDER", check: checks::attachment_store } =
             "volume", File;
         /// With an attachment.store: attachments of this size and more go there.
@@ -278,13 +278,13 @@ configuration! {
         changes_timeout: Duration { min: SECOND, max: DAY } = "60 s", Restart;
         /// A file in which every request is written down: time, operation, bytes and milliseconds, with person and
         /// database as numbers that mean nothing elsewhere, and no contents. `lab capture` makes a workload of it
-        /// (docs/workloads.md). Empty: none.
+        /// (docs/reference/workloads.md). Empty: none.
         operation_log: Text { form: "a file, or empty", check: checks::file_or_empty } = "", File;
         /// The size at which that file is put aside, with `.1` at its end, in place of the one before it.
         operation_log_bytes: Bytes { min: MB, max: TB } = "256 MB", Restart;
     }
 
-    /// The encrypted HTTP port, beside the other one: the same limits, with switches of its own.
+    /// The encrypted HTTP port, next to the other one: the same limits, with separate switches.
     https as HttpsSettings {
         /// Where the encrypted port listens, such as `0.0.0.0:6984`. Empty: there is none.
         listen: Addresses { at_least: 0 } = "", File, domino "SSL port number";
@@ -324,12 +324,12 @@ configuration! {
 
     /// Logging in with a name and a password.
     login as LoginSettings {
-        /// After so many wrong passwords for one name from one network, within `login.lock_for`, that name is locked for
+        /// After this many wrong passwords for one name from one network, within `login.lock_for`, that name is locked for
         /// that network (403). From other networks its owner logs in as ever.
         lock_after: Integer { min: 1, max: 32 } = "5", File;
         /// How long a wrong password counts, and how long the lock holds.
         lock_for: Duration { min: SECOND, max: DAY } = "5 min", File;
-        /// After so many failures of one network, whatever the names, its further log-ins are delayed. One of them is
+        /// After this many failures of one network, whatever the names, its further log-ins are delayed. One of them is
         /// forgotten in each part of `login.lock_for`. Names that have logged in from there before are not delayed.
         delay_after: Integer { min: 1, max: 1_000_000 } = "10", File;
         /// The first delay; each further failure doubles it. 0: none.
@@ -366,7 +366,7 @@ configuration! {
             domino "Domain";
     }
 
-    /// The database in which the server keeps a record of what happens (docs/log-database.md).
+    /// The database in which the server keeps a record of what happens (docs/operate/log-database.md).
     log_database as LogDatabaseSettings {
         /// Its name. Administrators alone may read it. Empty: no record is kept.
         name: Text { form: "the name of a database, or empty", check: checks::log_database_or_empty } = "log",
@@ -393,7 +393,7 @@ configuration! {
         /// `text` for people, `json` for programs that gather logs.
         format: Choice { options: &["text", "json"] } = "text", Restart;
         /// Warnings and errors from one place in the program, in ten seconds; more of the same are left
-        /// out and counted (`Server.Tracing.Suppressed`). 0: all are told.
+        /// out and counted (`Server.Tracing.Suppressed`). 0: all are logged.
         repeats: Integer { min: 0, max: 1_000_000 } = "20", Restart;
     }
 }

@@ -14,7 +14,7 @@ pub(super) const ANY: &str = "NAME";
 configuration! {
     /// A volume: a further store for databases, with a transaction log of its own, best on another device. There may be
     /// several, each with a name of its own in place of `NAME`, of lower-case letters, digits, `-` and `_`; the store in
-    /// the data folder is called `main`. A volume is added at a start. docs/volumes.md tells more.
+    /// the data folder is called `main`. A volume is added at a start. docs/operate/volumes.md tells more.
     volume as VolumeSettings {
         /// The folder of the volume, which begins in the data folder if it is relative. Once the volume has been used, it
         /// is not made anew where it is missing: its device may not be mounted.

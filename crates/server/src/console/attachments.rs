@@ -9,7 +9,7 @@ use super::{ConsoleError, Reply, ServerParts};
 pub(super) const ARGUMENTS: &str = "[DATABASE or *] [--to-store|--to-volume] [--anew]";
 
 pub(super) const HELP: &str = "Moves attachments to where attachment.store and attachment.threshold want them; \
-     --to-volume all of them back to the documents. Goes on where an earlier one was ended; --anew looks at all again";
+     --to-volume all of them back to the documents. Resumes where an earlier one was stopped; --anew looks at all again";
 
 /// `load attachments`: which, and where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,6 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
 
 pub(super) fn begin(parts: &dyn ServerParts, order: &MoveAttachments) -> Result<Reply, ConsoleError> {
     parts.move_attachments(order).map_err(ConsoleError::NotFound)?;
-    let text = "Attachments are being moved; show tasks says how far it is.\n".to_owned();
+    let text = "Attachments are being moved; show tasks shows its progress.\n".to_owned();
     Ok(Reply { text, data: json!({"database": order.database}) })
 }

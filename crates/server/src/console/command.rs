@@ -103,7 +103,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["load", "updall"],
         arguments: "DATABASE or * [-R] [-T VIEW]",
-        help: "Brings all views and folders up to date; -R builds them anew, -T only those of a name",
+        help: "Brings all views and folders up to date; -R rebuilds them, -T only those of a name",
         build: update_views,
     },
     CommandLine {
@@ -127,7 +127,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["load", "fixup"],
         arguments: "[DATABASE or *] [-V] [-Q] [-N] [-L]",
-        help: "Checks and repairs databases; -V indexes too, -Q not the bytes of attachments, -N changes nothing, -L tells all",
+        help: "Checks and repairs databases; -V indexes too, -Q not the bytes of attachments, -N changes nothing, -L shows all",
         build: |rest| FixupOrder::parse(rest).map(Command::Fixup),
     },
     CommandLine {
@@ -157,7 +157,7 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["load", "restore"],
         arguments: "REPOSITORY DATABASE NEW [-b BACKUP] [-t MOMENT] [-a ARCHIVE]",
-        help: "Restores a database from a backup under a new name, beside the live one",
+        help: "Restores a database from a backup under a new name, next to the live one",
         build: |rest| RestoreOrder::parse(rest).map(Command::RestoreDatabase),
     },
     CommandLine {
@@ -169,13 +169,13 @@ pub const COMMANDS: &[CommandLine] = &[
     CommandLine {
         words: &["thaw"],
         arguments: "",
-        help: "Takes changes again after freeze; says if they had gone on by themselves before",
+        help: "Accepts changes again after freeze; says if they had resumed by themselves before",
         build: |rest| rest.is_empty().then_some(Command::Thaw),
     },
     CommandLine {
         words: &["tell"],
         arguments: "NUMBER quit|pause|resume",
-        help: "Stops a task, by its number in show tasks; has it wait (a compaction, a move of attachments), and go on",
+        help: "Stops a task, by its number in show tasks; or pauses (a compaction, a move of attachments) and resumes it",
         build: tell,
     },
     CommandLine {
@@ -188,7 +188,7 @@ pub const COMMANDS: &[CommandLine] = &[
 
 /// A command that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table of commands tells what each does")]
+#[allow(missing_docs, reason = "the table of commands says what each does")]
 pub enum Command {
     ShowStatistics(Option<String>),
     ShowTransactions(Option<String>),

@@ -9,7 +9,7 @@ use super::{ConsoleError, Reply, ServerParts};
 pub(super) const ARGUMENTS: &str = "DATABASE or * [-b|-B|-c] [-D] [-S PERCENT] [-Q] [-R]";
 
 pub(super) const HELP: &str = "Gives back the space of what is dead: -b where there is garbage, -B also of contents, \
-     -c all files anew; -D discards indexes, -S only with so much garbage, -Q past the file cache, -R upgrades the format";
+     -c all files; -D discards indexes, -S only with this much garbage, -Q past the file cache, -R upgrades the format";
 
 /// Reads what follows the words.
 pub(super) fn parse(rest: &str) -> Option<Command> {
@@ -42,8 +42,8 @@ pub(super) fn begin(
 ) -> Result<Reply, ConsoleError> {
     let databases = parts.compact(database, order).map_err(ConsoleError::NotFound)?;
     let text = match databases {
-        1 => "Compacting 1 database; show tasks says how far it is.\n".to_owned(),
-        more => format!("Compacting {more} databases, one after the other; show tasks says how far it is.\n"),
+        1 => "Compacting 1 database; show tasks shows its progress.\n".to_owned(),
+        more => format!("Compacting {more} databases, one after the other; show tasks shows its progress.\n"),
     };
     Ok(Reply { text, data: json!({"databases": databases}) })
 }

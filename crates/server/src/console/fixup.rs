@@ -48,6 +48,6 @@ impl FixupOrder {
 
 pub(super) fn begin(parts: &dyn ServerParts, order: &FixupOrder) -> Result<Reply, ConsoleError> {
     parts.fixup(order).map_err(ConsoleError::NotFound)?;
-    let text = "Fixup has begun; show tasks says how far it is, show fixup what it found.\n".to_owned();
+    let text = "Fixup has started; show tasks shows its progress, show fixup what it found.\n".to_owned();
     Ok(Reply { text, data: json!({"database": order.database}) })
 }

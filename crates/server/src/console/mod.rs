@@ -245,7 +245,7 @@ impl Console {
                 let databases = parts.update_views(&order).map_err(ConsoleError::NotFound)?;
                 Ok(Reply {
                     text: format!(
-                        "Updating the views of {databases} databases; show tasks says how far it is.\n"
+                        "Updating the views of {databases} databases; show tasks shows its progress.\n"
                     ),
                     data: json!({"databases": databases}),
                 })
@@ -286,7 +286,7 @@ fn plain_line(line: &str) -> String {
 
 fn begun(what: &str, task: u64) -> Reply {
     let text = format!(
-        "{what} has begun as task {task}; show tasks says how far it is, tell {task} quit cancels it.\n"
+        "{what} has started as task {task}; show tasks shows its progress, tell {task} quit cancels it.\n"
     );
     Reply { text, data: json!({"task": task}) }
 }

@@ -45,9 +45,9 @@ pub(super) fn pause(tasks: &Tasks, id: u64, paused: bool) -> Result<Reply, Conso
         })
     })?;
     let text = if paused {
-        format!("Task {id} was asked to pause; tell {id} resume has it go on.\n")
+        format!("Task {id} was asked to pause; tell {id} resume continues it.\n")
     } else {
-        format!("Task {id} goes on.\n")
+        format!("Task {id} continues.\n")
     };
     Ok(Reply { text, data: json!({"asked": id, "paused": paused}) })
 }

@@ -62,6 +62,6 @@ pub(super) fn begin_move(
 ) -> Result<Reply, ConsoleError> {
     parts.move_database(database, volume).map_err(ConsoleError::NotFound)?;
     let text =
-        format!("Moving {database} to {volume}; show tasks says how far it is, tell NUMBER quit ends it.\n");
+        format!("Moving {database} to {volume}; show tasks shows its progress, tell NUMBER quit ends it.\n");
     Ok(Reply { text, data: json!({"database": database, "volume": volume}) })
 }

@@ -77,7 +77,7 @@ impl LogWriter {
         match thread {
             Ok(thread) => Some(Self { stop, thread: Some(thread) }),
             Err(error) => {
-                tracing::warn!(%error, name, "no log database is kept: no thread can be had for it");
+                tracing::warn!(%error, name, "no log database is kept: cannot start a thread for it");
                 log.refuse();
                 None
             }

@@ -126,7 +126,7 @@ fn a_server_that_is_set_up_well_is_told_nothing_and_has_everything_that_rules_lo
         .as_array()
         .unwrap()
         .iter()
-        .filter(|rule| rule["reason"].as_str().unwrap().starts_with("the server does not tell"))
+        .filter(|rule| rule["reason"].as_str().unwrap().starts_with("the server does not report"))
         .collect();
     assert!(untold.is_empty(), "{untold:?}");
 
@@ -144,7 +144,7 @@ fn a_server_that_is_set_up_well_is_told_nothing_and_has_everything_that_rules_lo
     ];
     let names: BTreeSet<&str> = rules().flat_map(|rule| rule.looks_at).copied().collect();
     for name in names.into_iter().filter(|name| !name.starts_with("show ") && !elsewhere.contains(name)) {
-        assert!(told[name].is_number(), "the server does not tell {name}");
+        assert!(told[name].is_number(), "the server does not report {name}");
     }
 }
 

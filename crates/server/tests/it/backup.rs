@@ -255,7 +255,7 @@ fn a_restore_that_was_killed_serves_nobody_and_is_begun_again() {
             assert!(!refused.status.success() && told.contains("restore.part"), "{told}");
             let again = run(&["restore", &repository, "--into", &into]);
             let told = String::from_utf8_lossy(&again.stderr).into_owned();
-            assert!(!again.status.success() && told.contains("remove all that is in it"), "{told}");
+            assert!(!again.status.success() && told.contains("remove everything in it"), "{told}");
         } else {
             assert!(ended || !data.join("store").exists(), "a store, and no mark");
         }

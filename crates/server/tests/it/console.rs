@@ -179,7 +179,7 @@ fn properties_of_databases_are_shown_and_set() {
     assert_eq!(said("set data mail/ada logged = false").unwrap(), "mail/ada\n  logged = false\n");
     assert_eq!(said("set database none logged=false").unwrap_err(), "none: Database does not exist.");
     assert!(said("set database mail/ada logged=no").unwrap_err().contains("must be true or false"));
-    assert!(said("set database mail/ada size=1").unwrap_err().contains("there is: logged"));
+    assert!(said("set database mail/ada size=1").unwrap_err().contains("known is: logged"));
     for line in ["set database mail/ada", "set database logged=true", "set database mail/ada =true"] {
         let usage = "type it like this: set database DATABASE PROPERTY=VALUE";
         assert_eq!(said(line).unwrap_err(), usage, "{line}");
@@ -190,8 +190,8 @@ fn properties_of_databases_are_shown_and_set() {
 fn databases_are_fixed_up() {
     let (console, _, _) = console();
     let said = |line: &str| console.execute(line).map(|reply| reply.text).map_err(|error| error.to_string());
-    assert!(said("load fixup").unwrap().starts_with("Fixup has begun"));
-    assert!(said("lo fix mail/ada -v -F -q -n -L").unwrap().starts_with("Fixup has begun"));
+    assert!(said("load fixup").unwrap().starts_with("Fixup has started"));
+    assert!(said("lo fix mail/ada -v -F -q -n -L").unwrap().starts_with("Fixup has started"));
     assert_eq!(said("load fixup none").unwrap_err(), "none: Database does not exist.");
     for line in ["load fixup a b", "load fixup -X"] {
         assert!(

@@ -19,10 +19,10 @@ fn check(page: &str, text: &str) {
 
 #[test]
 fn configuration() {
-    check("configuration.md", &config::documentation());
+    check("reference/configuration.md", &config::documentation());
 }
 
 #[test]
 fn advice() {
-    check("advise.md", &scrinium_advise::documentation());
+    check("operate/advise.md", &scrinium_advise::documentation());
 }

@@ -95,7 +95,7 @@ fn a_freeze_that_nobody_ends_ends_by_itself_and_says_so() {
     client.json("PUT", "/papers/one", &json!({})).unwrap().expect(201);
     let (code, words) = ask(root, &server, &["thaw"]);
     assert!(code == Some(1) && words.contains("had ended by itself"), "{words}");
-    assert!(server.messages().contains("go on by themselves"), "{}", server.messages());
+    assert!(server.messages().contains("resume by themselves"), "{}", server.messages());
     assert_eq!(ask(root, &server, &["freeze", "--for", "1h"]).0, Some(1), "too long");
 }
 

@@ -151,7 +151,7 @@ fn a_log_that_vanishes_is_noticed_and_loses_nothing() {
     }
     let refused = store.commit(put(9999)).unwrap_err();
     assert!(matches!(refused, StoreError::Failed { .. }), "{refused}");
-    assert!(refused.to_string().contains("docs/logging.md"), "{refused}");
+    assert!(refused.to_string().contains("docs/operate/logging.md"), "{refused}");
     assert_eq!(numbers(&store), (0..acknowledged).collect::<Vec<_>>());
     // The keeper looks once more, and flushes; what it has begun is awaited when the store is dropped.
     wait_until("the flush", || flushed_bytes() > before);

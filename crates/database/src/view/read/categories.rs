@@ -58,7 +58,7 @@ pub(super) fn wanted_categories(
     }
     if wanted_totals(view, query, columns)?.is_some() {
         return Err(wrong(
-            "Categories bring their totals: `reduce` and `group` cannot be asked for beside them.",
+            "Categories bring their totals: `reduce` and `group` cannot be combined with them.",
         ));
     }
     let CategoryQuery { level, expand, collapse } = wanted;

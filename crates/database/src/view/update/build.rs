@@ -73,7 +73,7 @@ pub(super) fn build(
         && workplace.is_resumed()
         && !evaluation.is_cancelled()
     {
-        tracing::warn!(%error, "a build of views that was cut off could not be gone on with; it begins anew");
+        tracing::warn!(%error, "cannot resume the interrupted view build; starting over");
         workplace.remove();
         workplace = Workplace::open(database, views, last, limit_bytes);
         built = build_once(&mut workplace, &evaluation);

@@ -57,7 +57,7 @@ impl<'a> Following<'a> {
         let Some(work) = &self.task else { return Ok(()) };
         work.task.progress(reached.saturating_sub(work.since));
         if work.task.is_cancelled() {
-            let reason = "The update of the views was cancelled; the next reader goes on with it.".to_owned();
+            let reason = "The update of the views was cancelled; the next reader continues it.".to_owned();
             return Err(DatabaseError::Unavailable { reason });
         }
         Ok(())

@@ -231,11 +231,11 @@ impl Ledger {
         if at.is_none() {
             wrong.strayed += 1;
             wrong.tell(|| {
-                format!("message {sequence} of user {number} lies with {person}, who is no recipient")
+                format!("message {sequence} of user {number} reached {person}, who is not a recipient")
             });
         } else if again {
             wrong.twice += 1;
-            wrong.tell(|| format!("message {sequence} of user {number} lies with {person} twice"));
+            wrong.tell(|| format!("message {sequence} of user {number} reached {person} twice"));
         } else if let Some(why) = &found.altered {
             wrong.altered += 1;
             wrong.tell(|| format!("message {sequence} of user {number} to {person}: {why}"));

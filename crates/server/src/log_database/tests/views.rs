@@ -1,4 +1,4 @@
-//! The views, as docs/log-database.md describes them, and what a day costs.
+//! The views, as docs/operate/log-database.md describes them, and what a day costs.
 
 use scrinium_database::CompactOrder;
 use scrinium_mail::{Mailboxes, Resolver, Routed, RoutedState, Router, RouterOptions};
@@ -7,7 +7,7 @@ use scrinium_worker::{WorkerOptions, WorkerPool};
 
 use super::*;
 
-const PAGE: &str = include_str!("../../../../../docs/log-database.md");
+const PAGE: &str = include_str!("../../../../../docs/operate/log-database.md");
 
 /// Records of every class.
 fn fill(world: &World) {
@@ -75,7 +75,7 @@ fn views_show_the_columns_that_the_document_names() {
         let row: Map<String, Value> = serde_json::from_str(&rows[0].1).unwrap();
         let titles: Vec<&str> = row.keys().map(String::as_str).collect();
         let line = format!("| `{view}` | {} |", titles.join(", "));
-        assert!(PAGE.contains(&line), "docs/log-database.md has no line\n{line}");
+        assert!(PAGE.contains(&line), "docs/operate/log-database.md has no line\n{line}");
         let varies = |title: &str| {
             ["Date", "Time", "Process bytes", "Buffer pool bytes", "Log bytes"].contains(&title)
                 || (view == "task_runs" && title == "Milliseconds")

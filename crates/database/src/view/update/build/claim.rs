@@ -95,7 +95,7 @@ pub(super) fn remove_left(
         let is_ours = text.starts_with(identity);
         if is_ours && lock(&owner, &path)? && !(text == history && is_wanted(&path)) {
             fs::remove_dir_all(&path)?;
-            tracing::info!(path = %path.display(), "removed what a build of views had left that nobody goes on with");
+            tracing::info!(path = %path.display(), "removed what an abandoned build of views had left");
             removed += 1;
         }
     }

@@ -90,7 +90,7 @@ impl Workplace {
         if this.path.exists()
             && let Err(error) = this.take_over(reached)
         {
-            tracing::warn!(path = %this.path.display(), %error, "what an earlier build has left cannot be used");
+            tracing::warn!(path = %this.path.display(), %error, "leftovers of an earlier view build cannot be used");
         }
         this
     }
@@ -101,7 +101,7 @@ impl Workplace {
         let is_new = self.claim.as_ref().is_none_or(Claim::is_new);
         match Manifest::read(&self.path).filter(|_| !is_new) {
             Some(stored) if stored.is_of(&self.manifest) && stored.reached <= reached => {
-                tracing::info!(path = %self.path.display(), after = ?stored.after, "going on with a build of views");
+                tracing::info!(path = %self.path.display(), after = ?stored.after, "resuming a build of views");
                 self.manifest = stored;
                 self.resumed = true;
             }
@@ -328,7 +328,7 @@ impl Databases {
         let is_wanted = |path: &Path| Manifest::read(path).is_some_and(|manifest| manifest.is_wanted(self));
         for common in self.commons() {
             if let Err(error) = remove_left(&dir, &common.history, is_wanted) {
-                tracing::warn!(dir = %dir.display(), %error, "what builds of views have left there was not removed");
+                tracing::warn!(dir = %dir.display(), %error, "leftovers of view builds could not be removed");
             }
         }
     }
