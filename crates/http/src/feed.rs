@@ -2,7 +2,7 @@
 //!
 //! A feed that waits holds no thread and no snapshot, only its place: the sequence that it has reached and
 //! a watch on the database. It ends by itself when its limit or time is reached, when the database is
-//! dropped, when its reader may not read any more, and when the server stops, each time with the sequence where the client may go on.
+//! dropped, when its reader may not read any more, and when the server stops, each time with the sequence where the client can continue.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};

@@ -352,7 +352,7 @@ fn an_index_that_is_behind_holds_purging_back_and_so_does_a_replica_and_both_are
     rows(&database);
     assert_eq!((compact("a").documents, database.info().unwrap().purged_count), (1, 3));
     assert_eq!(database.info().unwrap().sizes.external_bytes, get_external(&database));
-    // A purged document is one that never was.
+    // A purged document is as if it had never existed.
     assert!(matches!(
         database.read("n00", &ReadOptions::default(), &SERVER),
         Err(DatabaseError::NotFound { .. })
