@@ -1,4 +1,4 @@
-//! Where the binary looks for RocksDB's library: beside itself, and in `../lib/scrinium`, where packages put it. So a copy
+//! Where the binary looks for RocksDB's library: next to itself, and in `../lib/scrinium`, where packages put it. So a copy
 //! of the two runs anywhere. Where the library is one that is linked as a whole, this changes nothing.
 
 fn main() {

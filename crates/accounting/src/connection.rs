@@ -10,7 +10,7 @@ use crate::{ConnectionRefusal, Holder};
 /// Ends a connection that is shed; must not wait.
 pub type Shed = Arc<dyn Fn() + Send + Sync>;
 
-/// Connections that were shed and have not closed yet: so many, and no more are taken until one has.
+/// Connections that were shed and have not closed yet: this many, and no more are taken until one has.
 const LEAVING_MOST: usize = 16;
 
 /// All connections.
@@ -203,7 +203,7 @@ impl Accounts {
                 index
             })
         };
-        // Without the lock: what is told may drop connections.
+        // Without the lock: a notification may drop connections.
         for end in [own_end, other_end].into_iter().flatten() {
             end();
         }
@@ -233,7 +233,7 @@ impl Accounts {
         self.shared.book.lock().shed
     }
 
-    /// Sheds the connection that has been idle for longest, whoever holds it; false where none is idle.
+    /// Sheds the connection that has been idle for longest, no matter who holds it; false where none is idle.
     pub fn shed_oldest(&self) -> bool {
         let end = {
             let mut book = self.shared.book.lock();

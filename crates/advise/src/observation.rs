@@ -199,7 +199,7 @@ impl Observation {
         })
     }
 
-    /// The part of all requests' time (0 to 1) that so many milliseconds are.
+    /// The part of all requests' time (0 to 1) that this many milliseconds are.
     pub(crate) fn part_of_requests(&self, milliseconds: f64) -> f64 {
         let total_ms = self.requests().total_ms;
         if total_ms > 0.0 { (milliseconds / total_ms).clamp(0.0, 1.0) } else { 0.0 }
@@ -291,7 +291,7 @@ fn used_between(first: &[DatabaseUse], last: Vec<DatabaseUse>) -> Vec<DatabaseUs
         first.iter().map(|database| (database.name.as_str(), database)).collect();
     let used = last.into_iter().map(|last| {
         let Some(first) = first.get(last.name.as_str()) else { return last };
-        // One that was dropped and made again, or moved, counts anew.
+        // One that was dropped and made again, or moved, counts again.
         let grew = |last: f64, first: f64| if last >= first { last - first } else { last };
         DatabaseUse {
             blocks_from_files: grew(last.blocks_from_files, first.blocks_from_files),

@@ -33,7 +33,7 @@ pub struct Report {
     pub processors_busy: Option<f64>,
     /// What is best changed, in the order of effect.
     pub advice: Vec<Recommended>,
-    /// What might be taken for a problem and is none.
+    /// What might be taken for a problem but is fine.
     pub notes: Vec<(&'static Rule, String)>,
     /// Rules that could say nothing, and why.
     pub unjudged: Vec<(&'static Rule, Unjudged)>,

@@ -66,7 +66,7 @@ pub enum Verdict {
     Change(Box<Advice>),
     /// There is nothing to change.
     Fine,
-    /// What one might take for a problem and is none.
+    /// What one might take for a problem but is fine.
     Note(String),
 }
 

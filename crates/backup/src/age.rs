@@ -8,7 +8,7 @@
 //! <nonce, 16 bytes><pieces of 64 KiB, each with a tag of 16 bytes>
 //! ```
 //!
-//! So whoever has the private key can read a backup by hand, with `age -d` or `rage -d`, without this program. The
+//! So anyone who has the private key can read a backup by hand, with `age -d` or `rage -d`, without this program. The
 //! primitives are libraries'; only what belongs to the format stands here.
 
 mod identity;

@@ -3,8 +3,8 @@
 /// Direct I/O begins and ends on multiples of this, in the file and in memory.
 pub(crate) const BLOCK: usize = 4096;
 
-/// How much is read and written at once. Whoever syncs meanwhile waits for a piece or two: with 2 MB a backup is no faster on
-/// a server at rest, faster beside people at work, and holds them up for longer (`make bench NAME=backup`).
+/// How much is read and written at once. Anyone who syncs meanwhile waits for a piece or two: with 2 MB a backup is no faster on
+/// a server at rest, faster next to people at work, and holds them up for longer (`make bench NAME=backup`).
 pub(crate) const PIECE_BYTES: usize = 512 << 10;
 
 /// One piece of a file.

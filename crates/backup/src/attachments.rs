@@ -60,7 +60,7 @@ impl fmt::Debug for ObjectLister {
     }
 }
 
-/// A list that was written beside the checkpoint; it goes when this is dropped.
+/// A list that was written next to the checkpoint; it goes when this is dropped.
 pub(crate) struct Listed {
     path: PathBuf,
     pub(crate) objects: u64,

@@ -1,6 +1,6 @@
 //! Digests by which files are known and checked: plain ones, or such as mean nothing without a key.
 //!
-//! A plain digest would tell whoever holds a repository that a file is one that they have too. So in a repository that is
+//! A plain digest would tell anyone who holds a repository that a file is one that they have too. So in a repository that is
 //! encrypted all digests of contents are keyed. The key is the server's, made for this repository, and lies in each
 //! manifest where the private key alone opens it.
 

@@ -106,7 +106,7 @@ pub enum BackupError {
     /// What was asked for cannot be reached with what there is.
     #[error("{0}")]
     OutOfReach(String),
-    /// The repository's backups are encrypted to somebody else than the server is told to, or are not.
+    /// The repository's backups are encrypted to another key than the server's setting, or are not encrypted.
     #[error("{}", other_protection(place, found.as_deref(), wanted.as_deref()))]
     OtherProtection {
         /// The repository's place.

@@ -14,7 +14,7 @@
 //! Backups that are encrypted (see `age`, `protection`) can be made, looked at and let go without the private key: what
 //! is left readable is in `manifest`.
 //!
-//! A backup stands for the store as it was when it was made. With the log's archive, restoring goes on from there
+//! A backup stands for the store as it was when it was made. With the log's archive, restoring continues from there
 //! to any record, or any moment.
 
 mod age;

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use crate::BackupError;
 use crate::digests::DigestKey;
 
-/// The format of a backup that whoever has it can read.
+/// The format of a backup that anyone who has it can read.
 const FORMAT_OPEN: u64 = 1;
 
 /// That of one that is encrypted, and the newest that is read.
@@ -50,7 +50,7 @@ pub struct Manifest {
     pub finished: String,
     /// The store that it is of, 32 hexadecimal digits.
     pub store: String,
-    /// The log that goes on after it, 16 hexadecimal digits: its folder in the log's archive.
+    /// The log that continues after it, 16 hexadecimal digits: its folder in the log's archive.
     pub log_key: String,
     /// The last record of the log whose effect it holds.
     pub sequence: u64,
@@ -96,7 +96,7 @@ pub struct VolumeEntry {
     pub name: String,
     /// The store that it is, 32 hexadecimal digits.
     pub store: String,
-    /// The log that goes on after it, 16 hexadecimal digits.
+    /// The log that continues after it, 16 hexadecimal digits.
     pub log_key: String,
     /// The last record of the log whose effect it holds.
     pub sequence: u64,
@@ -183,7 +183,7 @@ impl Manifest {
         self.sealed.is_some()
     }
 
-    /// All of it, for whoever has the private key.
+    /// All of it, for anyone who has the private key.
     pub(crate) fn encode_secret(&self, key: DigestKey) -> Result<Vec<u8>, BackupError> {
         let secret = Secret { key: key.to_hex(), backup: self.clone() };
         serde_json::to_vec(&secret).map_err(|error| BackupError::damaged(&self.id, error.to_string()))
@@ -240,7 +240,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Whether it says only what a server may have written, whoever had the repository since: its prints and names of
+    /// Whether it says only what a server may have written, no matter who had the repository since: its prints and names of
     /// volumes become names of files, its lengths are added up.
     fn check(&self, name: &str) -> Result<(), BackupError> {
         let damaged = |problem: &str| Err(BackupError::damaged(name, problem));

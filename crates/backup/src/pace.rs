@@ -10,11 +10,11 @@ use crate::BackupError;
 /// A longer sleep would make stopping slow.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-/// Is told how far work is.
+/// Learns the progress of work.
 pub trait Progress: Sync {
-    /// So many bytes are to be gone through.
+    /// This many bytes are to be gone through.
     fn total(&self, bytes: u64);
-    /// So many more are done.
+    /// This many more are done.
     fn advance(&self, bytes: u64);
     /// What is being done now.
     fn step(&self, what: &str);
@@ -22,7 +22,7 @@ pub trait Progress: Sync {
     fn is_cancelled(&self) -> bool;
 }
 
-/// Nobody is told, and nobody stops it.
+/// Reports to nobody, and nobody stops it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quiet;
 
@@ -57,12 +57,12 @@ impl<'a> Pace<'a> {
         Self { limits, ..self }
     }
 
-    /// So many bytes are to be gone through.
+    /// This many bytes are to be gone through.
     pub(crate) fn total(&self, bytes: u64) {
         self.progress.total(bytes);
     }
 
-    /// So many more bytes are done; waits until as many more may follow.
+    /// This many more bytes are done; waits until as many more may follow.
     pub(crate) fn advance(&mut self, bytes: u64) -> Result<(), BackupError> {
         self.progress.advance(bytes);
         self.done += bytes;

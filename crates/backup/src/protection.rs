@@ -1,4 +1,4 @@
-//! Who may read the backups of a repository: whoever holds it, or whoever has a private key.
+//! Who may read the backups of a repository: any holder of it, or only a holder of a private key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::BackupError;
 use crate::age::{Identities, Recipient};
 use crate::digests::{DigestKey, Digests, random_bytes};
 
-/// The format of a repository whose backups whoever holds it can read.
+/// The format of a repository whose backups anyone who holds it can read.
 const FORMAT_OPEN: u64 = 1;
 
 /// That of one whose backups are encrypted, and the newest that is read.
@@ -89,7 +89,7 @@ impl Nature {
     /// What backups in it are made with. What the repository says is never believed as to who may read them.
     ///
     /// # Errors
-    /// [`BackupError::OtherProtection`] where it is not what the server is told to do.
+    /// [`BackupError::OtherProtection`] where it differs from the server's setting.
     pub(crate) fn writer(&self, place: &str, protection: Option<&Protection>) -> Result<Writer, BackupError> {
         let wanted = protection.map(|protection| protection.recipient.to_string());
         if wanted != self.recipient {
@@ -114,7 +114,7 @@ impl Nature {
 pub(crate) struct Writer {
     pub(crate) recipient: Option<Recipient>,
     pub(crate) digests: Digests,
-    /// For the manifest, where whoever restores finds it.
+    /// For the manifest, where anyone who restores finds it.
     pub(crate) key: Option<DigestKey>,
 }
 

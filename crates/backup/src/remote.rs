@@ -3,7 +3,7 @@
 //! Endpoint, region and keys are those of the environment, as Amazon's own tools read them (`AWS_ENDPOINT_URL`,
 //! `AWS_REGION`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`; `AWS_ALLOW_HTTP=true` for one without encryption).
 //! Objects appear whole or not at all, so nothing has to be renamed. There are no locks: one backup at a time is for
-//! whoever orders them to see to.
+//! the one who orders them to see to.
 
 use std::any::Any;
 use std::sync::Arc;

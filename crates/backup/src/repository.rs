@@ -294,7 +294,7 @@ pub(crate) fn sealed_name(id: &str) -> String {
     format!("{BACKUPS}/{id}{SEALED}")
 }
 
-/// The backup in a manifest's name; `None` if it is none.
+/// The backup in a manifest's name; `None` if it names no backup.
 fn id_of(name: &str) -> Option<String> {
     let id = name.strip_prefix(BACKUPS)?.strip_prefix('/')?.strip_suffix(".json")?;
     let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

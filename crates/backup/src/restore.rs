@@ -51,7 +51,7 @@ pub struct Order {
 pub struct Restored {
     /// The backup.
     pub manifest: Manifest,
-    /// Where the store has come.
+    /// The position that the store has reached.
     pub reached: Reached,
     /// What a person should know of it, if anything.
     pub warning: Option<String>,
@@ -180,7 +180,7 @@ fn is_of_volume(file: &FileEntry) -> bool {
     file.path.starts_with("volumes/")
 }
 
-/// Brings a volume forward to the moment that the first store has come to, and marks it as restored: a server takes it
+/// Brings a volume forward to the moment that the first store has reached, and marks it as restored: a server takes it
 /// for the volume of a server that was restored too, and the one that was there before for no part of it.
 fn bring_volume(
     volume: &VolumeEntry,

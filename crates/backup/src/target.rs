@@ -84,7 +84,7 @@ pub(crate) fn logs(manifest: &Manifest) -> Result<Vec<(u64, u64)>, BackupError> 
     Ok(logs)
 }
 
-/// The log that goes on after a backup.
+/// The log that continues after a backup.
 pub(crate) fn log_key(manifest: &Manifest) -> Result<u64, BackupError> {
     key_of(&manifest.log_key, manifest)
 }

@@ -132,7 +132,7 @@ pub(crate) fn same((bytes, blake3): (u64, &str), name: &str, passed: &Passed) ->
     Ok(())
 }
 
-/// Reads every segment of the archive that the newest backup's log goes on in, and looks for gaps after `from`.
+/// Reads every segment of the archive that the newest backup's log continues in, and looks for gaps after `from`.
 ///
 /// # Errors
 /// If the archive cannot be read at all, or it was told to stop.

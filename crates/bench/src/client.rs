@@ -47,7 +47,7 @@ impl Connection {
     /// The body of the answer, which must be a success.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not one.
     pub fn request(&mut self, method: &str, path: &str, body: &str) -> &str {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Basic {}\r\n\
@@ -75,7 +75,7 @@ impl Connection {
         let mut part = [0; 16 << 10];
         let read = loop {
             match self.stream.read(&mut part) {
-                // Whoever stops the process and lets it go on interrupts what it waits for.
+                // Stopping the process and letting it continue interrupts what it waits for.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 read => break read.unwrap(),
             }
@@ -101,7 +101,7 @@ impl Connection {
         }
     }
 
-    /// So many bytes into the body.
+    /// This many bytes into the body.
     fn take(&mut self, length: usize) {
         while self.received.len() < length {
             self.receive();
@@ -158,7 +158,7 @@ pub fn work<T>(
     }
 }
 
-/// So many users at the same time, until `meanwhile` is done. Gives what each of them gave.
+/// This many users at the same time, until `meanwhile` is done. Gives what each of them gave.
 ///
 /// # Panics
 /// If one of them does.

@@ -51,10 +51,10 @@ pub const fn scatter(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What the benchmark is told by an environment variable such as `SCRINIUM_DOCUMENTS`; else `usual`.
+/// What an environment variable sets for the benchmark, such as `SCRINIUM_DOCUMENTS`; else `usual`.
 ///
 /// # Panics
-/// If it is told something else than such a value.
+/// If the variable holds something else than such a value.
 #[must_use]
 #[allow(clippy::panic, reason = "a benchmark stops at the first error")]
 pub fn setting<T: FromStr>(name: &str, usual: T) -> T {

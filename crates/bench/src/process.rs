@@ -71,7 +71,7 @@ pub fn command(program: impl AsRef<OsStr>, user: Option<&str>) -> Command {
     command
 }
 
-/// Runs this benchmark once more as a process of its own that measures `case`, on so many cores. Gives what
+/// Runs this benchmark once more as a process of its own that measures `case`, on this many cores. Gives what
 /// [`is_case`] printed there.
 ///
 /// # Panics
@@ -102,7 +102,7 @@ pub fn is_case(measure: impl FnOnce(&Value) -> Value) -> bool {
     true
 }
 
-/// Keeps this thread, and those that it will start, to the first so many of its cores.
+/// Keeps this thread, and those that it will start, to the first this many of its cores.
 ///
 /// # Panics
 /// If it has fewer.

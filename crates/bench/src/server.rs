@@ -36,7 +36,7 @@ const BEGUN_WITHIN: Duration = Duration::from_secs(5);
 const COMPACTED_WITHIN: Duration = Duration::from_secs(3600);
 const SETTLED_WITHIN: Duration = Duration::from_secs(3600);
 
-/// A server is at rest if it used no more than so many hundredths of a second in each of so many looks.
+/// A server is at rest if it used no more than this many hundredths of a second in each of this many looks.
 const LOOK: Duration = Duration::from_millis(500);
 const QUIET_TICKS: u64 = 2;
 const QUIET_LOOKS: u32 = 4;
@@ -169,7 +169,7 @@ impl Server {
     }
 }
 
-/// One operation of so many is an update.
+/// One operation of this many is an update.
 const UPDATE_EVERY: u64 = 5;
 
 /// The view that is read where none is named.
@@ -227,7 +227,7 @@ pub struct Discussion {
 }
 
 impl Discussion {
-    /// Makes a database with so many documents.
+    /// Makes a database with this many documents.
     ///
     /// # Panics
     /// If the server refuses something.
@@ -238,7 +238,7 @@ impl Discussion {
         discussion
     }
 
-    /// Makes a database without documents; those that come will each have a text of so many bytes beside the rest.
+    /// Makes a database without documents; those that come will each have a text of this many bytes next to the rest.
     ///
     /// # Panics
     /// If the server refuses it.
@@ -272,7 +272,7 @@ impl Discussion {
         }
     }
 
-    /// Adds documents until there are so many.
+    /// Adds documents until there are this many.
     ///
     /// # Panics
     /// If the server refuses something.
@@ -354,7 +354,7 @@ impl Discussion {
         is_update
     }
 
-    /// So many clients work with these think times while `meanwhile` runs.
+    /// This many clients work with these think times while `meanwhile` runs.
     #[must_use]
     pub fn load<M>(
         &self,

@@ -1,4 +1,4 @@
-//! An operation at several places, in rounds that alternate between them: what it costs at a size, beside what it costs at
+//! An operation at several places, in rounds that alternate between them: what it costs at a size, next to what it costs at
 //! another one.
 
 #![allow(clippy::indexing_slicing, reason = "a benchmark stops at the first error")]
@@ -6,7 +6,7 @@
 use crate::{Against, Line, median, report, scatter, timed};
 
 /// Compares an operation at several sizes with what it costs at the first. `operation` gets the place of the size and a
-/// random number; rounds alternate between the sizes, and each is a median of so many operations, in microseconds.
+/// random number; rounds alternate between the sizes, and each is a median of this many operations, in microseconds.
 ///
 /// # Panics
 /// Without sizes.

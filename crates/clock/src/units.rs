@@ -14,7 +14,7 @@ pub fn unix_ms(time: SystemTime) -> u64 {
     milliseconds(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// The time of day that lies so many milliseconds after the beginning of 1970.
+/// The time of day that lies this many milliseconds after the beginning of 1970.
 #[must_use]
 pub fn from_unix_ms(unix_ms: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(unix_ms)

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::parameter::{Parameter, decoded};
 
-/// Lines are folded after so many bytes (RFC 5545, section 3.1).
+/// Lines are folded after this many bytes (RFC 5545, section 3.1).
 const LINE_BYTES: usize = 75;
 
 /// Limits of a calendar or card.
@@ -79,7 +79,7 @@ impl PartialEq for ContentLine {
 impl Eq for ContentLine {}
 
 impl ContentLine {
-    /// A line; `None` if the name is none, or the value holds a line end or other control characters but TAB. The value is
+    /// A line; `None` if the name is invalid, or the value holds a line end or other control characters but TAB. The value is
     /// written as it is: a text is escaped before (`value::escape_text`).
     #[must_use]
     pub fn new(name: &str, parameters: Vec<Parameter>, value: &str) -> Option<Self> {
@@ -451,7 +451,7 @@ impl<'a> Iterator for RawLines<'a> {
         loop {
             let rest = self.rest.get(end..).unwrap_or_default();
             end += rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
-            // A line that begins with a space or tab goes on.
+            // A line that begins with a space or tab continues.
             if !matches!(self.rest.get(end), Some(b' ' | b'\t')) {
                 break;
             }

@@ -189,7 +189,7 @@ pub enum Principal {
     Unauthenticated,
     /// The principal itself.
     Itself,
-    /// Whoever a property of the resource names.
+    /// The person that a property of the resource names.
     Property(Name),
 }
 

@@ -24,7 +24,7 @@ impl Default for XmlLimits {
     }
 }
 
-/// Why a body is none.
+/// Why a body is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum XmlError {

@@ -34,7 +34,7 @@ impl Default for CredentialOptions {
 /// A right pair is remembered for a while under a keyed digest, so that a client that sends its password with
 /// every request pays for one hashing. A remembered answer holds only for the very hash that it was checked
 /// against: once the person's document has another, or none, the password is hashed again. So it need not end while
-/// it is used: 20,000 people hashed anew every ten minutes would be 33 hashings a second.
+/// it is used: 20,000 people hashed again every ten minutes would be 33 hashings a second.
 pub struct Credentials {
     lookup: Arc<dyn NameLookup>,
     remembered: Cache<[u8; 32], Arc<Remembered>>,

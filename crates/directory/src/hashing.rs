@@ -56,7 +56,7 @@ struct Job {
     since: Instant,
 }
 
-/// The threads. When this is dropped, they end with what they are at; what waits is told that it is too late.
+/// The threads. When this is dropped, they end with what they are at; what waits learns that it is too late.
 pub struct HashingThreads {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -92,7 +92,7 @@ impl Lane {
         jobs.push_back(job);
     }
 
-    /// Whether one more of `network` may wait, where so many networks may.
+    /// Whether one more of `network` may wait, where this many networks may.
     fn has_place(&self, network: Network, networks: usize) -> bool {
         self.turns.len() < networks || self.jobs.contains_key(&network)
     }
@@ -147,7 +147,7 @@ impl HashingThreads {
         Ok(Self { shared, threads })
     }
 
-    /// Has `work` done on one of the threads, in its turn. It is told whether it came in time.
+    /// Does `work` on one of the threads, in its turn. It learns whether it came in time.
     ///
     /// # Errors
     /// [`HashingError::Busy`] where too many wait; then `work` is not called.

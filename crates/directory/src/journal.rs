@@ -1,4 +1,4 @@
-//! What changed of people and groups, for the record: whoever writes into the directory takes what is theirs.
+//! What changed of people and groups, for the record: anyone who writes into the directory takes what is theirs.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const WAITING_MOST: usize = 10_000;
 /// Who has handed in a document has taken its change after this time, if there was one.
 const NOTED_FOR: Duration = Duration::from_secs(30);
 
-/// So many are known who hand in one document at once.
+/// At most this many are known who hand in one document at once.
 const WRITERS_MOST: usize = 16;
 
 /// A change of one document of the directory.

@@ -1,6 +1,6 @@
 //! People and groups: their documents, their passwords, their sessions, and finding them by name.
 //!
-//! People and groups are ordinary documents of the database [`DIRECTORY_DATABASE`]. Whoever writes there
+//! People and groups are ordinary documents of the database [`DIRECTORY_DATABASE`]. Anyone who writes there
 //! passes the document through [`prepare`] first, which checks it and replaces a clear-text password by its
 //! hash. [`Directory`] holds everybody in memory, by every name they answer to, as the database is at the
 //! moment; it is what a login and the mail router ask.

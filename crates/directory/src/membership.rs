@@ -10,7 +10,7 @@ use crate::lookup::names_of;
 use crate::names::fold_name;
 use crate::{Group, Person};
 
-/// The answers of so many people are kept.
+/// The answers of this many people are kept.
 const KEPT_MAX: usize = 100_000;
 
 /// A group's id and name.

@@ -72,7 +72,7 @@ pub struct Session {
     pub issued_s: u64,
     /// When it ends at the latest.
     pub ends_s: u64,
-    /// Whether the client should get a fresh cookie with this answer, so that a session in use goes on.
+    /// Whether the client should get a fresh cookie with this answer, so that a session in use continues.
     pub renew: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct SessionKeeper {
     uses: Cache<SessionName, (u64, u64)>,
 }
 
-/// What a cookie says, beside its code.
+/// What a cookie says, next to its code.
 struct Claim {
     person_id: String,
     issued_s: u64,
@@ -116,7 +116,7 @@ impl SessionKeeper {
         self.cookie(person, rand::random(), now_s, now_s)
     }
 
-    /// The cookie's value for a session that goes on at `now_s`.
+    /// The cookie's value for a session that continues at `now_s`.
     #[must_use]
     pub fn renew(&self, person: &Person, session: &Session, now_s: u64) -> String {
         self.cookie(person, session.name, session.begun_s, now_s)

@@ -1,6 +1,6 @@
 //! Media types: what an attachment says that it is (RFC 9110 §8.3.1).
 
-/// What an attachment is that names no type, or one that is none.
+/// What an attachment is that names no type, or an invalid one.
 pub const OCTET_STREAM: &str = "application/octet-stream";
 
 /// The longest media type with its parameters, in bytes. RFC 6838 §4.2 has 127 for the type and for the subtype.

@@ -42,7 +42,7 @@ pub(crate) struct Content<'journal> {
 enum Survival {
     Nothing,
     Everything,
-    /// So many changes, and of the next a part.
+    /// This many changes, and of the next a part.
     Prefix(usize),
     /// The first changes of the length, and what they added; of what was there before, each sector as it was at a moment
     /// of its own.

@@ -50,7 +50,7 @@ pub struct Broken {
     pub number: u64,
     /// How many calls came before the loss, and the last of them.
     pub calls: (usize, String),
-    /// Where it is kept, as it was before the check if it was written anew.
+    /// Where it is kept, as it was before the check if it was rewritten.
     pub folder: PathBuf,
     /// What the check said.
     pub reason: String,
@@ -181,7 +181,7 @@ fn work(
                 Err(panic) => said(panic.as_ref()),
             },
         };
-        // For whoever looks into it: as the device held it, not as the check left it.
+        // For anyone who looks into it: as the device held it, not as the check left it.
         let _ = std::fs::remove_dir_all(&cut.folder).and_then(|()| image.write(&cut.folder));
         note(broken, cut.number, (cut.calls, last), &cut.folder, reason);
     }

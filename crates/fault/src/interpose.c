@@ -10,7 +10,7 @@
  *   SCRINIUM_FAULT_JOURNAL  the journal's file, outside of it; appended to
  *   SCRINIUM_FAULT_FAIL     "ERRNO FIRST COUNT CALLS PART": of the calls in the set CALLS (bits below) on paths that
  *                           contain PART, those numbered FIRST up to FIRST+COUNT-1 fail
- *   SCRINIUM_FAULT_SLOW     "SEED ONE_IN MAX_US": one in so many writes and syncs takes up to so long
+ *   SCRINIUM_FAULT_SLOW     "SEED ONE_IN MAX_US": one in this many writes and syncs takes up to so long
  *   SCRINIUM_FAULT_LIE      syncs of paths that contain this succeed without being done
  *   SCRINIUM_FAULT_CLOCK    "SEED EVERY_MS": so often the clock of the day is another, by up to 40 days
  *
@@ -403,7 +403,7 @@ ssize_t pwritev64(int file, const struct iovec *pieces, int count, off_t offset)
     return pwritev(file, pieces, count, offset);
 }
 
-/* Whoever copies falls back to reading and writing, which is seen. */
+/* Anyone who copies falls back to reading and writing, which is seen. */
 ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes, unsigned flags) {
     if (!path_of(to))
         return syscall(SYS_copy_file_range, from, from_offset, to, to_offset, bytes, flags);
@@ -603,7 +603,7 @@ time_t time(time_t *place) {
     return now.tv_sec;
 }
 
-/* Whoever waits until a time of the day waits as long as was meant: the kernel's clock does not jump. */
+/* Anyone who waits until a time of the day waits as long as was meant: the kernel's clock does not jump. */
 int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
                            const struct timespec *restrict until) {
     static int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);

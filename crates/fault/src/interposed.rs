@@ -83,7 +83,7 @@ impl Failure {
 pub struct Slowness {
     /// Which calls they are depends on it.
     pub seed: u64,
-    /// One in so many.
+    /// One in this many.
     pub one_in: u64,
     /// Takes up to so long.
     pub max_us: u64,

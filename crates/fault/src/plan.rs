@@ -37,7 +37,7 @@ pub fn cases(usual: u32) -> u32 {
 }
 
 impl Plan {
-    /// With so many disks unless the environment names another number, and a seed of its own likewise.
+    /// With this many disks unless the environment names another number, and a seed of its own likewise.
     #[must_use]
     pub fn from_environment(images: u64) -> Self {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
@@ -50,7 +50,7 @@ impl Plan {
         }
     }
 
-    /// The numbers of so many runs, as long as there is time; the first one always.
+    /// The numbers of this many runs, as long as there is time; the first one always.
     pub fn runs(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
         let until = self.until;
         (0..count).take_while(move |run| *run == 0 || until.is_none_or(|until| Instant::now() < until))

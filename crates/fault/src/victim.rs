@@ -151,7 +151,7 @@ pub struct Kills {
 }
 
 impl Kills {
-    /// So many, unless the environment names another number, and a seed of its own likewise.
+    /// At most this many, unless the environment names another number, and a seed of its own likewise.
     #[must_use]
     pub fn from_environment(count: u64) -> Self {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();

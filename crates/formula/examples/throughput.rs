@@ -1,5 +1,5 @@
 //! What views cost: evaluates the formulas of two databases over 100,000 documents each, in processor time,
-//! which other programs on the machine disturb least. So many documents do not fit into a processor's caches:
+//! which other programs on the machine disturb least. That many documents do not fit into a processor's caches:
 //! a part of the time is spent waiting for memory, as it is when a view is built. 1,000 documents do fit.
 //!
 //! `cargo run --release -p scrinium-formula --example throughput [DOCUMENTS]`

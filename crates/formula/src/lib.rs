@@ -15,7 +15,7 @@
 //! # Bounds
 //!
 //! A formula is at most 64 KB and nested at most 100 deep; one evaluation takes a bounded number of steps
-//! and makes texts and lists of bounded size. So no formula, whoever wrote it, can hold up or bring down the
+//! and makes texts and lists of bounded size. So no formula, no matter who wrote it, can hold up or bring down the
 //! server.
 //!
 //! ```

@@ -189,7 +189,7 @@ impl<'e> Machine<'e> {
         }
     }
 
-    /// Counts the making of a text of so many bytes.
+    /// Counts the making of a text of this many bytes.
     pub(crate) fn charge_text(&mut self, bytes: usize) -> Outcome<()> {
         if bytes > MAX_TEXT_BYTES {
             return Err(Fault::Limit(EvaluationError::TextTooLong { limit_bytes: MAX_TEXT_BYTES }));
@@ -197,7 +197,7 @@ impl<'e> Machine<'e> {
         self.charge(1 + bytes / 16)
     }
 
-    /// Counts the making of a list of so many elements.
+    /// Counts the making of a list of this many elements.
     pub(crate) fn charge_list(&mut self, elements: usize) -> Outcome<()> {
         if elements > MAX_ELEMENTS {
             return Err(Fault::Limit(EvaluationError::ListTooLong { limit: MAX_ELEMENTS }));

@@ -4,7 +4,7 @@ use smol_str::format_smolstr;
 
 use crate::value::Text;
 
-/// Significant digits shown: every decimal number of so many digits survives being stored.
+/// Significant digits shown: every decimal number of this many digits survives being stored.
 const SIGNIFICANT_DIGITS: usize = 15;
 
 /// Whole numbers below this have at most 15 digits.

@@ -1,4 +1,4 @@
-//! Durable document updates through HTTP, beside durable commits of the store alone.
+//! Durable document updates through HTTP, next to durable commits of the store alone.
 //!
 //! A client reads nothing: it PUTs the next revision of one of its documents (1 KB) and waits for the
 //! answer, which comes when the update is synced. The store's side commits what the `commit` benchmark
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// Updates a second of so many clients.
+/// Updates a second of this many clients.
 async fn http_round(address: SocketAddr, clients: u64, round: String, pool: Arc<str>) -> f64 {
     let stop = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
@@ -134,7 +134,7 @@ fn entry(number: u64, index: u8, version: u64) -> [u8; 25] {
     entry
 }
 
-/// Commits a second of so many threads.
+/// Commits a second of this many threads.
 fn store_round(store: &Store, writers: u64, versions: &[AtomicU64], pool: &str) -> f64 {
     let stop = AtomicBool::new(false);
     let started = Instant::now();

@@ -67,7 +67,7 @@ impl Client<'_> {
     }
 }
 
-/// Updates a minute of so many clients, and their median response in milliseconds.
+/// Updates a minute of this many clients, and their median response in milliseconds.
 fn measure(served: &Served, clients: u64, round: usize, pool: &str) -> [f64; 2] {
     let connections: Vec<_> = (0..clients).map(|_| Mutex::new(Some(served.connect()))).collect();
     let began = Instant::now();

@@ -102,10 +102,10 @@ impl Context {
     }
 }
 
-/// An administrator who goes on in a database is on record again after this time.
+/// An administrator who continues in a database is on record again after this time.
 const OPENING_AGAIN: Duration = Duration::from_mins(15);
 
-/// So many openings are remembered; what is pushed out is on record once more.
+/// At most this many openings are remembered; what is pushed out is on record once more.
 const OPENINGS_MAX: usize = 10_000;
 
 /// Who has opened which database by their office, and when that was put on record.

@@ -31,7 +31,7 @@ const SHORT_BYTES: usize = 8 << 10;
 /// A body must come at least this fast on average, once it has taken longer than the read timeout.
 const LEAST_BYTES_PER_SECOND: u64 = 256;
 
-/// And what is held of it in memory, or has come of an attachment, at least so fast once the route's time has passed.
+/// And what is held of it in memory, or has arrived of an attachment, at least so fast once the route's time has passed.
 const LEAST_HELD_BYTES_PER_SECOND: u64 = 384 << 10;
 const LEAST_STREAMED_BYTES_PER_SECOND: u64 = 4 << 10;
 
@@ -313,7 +313,7 @@ impl RequestBody {
         self.cover_beside(bytes, 0).await
     }
 
-    /// As [`Self::cover`], with bytes of contents that are held beside those of the body.
+    /// As [`Self::cover`], with bytes of contents that are held next to those of the body.
     async fn cover_beside(&mut self, bytes: usize, contents: usize) -> Result<()> {
         if bytes > self.most_bytes {
             return Err(self.too_large());

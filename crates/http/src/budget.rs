@@ -1,6 +1,6 @@
 //! The memory that requests and answers of all clients may hold together.
 //!
-//! What is counted is what has come, and what was made of it, for as long as it lives; never what a client says is to
+//! What is counted is what has arrived, and what was made of it, for as long as it lives; never what a client says is to
 //! come. Nobody waits for the budget while they hold some of it: two that wait for each other would wait for ever.
 //!
 //! A few cannot take it all. Large bodies leave a quarter to small ones, answers leave half to bodies, one person leaves
@@ -125,7 +125,7 @@ impl Arrival {
         self.began.elapsed()
     }
 
-    /// All of it has come: it cannot be ended any more.
+    /// All of it has arrived: it cannot be ended any more.
     pub(crate) fn finish(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

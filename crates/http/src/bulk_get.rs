@@ -98,7 +98,7 @@ fn parse_entry(document: Value) -> Entry {
     }
 }
 
-/// The revisions that a member lists; `Err`: something in it that is none.
+/// The revisions that a member lists; `Err`: something in it is invalid.
 fn revisions_of(
     members: &mut Map<String, Value>,
     name: &str,

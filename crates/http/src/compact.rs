@@ -1,4 +1,4 @@
-//! Compacting on request: accepted at once and done beside, one database after the other.
+//! Compacting on request: accepted at once and done alongside, one database after the other.
 
 use http::{Response, StatusCode};
 use scrinium_database::{CompactOrder, CompactStyle, PurgedLeaves};

@@ -61,7 +61,7 @@ impl Context {
     ) -> Result<T> {
         let open = self.opener();
         let asked = Instant::now();
-        // Given back by the work itself, which goes on when the client has left.
+        // Given back by the work itself, which continues when the client has left.
         let thread = self.account.thread().await;
         let work = move || {
             let _thread = thread;

@@ -99,7 +99,7 @@ pub(crate) fn allow(port: &PortOptions, origin: Option<&HeaderValue>, answer: &m
         return false;
     }
     if everyone {
-        // Never with credentials: any page could act as whoever looks at it.
+        // Never with credentials: any page could act as anyone who looks at it.
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     } else {
         answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

@@ -44,7 +44,7 @@ pub(crate) async fn dispatch(context: &Context, body: &mut RequestBody) -> Resul
     count(context, answered)
 }
 
-/// Counts an answer that is held whole, until its client has taken it. What was changed is told in any case.
+/// Counts an answer that is held whole, until its client has taken it. What was changed is reported in any case.
 fn count(context: &Context, answered: Response<Body>) -> Result<Response<Body>> {
     let body = answered.body();
     let length = body.length().and_then(|length| usize::try_from(length).ok()).unwrap_or(0);

@@ -68,7 +68,7 @@ pub(crate) async fn get_local(context: &Context) -> Result<Response<Body>> {
     let wanted = context.address.document_id()?;
     let read = move |database: Opened| Ok(database.read_local(&wanted)?);
     let document = context.with_database(read).await?;
-    // Its revision says nothing of what is in it: one that was deleted and made again begins anew.
+    // Its revision says nothing of what is in it: one that was deleted and made again starts over.
     let tag = STANDARD.encode(Md5::digest(document.json.as_bytes()));
     if context.knows(&tag) {
         return Ok(response::not_modified(&tag));

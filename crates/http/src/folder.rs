@@ -1,4 +1,4 @@
-//! Folders: what they are, what is in them, and putting documents in and taking them out. Beside CouchDB's interface.
+//! Folders: what they are, what is in them, and putting documents in and taking them out. Next to CouchDB's interface.
 
 use http::{Response, StatusCode};
 use scrinium_database::{DatabaseError, FolderChange, FolderDescription, FolderMemberChange, Placed};

@@ -67,7 +67,7 @@ pub(crate) struct HeadGuard {
 enum GuardState {
     /// Within a head, or before it.
     Head,
-    /// Within a body; so many bytes are left.
+    /// Within a body; this many bytes are left.
     Body(u64),
     ChunkSize,
     /// Within a chunk and its line end.

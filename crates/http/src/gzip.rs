@@ -53,7 +53,7 @@ impl Encoding {
     }
 }
 
-/// What `bytes` are inflated. `cover` is told how large it has become before it becomes larger. Blocks.
+/// What `bytes` are inflated. `cover` gets its size before it becomes larger. Blocks.
 ///
 /// # Errors
 /// 400 where it is no gzip, and those of `cover`.

@@ -100,7 +100,7 @@ impl Intake {
         }
     }
 
-    /// Takes out what has come. Blocks.
+    /// Takes out what has arrived. Blocks.
     fn take(&mut self) -> Result<()> {
         while self.leaving.is_none() {
             match self.separator.next_piece()? {
@@ -136,7 +136,7 @@ impl Intake {
         self.contents.entry(place.document).or_default().push((place.name, content));
     }
 
-    /// All has come.
+    /// All has arrived.
     pub(crate) fn finish(self) -> Received {
         Received { json: self.separator.into_text().into(), contents: self.contents }
     }

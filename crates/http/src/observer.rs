@@ -25,7 +25,7 @@ pub struct Operated<'r> {
     pub database: &'r str,
     /// Who asked; `None`: somebody without a name.
     pub person: Option<&'r str>,
-    /// From its beginning, which may be before the whole body has come, to the head of the answer.
+    /// From its beginning, which may be before the whole body has arrived, to the head of the answer.
     pub elapsed: Duration,
     /// Of this, the wait for a place in the worker pool.
     pub waited: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct Usage {
     database: String,
     person: Option<Arc<str>>,
     writes: bool,
-    /// Whether it is told at all.
+    /// Whether it is reported at all.
     pub(crate) counts: bool,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,

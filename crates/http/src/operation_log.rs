@@ -71,7 +71,7 @@ pub(crate) struct Entry {
 }
 
 impl OperationLog {
-    /// Begins a log, if there is to be one. A file that cannot be written is told as a warning.
+    /// Begins a log, if there is to be one. A file that cannot be written is logged as a warning.
     pub(crate) fn begin(options: Option<&OperationLogOptions>, statistics: &Registry, clock: &Clock) -> Self {
         let sender = options.and_then(|options| {
             let (sender, lines) = sync_channel(QUEUE);

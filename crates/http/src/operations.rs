@@ -83,7 +83,7 @@ operations! {
     /// Documents are taken out of a folder.
     FolderRemove = "FOLDER_REMOVE",
     /// Documents are moved from one folder to another. The table of routes says this of all changes of what is in a
-    /// folder; what most of a request is, is told.
+    /// folder; what most of a request is, is recorded.
     FolderMove = "FOLDER_MOVE",
     /// The members of a folder, or the changes of them, are read.
     FolderChanges = "GET_ALLFOLDERCHANGES",

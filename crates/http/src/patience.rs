@@ -110,7 +110,7 @@ pub(crate) struct Patient<S> {
     times: Times,
     reading: Reading,
     requests_seen: u64,
-    /// `None`: nothing has come yet.
+    /// `None`: nothing has arrived yet.
     http2: Option<bool>,
     guard: HeadGuard,
     read_alarm: Alarm,

@@ -53,7 +53,7 @@ pub(crate) async fn read<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Rew
             }
             Parsed::More => {
                 if stream.read_buf(&mut read).await? == 0 {
-                    // The client left: whoever reads next sees it.
+                    // The client left: anyone who reads next sees it.
                     return Ok((Rewound { read: read.freeze(), stream }, None));
                 }
             }
@@ -63,7 +63,7 @@ pub(crate) async fn read<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Rew
 
 #[derive(Debug, PartialEq, Eq)]
 enum Parsed {
-    /// So many bytes are the header; 0 where there is none.
+    /// This many bytes are the header; 0 where there is none.
     Whole {
         length: usize,
         claim: Option<Claim>,

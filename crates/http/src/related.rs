@@ -137,7 +137,7 @@ struct Expected {
 struct ContentCheck {
     length: Option<u64>,
     inflated_length: Option<u64>,
-    /// Not looked at where it is none that CouchDB makes.
+    /// Ignored where CouchDB would not make it.
     digest: Option<String>,
     received: u64,
     md5: Md5,
@@ -310,7 +310,7 @@ pub(crate) async fn get(context: &Context, options: ReadOptions) -> Result<Respo
     Ok(response)
 }
 
-/// A document whose attachments' contents go beside its JSON.
+/// A document whose attachments' contents go next to its JSON.
 pub(crate) struct Bundle {
     revision: String,
     json: JsonText,
@@ -361,7 +361,7 @@ impl Bundle {
         Ok(Self { revision: document.revision, json: json.into_text(), attachments })
     }
 
-    /// Whether no content goes beside the JSON.
+    /// Whether no content goes next to the JSON.
     pub(crate) fn is_alone(&self) -> bool {
         self.attachments.is_empty()
     }

@@ -109,7 +109,7 @@ impl RevisionParts {
     }
 
     fn push_revision(&mut self, present: &mut Present, name: String) -> Result<()> {
-        // Contents go beside the JSON.
+        // Contents go next to the JSON.
         let options = ReadOptions {
             attachments: false,
             attachments_since: None,

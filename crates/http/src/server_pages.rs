@@ -41,7 +41,7 @@ pub(crate) fn welcome(context: &Context) -> Response<Body> {
 }
 
 /// `GET /_up`. While changes are held for a snapshot it says for how long at most, and while none are taken, because the disk
-/// is full or the log failed, it says why; the server is up all the same, and reading goes on.
+/// is full or the log failed, it says why; the server is up all the same, and reading continues.
 pub(crate) fn up(context: &Context) -> Response<Body> {
     if let Err(error) = context.state.databases.check_writable() {
         let text = json!({"status": "read_only", "seeds": {}, "reason": error.to_string()});

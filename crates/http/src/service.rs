@@ -40,7 +40,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-couch-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 36;
 const BODY_TIME: HeaderName = HeaderName::from_static("x-couchdb-body-time");
 const CHALLENGE: HeaderName = HeaderName::from_static("x-couchdb-www-authenticate");
-/// A browser that has come by TLS once, be it to a trusted proxy, does not ask without it for a year (RFC 6797).
+/// A browser that has used TLS once, be it to a trusted proxy, does not ask without it for a year (RFC 6797).
 const TRANSPORT_SECURITY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const METHOD_OVERRIDE: HeaderName = HeaderName::from_static("x-http-method-override");
 const BASIC: HeaderValue = HeaderValue::from_static("Basic realm=\"Scrinium\"");
@@ -158,7 +158,7 @@ struct Wanted {
     origin: Option<HeaderValue>,
     accepted_encodings: Option<HeaderValue>,
     challenge: Option<HeaderValue>,
-    /// The client sends its body only when it is told to go on.
+    /// The client sends its body only when it gets 100 (Continue).
     expects_leave: bool,
 }
 
@@ -300,7 +300,7 @@ fn overdrawn<T>(state: &HttpState, claimed: std::result::Result<T, Overdrawn>) -
 }
 
 /// Counts what an answer holds until the client has taken it. One answer may be as long as it is; several of one person
-/// that nobody takes may not. What was changed is told in any case.
+/// that nobody takes may not. What was changed is reported in any case.
 fn claim_answer(context: &Context, body: &RequestBody, response: &Response<Body>) -> Result<Option<Claim>> {
     let bytes = response.body().held_bytes();
     if bytes < COUNTED_BYTES {

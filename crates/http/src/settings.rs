@@ -1,4 +1,4 @@
-//! What is set for a database as a whole, and what it is told to do.
+//! Settings of a database as a whole, and commands to it.
 
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};

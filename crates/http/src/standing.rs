@@ -18,7 +18,7 @@ use crate::state::HttpState;
 /// How often it is looked whether the directory has changed. A look compares two numbers.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// After so many looks everybody under way is looked at, whether something changed or not.
+/// After this many looks everybody under way is looked at, whether something changed or not.
 const LOOKS_UNTIL_ALL: u32 = 60;
 
 /// Tells all answers under way when somebody's standing may have changed, until the server stops.
@@ -63,7 +63,7 @@ impl StandingWatch {
     pub(crate) async fn ended(&mut self) {
         loop {
             if self.changed.changed().await.is_err() {
-                // The server ends, which is told otherwise.
+                // The server ends, which is reported elsewhere.
                 return std::future::pending().await;
             }
             if !self.holds() {

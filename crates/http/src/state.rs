@@ -219,7 +219,7 @@ impl Shared {
         self.standings.subscribe()
     }
 
-    /// Has all answers under way look whether they may go on.
+    /// Makes all answers in progress check whether they may continue.
     pub(crate) fn standings_changed(&self) {
         self.standings.send_modify(|changes| *changes = changes.wrapping_add(1));
     }

@@ -1,4 +1,4 @@
-//! What the one who asks has not read yet. Beside CouchDB's interface.
+//! What the one who asks has not read yet. Next to CouchDB's interface.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn person(context: &Context) -> Result<Arc<str>> {
 pub(crate) async fn counts(context: &Context) -> Result<Response<Body>> {
     let person = person(context)?;
     let unread = context.with_database(move |database| Ok(database.unread(&person)?)).await?;
-    // Who does not see all documents is told no number of them.
+    // A person who does not see all documents gets no number of them.
     let Some(unread) = unread else {
         return Ok(response::json_value(StatusCode::OK, &json!({"database": null, "folders": null})));
     };

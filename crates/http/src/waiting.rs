@@ -15,10 +15,10 @@ use crate::error::{HttpError, Result};
 /// Requests of one person that wait for views.
 const OF_PERSON_MAX: usize = 500;
 
-/// Who has too many is told to come back after this time.
+/// A holder of too many may come back after this time.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// So often a request waits, where views are built anew or discarded meanwhile.
+/// So often a request waits, where views are rebuilt or discarded meanwhile.
 const WAITS_MAX: usize = 5;
 
 /// How many requests of each person wait. Clones share it.

@@ -19,7 +19,7 @@ use crate::value::{Value, ValueError, ValueLimits};
 pub struct Tag(String);
 
 impl Tag {
-    /// A tag; `None` if it is none (RFC 9051, section 9, `tag`).
+    /// A tag; `None` if it is invalid (RFC 9051, section 9, `tag`).
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let valid = (1..=64).contains(&text.len())

@@ -1,7 +1,7 @@
 //! Frames: a command or a response with its literals, put together from bytes that come in pieces of any size
 //! (RFC 9051, sections 2.2 and 4.3; RFC 7888).
 //!
-//! The length of a literal is told before its bytes, and the caller says what happens with it: it is kept, handed on
+//! The length of a literal is announced before its bytes, and the caller says what happens with it: it is kept, handed on
 //! while it comes, or left out. A literal that is left out is read all the same where it comes without being asked for, so that a
 //! message is never executed as commands.
 
@@ -23,7 +23,7 @@ pub struct FrameLimits {
 pub enum Speaker {
     /// A client sends commands.
     Client,
-    /// A server sends responses. Text that people read may end like a literal and is none.
+    /// A server sends responses. Text that people read may end like a literal without being one.
     Server,
 }
 
@@ -116,7 +116,7 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     #[must_use]
     pub fn new(limits: FrameLimits, speaker: Speaker) -> Self {
         Self {
@@ -151,7 +151,7 @@ impl FrameReader {
         &self.parts
     }
 
-    /// Whether nothing of a frame has come.
+    /// Whether nothing of a frame has arrived.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.state == State::Line && self.line.is_empty() && self.parts.is_empty()

@@ -42,7 +42,7 @@ pub enum SearchKey {
     SaveDateSupported,
     Larger(u64),
     Smaller(u64),
-    /// Older than so many seconds (RFC 5032).
+    /// Older than this many seconds (RFC 5032).
     Older(u32),
     Younger(u32),
     Uid(SequenceSet),

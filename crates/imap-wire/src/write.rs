@@ -32,7 +32,7 @@ pub enum Next {
     End,
     /// The next segment, after the server has said `+`.
     Continuation,
-    /// So many bytes of the caller's, then the next segment; `waits` says whether the server says `+` first.
+    /// This many bytes of the caller's, then the next segment; `waits` says whether the server says `+` first.
     Data {
         /// The length of the literal.
         bytes: u64,

@@ -79,7 +79,7 @@ impl Reader {
         self.contents.tree.sums().into_iter().map(Sum::value).collect()
     }
 
-    /// A cursor whose first entry is number `n`, counted from 0; it goes on to the end. Nothing if there are not so
+    /// A cursor whose first entry is number `n`, counted from 0; it continues to the end. Nothing if there are not so
     /// many. O(log n).
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! A reduction of a chunk is made when it is first asked for and kept until the chunk changes; so is that of a node of
 //! the tree, made from those below it. A range is then reduced from O(log n) of them and the entries at its ends.
-//! They are kept in memory only, for one function: an index belongs to whoever always reduces in the same way.
+//! They are kept in memory only, for one function: an index belongs to the one who always reduces in the same way.
 
 use std::collections::HashMap;
 use std::sync::Arc;

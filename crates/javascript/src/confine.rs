@@ -1,4 +1,4 @@
-//! What a process that runs functions gives up before it is told the first of them: files, network, other processes.
+//! What a process that runs functions gives up before it receives the first of them: files, network, other processes.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub(crate) const NO_FILES: u8 = 1;
 pub(crate) const NO_CALLS: u8 = 2;
 
-/// Address space beside what the program has when it starts and its engine's memory: requests, answers, and what the
+/// Address space next to what the program has when it starts and its engine's memory: requests, answers, and what the
 /// allocator keeps.
 const ROOM_BYTES: u64 = 64 << 20;
 
@@ -57,7 +57,7 @@ fn limit(resource: Resource, value: u64) -> rustix::io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
 }
 
-/// The engine's memory, beside what the program is itself. A document and its answer are at most as large as that memory.
+/// The engine's memory, next to what the program is itself. A document and its answer are at most as large as that memory.
 fn limit_memory(memory_bytes: usize) -> rustix::io::Result<()> {
     let page_bytes = rustix::param::page_size() as u64;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -146,7 +146,7 @@ mod linux {
         Ok(status.ruleset)
     }
 
-    /// Has the kernel refuse all calls but a few.
+    /// Makes the kernel refuse all calls but a few.
     pub(super) fn forbid_calls() -> bool {
         filter().is_some_and(|filter| seccompiler::apply_filter(&filter).is_ok())
     }

@@ -63,7 +63,7 @@ pub enum ScriptError {
         /// The bytes allowed.
         bytes_max: usize,
     },
-    /// A value is none that a built-in reduce function can take, in CouchDB's words.
+    /// A value is not one that a built-in reduce function can take, in CouchDB's words.
     #[error("{reason}")]
     InvalidValue {
         /// What it takes and what it got.

@@ -23,16 +23,16 @@ const WAIT: Duration = Duration::from_secs(10);
 /// A process that nobody used for so long is ended when the next one is asked for.
 const IDLE: Duration = Duration::from_mins(5);
 
-/// How reductions behave is remembered for so long, of so many functions.
+/// How reductions behave is remembered for so long, of this many functions.
 const REMEMBERED: Duration = Duration::from_mins(10);
 const REMEMBERED_MAX: usize = 1000;
 
 /// What the processes of a pool may use.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PoolOptions {
-    /// So many processes at most, at work or waiting for it. One database has half of them at most.
+    /// At most this many processes, at work or waiting for it. One database has half of them at most.
     pub processes_max: usize,
-    /// So many threads may wait for a process, and half of them for one of the same database. Further ones are told at once
+    /// At most this many threads may wait for a process, and half of them for one of the same database. Further ones are told at once
     /// that there is none, so that those who wait do not take what others could work with.
     pub waiting_max: usize,
     /// What each of them may use.

@@ -37,7 +37,7 @@ const ENDING_LOOKS: u32 = 500;
 /// Bytes that a pipe holds, where the system allows it: a batch goes in at once.
 const PIPE_BYTES: usize = 256 << 10;
 
-/// Beside what its entries may have, an answer is at most so long.
+/// Next to what its entries may have, an answer is at most so long.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 /// Why there is no answer. The process is no more.
@@ -135,7 +135,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Asks it, for at most so many outcomes.
+    /// Asks it, for at most this many outcomes.
     pub(crate) fn ask(&mut self, request: &Request<'_>, outcomes_max: usize) -> Result<Answer, Lost> {
         let frame = request.encode();
         if frame.len() > REQUEST_BYTES_MAX {

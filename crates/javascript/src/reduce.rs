@@ -42,11 +42,11 @@ pub enum Reducer {
 }
 
 impl Reducer {
-    /// The reduce function that a design document means. As in CouchDB, a built-in one is told by how the source
+    /// The reduce function that a design document means. As in CouchDB, a built-in one is recognised by how the source
     /// begins.
     ///
     /// # Errors
-    /// [`ScriptError::UnknownReducer`] if it begins by an underscore and is none of them.
+    /// [`ScriptError::UnknownReducer`] if it begins with an underscore and is not one of them.
     pub fn parse(source: &str) -> Result<Self, ScriptError> {
         let built_in = [
             ("_sum", Self::Sum),
@@ -112,7 +112,7 @@ impl ReduceEngine {
     ///
     /// # Errors
     /// [`ScriptError::Unavailable`] if it cannot be run now; [`ScriptError::InvalidValue`] by `_stats`; [`ScriptError::ReduceOverflow`] and whatever the function
-    /// throws by JavaScript; [`ScriptError::Json`] for what is none.
+    /// throws by JavaScript; [`ScriptError::Json`] for what is invalid.
     pub fn reduce(&mut self, rows: &[Row<'_>]) -> Result<String, ScriptError> {
         let values = || rows.iter().map(|row| row.value_json);
         match &mut self.function {

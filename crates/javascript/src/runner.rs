@@ -57,7 +57,7 @@ impl Runner {
         &self.program
     }
 
-    /// How reductions by this program behave, whoever asks for them.
+    /// How reductions by this program behave, no matter who asks for them.
     pub(crate) fn share_conduct(&mut self) {
         self.conducts = vec![self.pool.conduct(self.owner, self.digest)];
     }

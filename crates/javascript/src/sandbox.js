@@ -183,7 +183,7 @@
   return {
     environment: { emit, sum, log, isArray: (value) => isArray(value), require: requirer('') },
     random,
-    // A function is made by its maker, anew each time. Given is one in strict mode, if there is one, and one without.
+    // A function is made by its maker, again each time. Given is one in strict mode, if there is one, and one without.
     add(maker, looseMaker) {
       begin();
       const candidate = maker();

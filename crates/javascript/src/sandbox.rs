@@ -218,7 +218,7 @@ impl Sandbox {
         reduced.map_err(thrown_later)
     }
 
-    /// Whether the engine has to be made anew: a call was stopped somewhere, or left something to be run later.
+    /// Whether the engine has to be made again: a call was stopped somewhere, or left something to be run later.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.get() || self.runtime.is_job_pending()
     }

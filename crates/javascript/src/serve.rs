@@ -16,7 +16,7 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 256 << 20;
 const ANSWER_BYTES: usize = 4 << 20;
 const ANSWER_US: u64 = 1_000_000;
 
-/// Processor time of one request beside its limit, and how often that may be used: to say what was thrown, and while what
+/// Processor time of one request next to its limit, and how often that may be used: to say what was thrown, and while what
 /// cannot be interrupted is under way.
 const EXTRA_S: u64 = 4;
 const EXTRA_CALLS: u64 = 2;
@@ -237,7 +237,7 @@ impl Host {
         self.reply.borrow_mut().put(&Outcome { slow_us, result });
     }
 
-    /// An engine with the first so many functions.
+    /// An engine with the first this many functions.
     fn engine(&mut self, functions: usize) -> Result<&mut Sandbox, ScriptError> {
         let missing = || ScriptError::Unavailable { reason: "there is no program".to_owned() };
         if self.sandbox.is_none() {

@@ -48,7 +48,7 @@ pub(crate) fn check(source: &str) -> std::result::Result<(), ScriptError> {
 
 /// What makes a source's function, each time a new one with all that the source declares around it.
 pub(crate) struct Makers<'js> {
-    /// In strict mode, where an assignment to what cannot be changed is an error; as the other one if the source is none in
+    /// In strict mode, where an assignment to what cannot be changed is an error; as the other one if the source is invalid in
     /// strict mode.
     pub(crate) strict: Function<'js>,
     pub(crate) loose: Function<'js>,
@@ -106,7 +106,7 @@ const BODY_HEAD: &str = "(function () { 'use strict'; return 0,";
 pub(crate) fn makers<'js>(ctx: &Ctx<'js>, source: &str) -> Result<Makers<'js>> {
     let mut refused = None;
     for form in Form::of(source) {
-        // By itself first: what is wrong with it is told with its place, and it cannot lead out of what is put around it.
+        // By itself first: what is wrong with it is reported with its place, and it cannot lead out of what is put around it.
         let loose = by_evaluation(ctx, LOOSE, &form)?;
         if let Err(Error::Exception) = loose.call::<_, Value<'js>>(()) {
             let thrown = ctx.catch();

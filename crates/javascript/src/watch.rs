@@ -6,7 +6,7 @@ use std::time::Duration;
 use rquickjs::{Persistent, String as ScriptString};
 use rustix::time::{ClockId, clock_gettime};
 
-/// So often the engine is told to end a call before it is clear that it does not. Ending takes once, except
+/// The engine is asked this often to end a call before it is clear that it does not. Ending takes once, except
 /// where the script catches what nobody should be able to catch; the engine lets it, here and there.
 const REFUSALS_MAX: u32 = 100;
 

@@ -1,6 +1,6 @@
 //! What the server and a process that runs functions say to each other.
 //!
-//! A frame is its length (4 bytes) and so many bytes; numbers are little-endian, a text is its length (4 bytes) and its
+//! A frame is its length (4 bytes) and this many bytes; numbers are little-endian, a text is its length (4 bytes) and its
 //! bytes. Neither side believes the other: lengths are held against what is there before anything is reserved.
 //!
 //! | first byte | request | then |
@@ -186,7 +186,7 @@ impl<'a> Input<'a> {
         Some(is_there.then_some(text))
     }
 
-    /// So many of what takes at least a byte each.
+    /// This many of what takes at least a byte each.
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.number()?;
         if count > self.0.len() {

@@ -45,12 +45,12 @@ pub struct DotLimits {
     pub line_bytes: usize,
 }
 
-/// How far a [`DotReader`] has come.
+/// The position of a [`DotReader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DotProgress {
     /// Bytes that belong to the text; what follows is something else.
     pub consumed: usize,
-    /// The line that ends the text has come.
+    /// The line that ends the text has arrived.
     pub finished: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct DotReader {
 }
 
 impl DotReader {
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     #[must_use]
     pub fn new(limits: DotLimits, bare_ends: BareEnds) -> Self {
         Self { limits, bare_ends, place: Place::LineStart, text_bytes: 0, line_bytes: 0, fault: None }
@@ -204,7 +204,7 @@ pub fn dot_line(line: &[u8]) -> DotLine<'_> {
     }
 }
 
-/// Writes a text as it goes on the way, in pieces of any size.
+/// Writes a text as it continues the way, in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct DotWriter {
     bare_ends: BareEnds,

@@ -43,7 +43,7 @@ impl Outcome {
         for call in calls {
             call(durable);
         }
-        // Whoever waits finds that the calls have been made.
+        // Anyone who waits finds that the calls have been made.
         if self.first.set(first).is_err() {
             return;
         }

@@ -7,7 +7,7 @@
 //! it lay in.
 //!
 //! *Invariant*: a memo whose deposit was acknowledged reaches every recipient's mail database exactly once, or
-//! its sender is told, whenever the server stops. It knows nothing of sockets.
+//! its sender is notified, whenever the server stops. It knows nothing of sockets.
 
 mod address;
 pub mod import;

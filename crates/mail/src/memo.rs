@@ -69,10 +69,10 @@ pub mod field {
     pub const INTENDED_RECIPIENT: &str = "IntendedRecipient";
 }
 
-/// At most so many recipients in one field.
+/// At most this many recipients in one field.
 pub const MOST_RECIPIENTS: usize = 10_000;
 
-/// So many bytes of a message's text are kept in `Body`; the source has the rest.
+/// At most this many bytes of a message's text are kept in `Body`; the source has the rest.
 pub const LONGEST_BODY: usize = 256 * 1024;
 
 const LONGEST_RECIPIENT: usize = 2_000;

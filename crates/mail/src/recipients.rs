@@ -79,7 +79,7 @@ impl Resolver {
     #[must_use]
     pub fn find(&self, written: &str) -> Found {
         let written = WrittenAddress::read(written);
-        // The name beside an address is only decoration: the address says who is meant.
+        // The name next to an address is only decoration: the address says who is meant.
         let name = if written.address.is_empty() { &written.name } else { &written.address };
         match self.lookup.find(name) {
             Found::Nobody => self.local_part(name).map_or(Found::Nobody, |local| self.lookup.find(local)),

@@ -9,7 +9,7 @@ use crate::path::{FieldPath, Found, walk};
 /// A document seen through its outermost fields, so that a stored one is read field by field.
 ///
 /// `_id` and `_rev` are fields too. An implementation that fails while it reads keeps the failure and answers as
-/// if the field were not there; whoever asked looks for it afterwards.
+/// if the field were not there; anyone who asked looks for it afterwards.
 pub trait Document {
     /// The value of an outermost field; none if the document lacks it. Asked at most once for a field by
     /// [`Selector::matches`](crate::Selector::matches).

@@ -171,7 +171,7 @@ impl MangoError {
     }
 }
 
-/// So much of a value is told in a reason, in characters.
+/// At most this much of a value is shown in a reason, in characters.
 const SHOWN_CHARACTERS: usize = 200;
 
 /// A value for a reason: JSON, cut where it is long.

@@ -14,10 +14,10 @@ use crate::ranges::{Narrowed, asks_for_nothing, document_ranges, index_ranges};
 use crate::selector::Selector;
 use crate::sort::Direction;
 
-/// Beyond so many documents for each result a better index is recommended.
+/// Beyond this many documents for each result a better index is recommended.
 const EXAMINED_PER_RESULT: u64 = 10;
 
-/// What to read, and in which ranges of it. The ranges ascend and do not overlap; whoever reads descending takes them
+/// What to read, and in which ranges of it. The ranges ascend and do not overlap; anyone who reads descending takes them
 /// from the last to the first.
 #[derive(Clone, Debug)]
 pub enum Reading {

@@ -18,9 +18,9 @@ const DEFAULT_LIMIT: u64 = 25;
 pub struct Query {
     /// Which documents.
     pub selector: Selector,
-    /// At most so many; 25 if nothing is said.
+    /// At most this many; 25 if nothing is said.
     pub limit: u64,
-    /// Without the first so many.
+    /// Without the first this many.
     pub skip: u64,
     /// In the order of these fields, all in one direction; documents that lack one are left out. Empty: in any order.
     pub sort: Vec<SortField>,

@@ -1,4 +1,4 @@
-//! The members of a request's body, taken one by one in CouchDB's order, so that of several mistakes the same is told.
+//! The members of a request's body, taken one by one in CouchDB's order, so that of several mistakes the same is reported.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! What was read of objects, in files on this machine: bounded, the longest unused goes first.
 //!
-//! Nothing here is trusted: whoever reads it checks it as if it came over the network. So nothing is synced, and a
+//! Nothing here is trusted: anyone who reads it checks it as if it came over the network. So nothing is synced, and a
 //! cache that is lost or damaged is filled again.
 
 use std::collections::{BTreeMap, HashMap};

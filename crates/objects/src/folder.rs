@@ -74,7 +74,7 @@ impl Bucket for Folder {
         let mut bytes = vec![0; length];
         match file.read_exact_at(&mut bytes, from) {
             Ok(()) => Ok(bytes.into()),
-            // It was cut: what is left is told by its size.
+            // It was cut: the rest is shown by its size.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Bytes::new()),
             Err(error) => Err(away("read", &path)(error)),
         }

@@ -10,7 +10,7 @@ use crate::guarded::Guarded;
 use crate::name::ObjectName;
 use crate::objects::{Objects, Stored};
 
-/// So many pieces are fetched at once and lie in one file of the cache: 4 MB, since each request costs time.
+/// At most this many pieces are fetched at once and lie in one file of the cache: 4 MB, since each request costs time.
 pub(crate) const BLOCK_PIECES: u64 = 16;
 
 /// The file of the cache that a block is in.

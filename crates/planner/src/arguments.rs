@@ -38,7 +38,7 @@ pub struct PlanArguments {
     /// What else than planning is to be done.
     #[command(subcommand)]
     pub command: Option<PlanCommand>,
-    /// What is planned, and how it is told.
+    /// What is planned, and how it is shown.
     #[command(flatten)]
     pub planning: PlanningArguments,
 }

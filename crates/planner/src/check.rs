@@ -38,7 +38,7 @@ pub struct Check {
     pub calibration: String,
 }
 
-/// What the model says of so many times the largest load, before it is run.
+/// What the model says of this many times the largest load, before it is run.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Forecast {
@@ -72,7 +72,7 @@ impl Forecast {
                 * model.response.p99.at(case)
         });
         // What is asked is answered, until there is no more to give: by the Universal Scalability Law, which was fitted
-        // beside the same driver, or by the processors.
+        // next to the same driver, or by the processors.
         let by_cpu = |case: Case| {
             let both = model.costs.cpus(&per_s, case) + driver;
             per_s.sum() * f64::from(model.cores) / both.max(f64::MIN_POSITIVE)
@@ -106,7 +106,7 @@ pub fn cell(calibration: &Calibration, forecast: &Forecast, hold_s: f64) -> Opti
 }
 
 impl Check {
-    /// The forecast beside what was measured; `None` where nothing was.
+    /// The forecast next to what was measured; `None` where nothing was.
     #[must_use]
     pub fn of(
         calibration: &Calibration,

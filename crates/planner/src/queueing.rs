@@ -31,7 +31,7 @@ pub fn waiting_s(servers: u32, offered: f64, service_s: f64) -> f64 {
     erlang_c(servers, offered) * service_s / free
 }
 
-/// A log that joins all who wait into one sync: whoever comes while it is at rest waits for one sync; whoever comes
+/// A log that joins all who wait into one sync: anyone who comes while it is at rest waits for one sync; anyone who comes
 /// during one waits for the rest of it and for the next.
 ///
 /// With syncs of a fixed length and commits that come at random, the log is at rest after a sync if nobody came
@@ -44,7 +44,7 @@ pub struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// The part of the time in which the log syncs, at so many commits a second.
+    /// The part of the time in which the log syncs, at this many commits a second.
     #[must_use]
     pub fn busy(self, commits_per_s: f64) -> f64 {
         if commits_per_s <= 0.0 || self.sync_s <= 0.0 {
@@ -66,7 +66,7 @@ impl GroupCommit {
         self.sync_s * (1.0 + self.busy(commits_per_s) / 2.0)
     }
 
-    /// Commits a second that make so many syncs; the other way round of [`Self::syncs_per_s`]. `None` where the log was
+    /// Commits a second that make this many syncs; the other way round of [`Self::syncs_per_s`]. `None` where the log was
     /// so busy that their number cannot be told.
     #[must_use]
     pub fn commits_per_s(self, syncs_per_s: f64) -> Option<f64> {

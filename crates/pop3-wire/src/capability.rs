@@ -7,7 +7,7 @@ use scrinium_line_wire::Mechanism;
 pub enum Expire {
     /// Until they are deleted.
     Never,
-    /// So many days, and whether that differs between people.
+    /// This many days, and whether that differs between people.
     Days(u32, bool),
 }
 

@@ -89,7 +89,7 @@ pub enum Command {
     UniqueIds(Option<MessageNumber>),
     /// A message.
     Retrieve(MessageNumber),
-    /// The header of a message, and so many lines of its body.
+    /// The header of a message, and this many lines of its body.
     Top(MessageNumber, u32),
     /// It goes when the session ends.
     Delete(MessageNumber),

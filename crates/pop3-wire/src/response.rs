@@ -66,7 +66,7 @@ pub enum Response {
     Ok(String),
     /// `-ERR`, a code where the server sends one, and its text.
     Err(Option<ResponseCode>, String),
-    /// `+ ` and a challenge in base64: an exchange of SASL goes on (RFC 5034).
+    /// `+ ` and a challenge in base64: an exchange of SASL continues (RFC 5034).
     Challenge(String),
 }
 

@@ -1,4 +1,4 @@
-//! Seven views of a discussion database beside PostgreSQL with seven equivalent indexes over `jsonb`.
+//! Seven views of a discussion database next to PostgreSQL with seven equivalent indexes over `jsonb`.
 //!
 //! Both hold the same documents on the same disk, as safe (every commit is synced) and with as much memory. Ours is
 //! asked over HTTP on loopback, PostgreSQL over its socket by pgbench: Debian's own client, which costs the least and
@@ -330,7 +330,7 @@ impl Both {
     }
 }
 
-/// The parameter that goes on behind a page, if there was one.
+/// The parameter that continues behind a page, if there was one.
 fn from(page: &str) -> String {
     let page: Value = serde_json::from_str(page).unwrap_or_default();
     page.get("next").and_then(Value::as_str).map_or_else(String::new, |next| format!("&from={next}"))

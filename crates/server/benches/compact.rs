@@ -4,7 +4,7 @@
 //! deleted, at random; a round of updates and deletions, and rest, come before each measurement. Eight clients of another
 //! database read and update documents over HTTP at half the rate that they reach without think times, for a while before,
 //! and while the database is compacted (`load compact`). Sizes of all files of the store are added up meanwhile, and a hot
-//! file beside the store tells whether the system's file cache was washed.
+//! file next to the store tells whether the system's file cache was washed.
 //! `cargo bench -p scrinium-server --bench compact`; `SCRINIUM_DOCUMENTS=100000` for another size, `SCRINIUM_PACE=0.3`.
 
 #![allow(
@@ -144,7 +144,7 @@ fn sizes(connection: &mut Connection, path: &str) -> (f64, f64) {
     (bytes("file"), bytes("active"))
 }
 
-/// Has the database compacted, and waits until it is.
+/// Compacts the database, and waits until it is done.
 fn compact(connection: &mut Connection, name: &str) {
     let command = json!({"command": format!("load compact {name}")});
     connection.request("POST", "/_console", &command.to_string());

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const BUDGET_MB: u64 = 64;
 const BESIDES_MB: u64 = 128;
 const MEGABYTE: f64 = (1_u64 << 20) as f64;
-/// How long each attack goes on.
+/// How long each attack continues.
 const SECONDS: u64 = 10;
 const LARGE_BYTES: usize = 64 << 20;
 const PEOPLE: usize = 50;

@@ -1,7 +1,7 @@
 //! A storm of wrong passwords: 150 names from 150 addresses of this machine, and what honest clients notice of it.
 //!
 //! One client with a session writes and reads before and during the storm. During it people log in for the first time,
-//! each from an address of their own; who is told to come back later does so after the time that it was told.
+//! each from an address of their own; a client that is told to come back later does so after the time that it was given.
 //! `SCRINIUM_SECONDS` is how long the storm lasts.
 
 #![allow(
@@ -34,7 +34,7 @@ const LOG_IN_EVERY: Duration = Duration::from_millis(200);
 /// No answer takes longer.
 const ANSWER_MAX: Duration = Duration::from_secs(120);
 
-/// Allowed with the storm: so many times what it is without, and in any case so many milliseconds.
+/// Allowed with the storm: this many times what it is without, and in any case this many milliseconds.
 const TIMES_QUIET: f64 = 10.0;
 const LEAST_ALLOWED_MS: f64 = 10.0;
 const LOG_IN_LIMIT_MS: f64 = 2000.0;

@@ -1,6 +1,6 @@
 //! How long a server takes until it serves again after SIGKILL, with 1 GB of log behind it.
 //!
-//! A server is filled with documents of some 600 bytes over HTTP until it has written so much log, then goes on until as
+//! A server is filled with documents of some 600 bytes over HTTP until it has written so much log, then continues until as
 //! much as ever before would have to be done again, and is killed with SIGKILL; then it is started on the same folder.
 //! What is measured is the time from the start of the process until a document written last has been read over HTTP.
 //! `cargo bench -p scrinium-server --bench restart`; `SCRINIUM_LOG_MB` and `SCRINIUM_ROUNDS` make it smaller.

@@ -7,10 +7,10 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// So many arenas are as good as one for each thread, for what RocksDB allocates.
+/// This many arenas are as good as one for each thread, for what RocksDB allocates.
 const ARENAS_MAX: usize = 16;
 
-/// Begins the process anew with these settings, unless it has them; those that somebody else has made stay. It keeps
+/// Begins the process again with these settings, unless it has them; those that somebody else has made stay. It keeps
 /// its number. Where that is not possible, the server runs without them, and takes more memory.
 pub(crate) fn settle() {
     let missing: Vec<(&str, String)> =

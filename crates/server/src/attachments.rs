@@ -14,10 +14,10 @@ pub(crate) fn begin(databases: Databases, tasks: &Tasks, order: &MoveAttachments
     if let Some(name) = &database {
         databases.get(name).map_err(|error| format!("{name}: {error}"))?;
     }
-    let (to, anew) = (order.to, order.anew);
+    let (to, again) = (order.to, order.again);
     let begun = std::thread::Builder::new()
         .name("attachments".to_owned())
-        .spawn(move || move_all(&databases, database.as_deref(), to, anew));
+        .spawn(move || move_all(&databases, database.as_deref(), to, again));
     begun.map(drop).map_err(|error| format!("cannot start a thread for it: {error}"))
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn report_unfinished(databases: &Databases) {
     }
 }
 
-fn move_all(databases: &Databases, database: Option<&str>, to: Relocation, anew: bool) {
-    match databases.relocate_attachments(database, to, anew) {
+fn move_all(databases: &Databases, database: Option<&str>, to: Relocation, again: bool) {
+    match databases.relocate_attachments(database, to, again) {
         Ok(done) => tracing::info!(
             examined = done.examined,
             examined_before = done.examined_before,

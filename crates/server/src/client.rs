@@ -39,7 +39,7 @@ const SLOWEST_BYTES: u64 = 256 * 1024;
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("{0:?} is no address of a server: write it like http://127.0.0.1:5984")]
     Address(String),
     /// Nobody answers there.
@@ -146,7 +146,7 @@ impl ConsoleClient {
         Ok(Self { url: url.trim_end_matches('/').to_owned(), host, port, credentials: None, tls })
     }
 
-    /// A client of the server that these settings describe, with the administrator's credentials that lie beside them or in
+    /// A client of the server that these settings describe, with the administrator's credentials that lie next to them or in
     /// the environment.
     ///
     /// # Errors

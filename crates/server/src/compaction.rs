@@ -26,7 +26,7 @@ impl Window {
         if from == to { Err(format!("{text:?} begins when it ends")) } else { Ok(Self { from, to }) }
     }
 
-    /// The day on which the span began that `now` is in, and how long it goes on; `None` outside of it.
+    /// The day on which the span began that `now` is in, and how long it continues; `None` outside of it.
     fn at(self, now: &Zoned) -> Option<(Date, Duration)> {
         let (time, today) = (now.time(), now.date());
         let past_midnight = self.to <= self.from;

@@ -21,7 +21,7 @@ const REPORTS_KEPT: usize = 10;
 /// Records of what was set aside that one answer tells.
 const ASIDE_MAX: usize = 1000;
 
-/// Their values together have at most so many bytes in one answer.
+/// Their values together have at most this many bytes in one answer.
 const ASIDE_BYTES_MAX: usize = 8 << 20;
 
 /// What the console's fixups have found.

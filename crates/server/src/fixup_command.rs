@@ -53,7 +53,7 @@ fn in_use(reason: &str) -> Failure {
     Failure::Work(format!("{reason}, or have it do this itself: scrinium console \"load fixup\""))
 }
 
-/// Writes the store's files anew.
+/// Writes the store's files again.
 fn rewrite(options: &scrinium_store::StoreOptions, terminal: &Terminal) -> Result<Value, Failure> {
     let mut told = Instant::now();
     let rewritten = Store::rewrite(options, |bytes| {
@@ -135,7 +135,7 @@ fn fixup(
         }
         reports.push(data);
     }
-    // Who names one that is refused is told so by an error.
+    // A command that names a refused one gets an error.
     let passed_over = match arguments.databases.as_slice() {
         [] => storage.databases.refused().map_err(Failure::work)?,
         _ => Vec::new(),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::{Failure, InspectArguments, Terminal};
 use crate::fixup_command::hex;
 
-/// So many bytes of a value are shown that nobody understands.
+/// At most this many bytes of a value are shown that nobody understands.
 const SHOWN_BYTES: usize = 256;
 
 pub(crate) fn run(arguments: &InspectArguments, terminal: &Terminal) -> Result<(), Failure> {

@@ -42,7 +42,7 @@ impl MessageLevel {
 }
 
 /// Makes the subscriber that the settings describe, writing to `writer`, in colour where `color` says so
-/// and the format is text; what is told from level info upwards is recorded in `log_database` too. Suppressed warnings
+/// and the format is text; what is logged from level info upwards is recorded in `log_database` too. Suppressed warnings
 /// are counted as `Server.Tracing.Suppressed`.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ fn targets(level: &str) -> Result<Targets, String> {
     level.parse().map_err(|error| format!("{level:?} is no level: {error}"))
 }
 
-/// Lets each place in the program tell so many warnings or errors in a while.
+/// Lets each place in the program tell this many warnings or errors in a while.
 struct Repeats {
     /// 0 lets all pass.
     limit: usize,

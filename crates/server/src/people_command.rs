@@ -17,7 +17,7 @@ use crate::config::Settings;
 use crate::credentials::ask_password;
 use crate::registry::{self, Entry, Registry};
 
-/// No password has so many bytes; what is longer is another file.
+/// No password has this many bytes; what is longer is another file.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
 /// Carries out `scrinium person`.

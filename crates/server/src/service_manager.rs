@@ -1,4 +1,4 @@
-//! What a service manager is told (`sd_notify(3)`): that the server serves, that it stops, that it is alive.
+//! Notifications for a service manager (`sd_notify(3)`): that the server serves, that it stops, that it is alive.
 //!
 //! Without `NOTIFY_SOCKET` in the environment there is nobody to tell.
 
@@ -58,7 +58,7 @@ impl ServiceManager {
 
     fn tell(&self, state: &str) {
         let Some(socket) = &self.socket else { return };
-        // What it does not take, because it is busy or gone, is told again by the next sign, or of no use to it.
+        // What it does not take, because it is busy or gone, is repeated by the next sign, or of no use to it.
         if let Err(error) = socket.send(state.as_bytes()) {
             tracing::debug!(%error, "the service manager was not notified");
         }

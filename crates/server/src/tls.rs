@@ -126,7 +126,7 @@ fn make_self_signed(certificate: &Path, key: &Path, host_name: &str, today: Date
     for folder in [certificate.parent(), key.parent()].into_iter().flatten() {
         std::fs::create_dir_all(folder).map_err(|error| not_made(error.to_string()))?;
     }
-    // The key goes first: without a certificate beside it, both are made again.
+    // The key goes first: without a certificate next to it, both are made again.
     files::write_private(key, made.key.as_bytes()).map_err(|error| not_made(error.to_string()))?;
     files::write_private(certificate, made.certificate.as_bytes())
         .map_err(|error| not_made(error.to_string()))

@@ -160,7 +160,7 @@ impl Mailbox {
         Self::new(&local, Domain::read(cursor)?)
     }
 
-    /// The local part, without quotes. Whoever compares it does so without case where he is its owner.
+    /// The local part, without quotes. Anyone who compares it does so without case where he is its owner.
     #[must_use]
     pub fn local(&self) -> &str {
         &self.local

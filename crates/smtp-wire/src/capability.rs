@@ -88,7 +88,7 @@ impl Capabilities {
         })
     }
 
-    /// The longest message in bytes, if there is a limit and it is told.
+    /// The longest message in bytes, if there is a limit and it is announced.
     #[must_use]
     pub fn size_limit(&self) -> Option<u64> {
         self.list.iter().find_map(|capability| match capability {

@@ -81,7 +81,7 @@ pub enum Command {
     Recipient(ForwardPath, RecipientParameters),
     /// Its text follows, if the server says 354.
     Data,
-    /// A piece of its text follows at once: so many bytes, and whether they are the last ones (RFC 3030).
+    /// A piece of its text follows at once: this many bytes, and whether they are the last ones (RFC 3030).
     Chunk(u64, bool),
     /// Forget the message.
     Reset,

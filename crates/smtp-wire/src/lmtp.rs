@@ -11,7 +11,7 @@ pub struct RecipientReplies {
 }
 
 impl RecipientReplies {
-    /// So many recipients were taken.
+    /// This many recipients were taken.
     #[must_use]
     pub fn new(recipients: usize, limits: ReplyLimits) -> Self {
         Self { reader: ReplyReader::new(limits), missing: recipients, replies: Vec::new() }

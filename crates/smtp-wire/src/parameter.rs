@@ -67,10 +67,10 @@ pub enum Body {
     BinaryMime,
 }
 
-/// How long a message waits before it goes on (RFC 4865).
+/// How long a message waits before it continues (RFC 4865).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// So many seconds.
+    /// This many seconds.
     ForSeconds(u64),
     /// Until a time, as it came: a date-time of RFC 3339 (erratum 2040).
     Until(String),

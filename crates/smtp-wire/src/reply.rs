@@ -210,7 +210,7 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     #[must_use]
     pub fn new(limits: ReplyLimits) -> Self {
         Self { limits, ..Self::default() }

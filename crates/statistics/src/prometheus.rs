@@ -14,7 +14,7 @@ use std::fmt::Write;
 use crate::line::one_line;
 use crate::{OperationSummary, Snapshot};
 
-/// Names and labels have about so many bytes.
+/// Names and labels have about this many bytes.
 const TEXT_BYTES_MAX: usize = 1000;
 
 /// The content type of [`prometheus_text`].

@@ -54,7 +54,7 @@ struct Entry {
     updated_ms: AtomicU64,
     sampled_ms: AtomicU64,
     cancel: AtomicBool,
-    /// Whether it stops working when it is told to pause.
+    /// Whether it stops working when asked to pause.
     pausable: AtomicBool,
     paused: AtomicBool,
     samples: Mutex<VecDeque<(u64, u64)>>,
@@ -112,7 +112,7 @@ pub struct TaskStatus {
     pub state: TaskState,
     /// Somebody asked it to stop.
     pub cancel_requested: bool,
-    /// Somebody asked it to pause, and it waits, or is about to, until it is told to go on.
+    /// Somebody asked it to pause, and it waits, or is about to, until it is asked to continue.
     pub paused: bool,
     /// What else it tells, under the names that `/_active_tasks` shows (`design_document`, `source`).
     pub details: BTreeMap<String, Value>,
@@ -183,10 +183,10 @@ impl Tasks {
         self.shared.ended.lock().iter().rev().cloned().collect()
     }
 
-    /// Has `told` called with every task that ends from now on, on the thread that ends it, so it must not wait. Only the
+    /// Calls `told` with every task that ends from now on, on the thread that ends it, so it must not wait. Only the
     /// first call counts.
     pub fn on_end(&self, told: impl Fn(&TaskStatus) + Send + Sync + 'static) {
-        // Nobody else may take the place of the one who is told already.
+        // Nobody else may take the place of the one who is informed already.
         let _first = self.shared.on_end.set(Box::new(told));
     }
 
@@ -218,8 +218,8 @@ impl Tasks {
 
     /// The running tasks as CouchDB's `GET /_active_tasks` answers: an array of objects with `type`,
     /// `database`, `changes_done`, `total_changes`, `progress` (percent), `started_on` and `updated_on`
-    /// (seconds since 1970), beside the details. `pid` is the number that the console knows it by; `eta_seconds` is
-    /// the time to the end where that can be told, and `paused` is there while it is told to wait.
+    /// (seconds since 1970), next to the details. `pid` is the number that the console knows it by; `eta_seconds` is
+    /// the time to the end where that is known, and `paused` is there while it has to wait.
     #[must_use]
     pub fn active_tasks(&self) -> Value {
         Value::Array(self.running().iter().map(TaskStatus::active_task).collect())

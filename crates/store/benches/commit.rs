@@ -1,7 +1,7 @@
-//! Durable commits of the store alone, beside RocksDB with its own log.
+//! Durable commits of the store alone, next to RocksDB with its own log.
 //!
 //! One commit updates one of 20,000 documents: 1 KB put, four index entries put and four deleted, synced
-//! before the writer goes on. Both sides do the same work on the same keys with the same options of
+//! before the writer continues. Both sides do the same work on the same keys with the same options of
 //! their families, in turns within one run. Standard output is one JSON object a line.
 //!
 //! `cargo bench -p scrinium-store --bench commit`; the folder is `SCRINIUM_BENCH_DIR`, or cargo's own.

@@ -43,7 +43,7 @@ impl Account {
         self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts so many reads, and the blocks that `read` takes from files.
+    /// Counts this many reads, and the blocks that `read` takes from files.
     pub(crate) fn reading<T>(&self, reads: usize, read: impl FnOnce() -> T) -> T {
         let before = blocks_read();
         let found = read();

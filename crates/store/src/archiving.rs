@@ -117,7 +117,7 @@ impl Core {
         }
     }
 
-    /// Has all that was answered before this call copied.
+    /// Copies all that was answered before this call.
     pub(crate) fn archive_log(&self, limit: Duration) -> Result<(), StoreError> {
         let Some(archive) = self.archiving.archive() else { return Ok(()) };
         let next = self.committer.read().as_ref().ok_or(StoreError::Closed)?.archive_tail();

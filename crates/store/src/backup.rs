@@ -62,7 +62,7 @@ impl BackupPoint {
         &self.identity
     }
 
-    /// The log that goes on after them; a store that was restored has another.
+    /// The log that continues after them; a store that was restored has another.
     #[must_use]
     pub const fn log_key(&self) -> u64 {
         self.log_key

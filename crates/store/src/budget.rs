@@ -19,7 +19,7 @@ const MIN_BYTES: u64 = 16 * MEGABYTE;
 /// rarer but each commit slower, as the sorted lists outgrow the processor's caches.
 const MAX_MEMTABLE_BYTES: u64 = 512 * MEGABYTE;
 
-/// Blocks and memtables keep so many eighths of the budget, whatever is reserved.
+/// Blocks and memtables keep this many eighths of the budget, whatever is reserved.
 const KEPT_EIGHTHS: u64 = 3;
 
 /// The cache's capacity is changed when what is reserved has changed by so much.

@@ -1,10 +1,10 @@
 //! Files of the tree that are missing or damaged.
 //!
-//! RocksDB refuses to open a tree of which a file is missing, and takes no more writes once a compaction has come to a
+//! RocksDB refuses to open a tree of which a file is missing, and takes no more writes once a compaction has reached a
 //! damaged block: rightly so where nobody looks, but one file holds a few databases' keys and the tree those of
 //! all. So a tree that cannot be opened otherwise, or of which damage was noted, is opened without that strictness:
-//! what lies in damaged places cannot be read, which is told by an error and never by other data, and everything else
-//! is served. The note is the file `store.damage`; it goes when the tree is written anew ([`crate::rewrite`]).
+//! what lies in damaged places cannot be read, which shows as an error and never as other data, and everything else
+//! is served. The note is the file `store.damage`; it goes when the tree is rewritten ([`crate::rewrite`]).
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn is_of_a_file(kind: &ErrorKind, message: &str) -> bool {
     }
 }
 
-/// Whether the tree cannot be opened because of damage, or has been and does not tell how far it has come.
+/// Whether the tree cannot be opened because of damage, or has been and does not tell its position.
 pub(crate) fn is_shown_by(opened: &Result<DB, Error>) -> bool {
     match opened {
         Err(error) => is_damage(error),
@@ -74,7 +74,7 @@ pub(crate) fn is_noted(folder: &Folder) -> bool {
     folder.dir.join(NOTE).exists()
 }
 
-/// Notes damage, so that the next opening does not stumble over it. If that fails, the next opening finds out anew.
+/// Notes damage, so that the next opening does not stumble over it. If that fails, the next opening finds out again.
 pub(crate) fn note(dir: &Path, what: &str) {
     use std::io::Write;
     let path = dir.join(NOTE);
@@ -149,7 +149,7 @@ pub(crate) fn report(dir: &Path, files: &[DamagedFile]) {
 mod tests {
     use super::*;
 
-    /// Such a store must not be written anew, since nothing of it is damaged.
+    /// Such a store must not be rewritten, since nothing of it is damaged.
     #[test]
     fn files_that_may_not_be_opened_are_not_damaged() {
         let file = "While open a file for random read: /data/store/tree/000123.sst:";

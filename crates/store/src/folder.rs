@@ -106,7 +106,7 @@ impl Folder {
         })
     }
 
-    /// Its lock, for whoever has something to do to the folder once the store is closed.
+    /// Its lock, for anyone who has something to do to the folder once the store is closed.
     pub(crate) fn keep_locked(&self) -> FolderLock {
         self.lock.clone()
     }

@@ -1,4 +1,4 @@
-//! How much background work may read and write: a rate for each class, and giving way to whoever waits for an answer.
+//! How much background work may read and write: a rate for each class, and giving way to the one who waits for an answer.
 //!
 //! Work comes in pieces. After each one the worker says how many bytes it was and how long it took, and is held until the
 //! next one may begin: until the rate of its class is kept, which all who work in it share, and, while requests wait, for
@@ -61,7 +61,7 @@ impl IoClass {
         }
     }
 
-    /// While requests wait, so many times what a piece took is left to them.
+    /// While requests wait, this many times what a piece took is left to them.
     const fn yield_times(self) -> u32 {
         match self {
             Self::ViewUpdate => 1,
@@ -97,7 +97,7 @@ struct Class {
 }
 
 impl IoLimits {
-    /// Lets a class have at most so many bytes a second from now on, also where work is under way; 0: no limit.
+    /// Lets a class have at most this many bytes a second from now on, also where work is under way; 0: no limit.
     pub fn set_rate(&self, class: IoClass, bytes_per_second: u64) {
         let class = self.class(class);
         let before = class.rate_bytes.swap(bytes_per_second, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl IoLimits {
         *self.shared.pressure.write() = Some(Arc::new(pressed));
     }
 
-    /// A piece of so many bytes is done and has taken so long: waits until the next one may begin. False: `go_on` has
+    /// A piece of this many bytes is done and has taken so long: waits until the next one may begin. False: `go_on` has
     /// said that there is to be none.
     #[must_use]
     pub fn pace(&self, class: IoClass, bytes: u64, took: Duration, mut go_on: impl FnMut() -> bool) -> bool {

@@ -4,10 +4,10 @@
 //! none begins in the last 6 bytes of a block. Records of a manifest are whole or in pieces (types 1 to 4). Other types,
 //! which only RocksDB's own log has, must not stand there: on one, such as a single flipped bit makes,
 //! RocksDB 11.8 goes round without end (`log::Reader::ReadRecord`). And a last record that says it is longer than what is left
-//! is to RocksDB one that a crash cut off: it goes on without it, as an older state, and removes the files that only the
+//! is to RocksDB one that a crash cut off: it continues without it, as an older state, and removes the files that only the
 //! newer one has. Where a flipped bit made it longer, its checksum tells. All other damage RocksDB finds and names itself.
 //!
-//! One kind of it is none: a power loss may leave a file its new length, and of the last record only the first sectors; the
+//! One kind of it is not damage: a power loss may leave a file its new length, and of the last record only the first sectors; the
 //! rest of the file are zeros then. RocksDB syncs a manifest before it relies on a record, so that nobody has relied on
 //! this one; but it refuses the whole tree for it. Such a record is cut off.
 
@@ -32,7 +32,7 @@ const CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     ForeignType(u8),
-    /// It has so many bytes, and says that it has more.
+    /// It has this many bytes, and says that it has more.
     Longer {
         is: usize,
         says: usize,
@@ -159,7 +159,7 @@ fn whole_length(checksum: u32, kind: u8, data: &[u8]) -> Option<usize> {
     })
 }
 
-/// RocksDB keeps checksums in this form, so that one of data that hold checksums is none of theirs (`crc32c::Mask`).
+/// RocksDB keeps checksums in this form, so that one of data that hold checksums is not one of theirs (`crc32c::Mask`).
 const fn masked(checksum: u32) -> u32 {
     checksum.rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -23,7 +23,7 @@ pub struct StoreOptions {
     pub log_style: LogStyle,
     /// What is favored: running, or restarting after a crash.
     pub log_favor: LogFavor,
-    /// A checkpoint is made when so many bytes of log would have to be read again after a crash. 0: when
+    /// A checkpoint is made when this many bytes of log would have to be read again after a crash. 0: when
     /// `log_favor` says.
     pub checkpoint_log_bytes: u64,
     /// The most that the log takes on disk, at least three of its files. `None`: all that there is. A full log is
@@ -36,7 +36,7 @@ pub struct StoreOptions {
     pub log_extent_bytes: u64,
     /// Unused files of the log that are kept ready.
     pub log_spare_extents: usize,
-    /// Commits that wait for the log hold at most so many bytes; further ones wait to be taken.
+    /// Commits that wait for the log hold at most this many bytes; further ones wait to be taken.
     pub queue_bytes: usize,
     /// Whether files are written past the page cache where the file system takes it.
     pub direct_io: bool,
@@ -45,7 +45,7 @@ pub struct StoreOptions {
     pub sync: bool,
     /// Whether the tree's files are also read past it.
     pub direct_reads: bool,
-    /// They are, too, if they take more than so many bytes when the store is opened; 0: however many.
+    /// They are, too, if they take more than this many bytes when the store is opened; 0: however many.
     pub direct_reads_above_bytes: u64,
     /// What a compaction or a long scan reads ahead of each file, at most 16 MB; 0: as the budget allows, up to 2 MB.
     /// Merging keeps to what was set when the store was opened.

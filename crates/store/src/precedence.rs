@@ -2,7 +2,7 @@
 //!
 //! A low priority alone is not enough: it bounds what a thread gets of a processor, but the scheduler lets it finish its
 //! slice of some milliseconds although one that answers has woken, and most answers take a tenth of that. Since Linux
-//! 6.12 whoever asks for shorter slices interrupts who has longer ones; before it, the priority alone decides.
+//! 6.12 anyone who asks for shorter slices interrupts who has longer ones; before it, the priority alone decides.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
@@ -16,7 +16,7 @@ pub(crate) const LAST: i32 = 19;
 /// Shorter than what the kernel gives, however few processors there are (0.7 ms), and longer than most answers take.
 const SHORT_SLICE_NS: u64 = 500_000;
 
-/// What the kernel gives who asks for nothing. Longer ones would be owed to whoever has waited for them, at once.
+/// What the kernel gives who asks for nothing. Longer ones would be owed to the one who has waited for them, at once.
 const USUAL_SLICE: u64 = 0;
 
 /// From now on the calling thread, and the threads that it begins, may interrupt those that come after others.
@@ -39,7 +39,7 @@ pub(crate) fn come_after(niceness: i32) {
     ask_for_slices(niceness, USUAL_SLICE);
 }
 
-/// sched_setattr(2): slices of its own for this thread. The policy stays what whoever began the server chose; those for
+/// sched_setattr(2): slices of its own for this thread. The policy stays what anyone who began the server chose; those for
 /// real time know no slices, and refuse.
 #[allow(unsafe_code, reason = "no crate has this call of the system in a safe form")]
 fn ask_for_slices(niceness: i32, slice_ns: u64) {

@@ -59,14 +59,14 @@ impl Redo {
         this
     }
 
-    /// Has another bound from now on, unless it was set as a number. A log of limited size is half full at most.
+    /// Sets another bound from now on, unless it was set as a number. A log of limited size is half full at most.
     pub(crate) fn favor(&self, favor: LogFavor) {
         let wanted = if self.chosen_bytes > 0 { self.chosen_bytes } else { favor.redo_bytes() };
         let limit = self.log_max_bytes.map_or(wanted, |max_bytes| wanted.min(max_bytes / 2));
         self.limit_bytes.store(limit, Ordering::Relaxed);
     }
 
-    /// With so many bytes to be done again, a checkpoint is made.
+    /// With this many bytes to be done again, a checkpoint is made.
     pub(crate) fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::memory;
 
-/// Where all budgets together are below this, what is free is given back again and again: it is much beside them, and
+/// Where all budgets together are below this, what is free is given back again and again: it is much next to them, and
 /// little to look through.
 const BELOW_BYTES: u64 = 256 << 20;
 
@@ -33,7 +33,7 @@ impl Returning {
         self.budgets_bytes.fetch_sub(old_bytes, Ordering::Relaxed);
     }
 
-    /// Whether the one who asks is to give memory back now: nobody else is told so for a while.
+    /// Whether the one who asks is to give memory back now: nobody else is asked for a while.
     fn is_due(&self, now: Instant) -> bool {
         if self.budgets_bytes.load(Ordering::Relaxed) >= BELOW_BYTES {
             return false;

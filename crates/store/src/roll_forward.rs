@@ -10,7 +10,7 @@ use crate::store::log_options;
 use crate::tree::{Direct, Tree};
 use crate::{StoreError, StoreOptions};
 
-/// Where a store that was rolled forward has come.
+/// The position of a store that was rolled forward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The last record of the log whose effect it holds.

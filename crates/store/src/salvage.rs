@@ -15,7 +15,7 @@ use crate::store::log_options;
 use crate::tree::{Direct, Tree};
 use crate::{StoreError, StoreOptions};
 
-/// Where nobody can say how many records there were, the new log goes on after so many numbers, lest one stand for
+/// Where nobody can say how many records there were, the new log continues after this many numbers, lest one stand for
 /// two different records.
 const NUMBERS_PASSED_OVER: u64 = 1 << 32;
 
@@ -126,7 +126,7 @@ pub fn salvage(options: &StoreOptions) -> Result<Plan, StoreError> {
     log_options.first = Sequence(plan.next);
     let (log, _) = Log::open(log_options)?;
     log.close()?;
-    // The report goes last: as long as it lies beside the log, a salvage has not come to its end.
+    // The report goes last: as long as it lies next to the log, a salvage has not come to its end.
     move_files(&log_dir, &aside, |name| name == REPORT)?;
     plan.set_aside = Some(aside);
     Ok(plan)
@@ -255,7 +255,7 @@ fn write_report(log_dir: &Path, plan: &Plan) -> Result<(), StoreError> {
     written.map_err(|error| StoreError::io("write", &path, error))
 }
 
-/// Moves the log's files into a folder beside them, since the log's folder may be a whole device. The control file
+/// Moves the log's files into a folder next to them, since the log's folder may be a whole device. The control file
 /// goes first: a log without it is never taken for a whole one.
 fn set_aside(log_dir: &Path, now_s: u64) -> Result<PathBuf, StoreError> {
     let aside = log_dir.join(format!("damaged-{now_s}"));

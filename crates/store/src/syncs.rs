@@ -1,4 +1,4 @@
-//! How long the disk takes to make things durable: what is slow is told, with its file.
+//! How long the disk takes to make things durable: what is slow is logged, with its file.
 //!
 //! Watched are the files of the log, which every commit waits for. RocksDB syncs its files from threads of its own and
 //! does not tell; nobody waits for these but a checkpoint, and a disk that is slow for them is slow for the log, if it lies

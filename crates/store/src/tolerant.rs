@@ -12,7 +12,7 @@ const STEP_BYTES: usize = 8;
 /// Steps of closing in on the end of a gap; what they leave open is read key by key.
 const CLOSING_STEPS: usize = 48;
 
-/// So many keys are read from behind.
+/// At most this many keys are read from behind.
 const BEHIND_MAX: usize = 10_000;
 
 /// With more gaps than this the rest of the range counts as one.
@@ -55,7 +55,7 @@ pub struct TolerantScan<'snapshot> {
 }
 
 impl Snapshot {
-    /// A scan of `range` that says what it cannot read and goes on behind it.
+    /// A scan of `range` that says what it cannot read and continues behind it.
     #[must_use]
     pub fn tolerant(&self, family: Family, range: KeyRange<'_>) -> TolerantScan<'_> {
         TolerantScan {

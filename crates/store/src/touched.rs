@@ -1,6 +1,6 @@
-//! Which keys of one user of the store were changed, for whoever copies them while the user goes on.
+//! Which keys of one user of the store were changed, for anyone who copies them while the user continues.
 //!
-//! A key is noted before its change is visible. Whoever takes the keys that were noted and then waits for a commit of his
+//! A key is noted before its change is visible. Anyone who takes the keys that were noted and then waits for a commit of his
 //! own finds all their changes: commits become visible in their order.
 
 use std::collections::{HashMap, HashSet};

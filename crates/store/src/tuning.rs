@@ -22,7 +22,7 @@ const MEMTABLE_BYTES: usize = 64 << 20;
 /// would take each, and in a small budget they would then be flushed without end.
 const MEMTABLE_STEP_BYTES: usize = 64 << 10;
 
-/// A window of so many entries, half of them deletions, marks a file for compaction.
+/// A window of this many entries, half of them deletions, marks a file for compaction.
 const DELETION_WINDOW: usize = 4096;
 const DELETIONS_IN_WINDOW: usize = 2048;
 const DELETION_RATIO: f64 = 0.5;
@@ -76,7 +76,7 @@ pub(crate) fn tree_options(budget: &Budget, direct: Direct) -> Result<Options, r
     Ok(options)
 }
 
-/// Files reach the device bit by bit, as they are written. Whoever syncs meanwhile waits for a piece or two, where a file
+/// Files reach the device bit by bit, as they are written. Anyone who syncs meanwhile waits for a piece or two, where a file
 /// that is synced as a whole at its end takes the device for a while.
 pub(crate) fn write_in_pieces(options: &mut Options) {
     const PIECE_BYTES: u64 = 256 << 10;

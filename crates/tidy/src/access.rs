@@ -5,7 +5,7 @@ use crate::{File, Finding, clock};
 /// Crates that answer requests of others.
 const SERVING: [&str; 1] = ["http"];
 
-/// What lets whoever holds it do everything, and what opens a database without asking for whom.
+/// What lets anyone who holds it do everything, and what opens a database without asking for whom.
 const UNCHECKED: [&str; 2] = ["of_the_server(", "databases.get("];
 
 pub(crate) fn check(files: &[File], findings: &mut Vec<Finding>) {

@@ -1,4 +1,4 @@
-//! What it costs to run a short job on a thread: the worker pool beside Tokio's blocking pool with the
+//! What it costs to run a short job on a thread: the worker pool next to Tokio's blocking pool with the
 //! same two limits as semaphores, in one run.
 //!
 //! Prints one JSON object a line to standard output.
@@ -52,7 +52,7 @@ impl Candidate {
     }
 }
 
-/// Jobs a second with so many callers, each with one job at a time.
+/// Jobs a second with this many callers, each with one job at a time.
 async fn jobs_per_second(candidate: &Candidate, callers: usize, work: Duration) -> f64 {
     let started = Instant::now();
     let mut tasks = JoinSet::new();

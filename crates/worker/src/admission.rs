@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::WorkerError;
 use crate::pool::Inner;
 
-/// Who is refused is told to come back after this time.
+/// A refused caller may come back after this time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The gate that transactions pass.

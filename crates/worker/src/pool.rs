@@ -108,7 +108,7 @@ impl WorkerPool {
         self.inner.gate.waiting() > 0 || counts.queued > 0 || counts.running > self.inner.processors
     }
 
-    /// Admits nobody from now on; what was admitted goes on.
+    /// Admits nobody from now on; what was admitted continues.
     pub fn close(&self) {
         self.inner.gate.close();
     }

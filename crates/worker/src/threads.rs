@@ -1,4 +1,4 @@
-//! Threads that take jobs from one queue: started when needed, at most so many, gone when long idle.
+//! Threads that take jobs from one queue: started when needed, at most this many, gone when long idle.
 //!
 //! Tokio's blocking pool would do the same with one limit fixed for the life of the runtime and shared
 //! with file and name look-ups; these threads are counted, named, and their number changes while running.
@@ -167,7 +167,7 @@ impl Shared {
             state.waiting.push(work.clone());
             let timed_out = work.wait_for(&mut state, KEEP_ALIVE).timed_out();
             state.idle -= 1;
-            // Whoever wakes a thread has taken it from the list, so that only one that was not looks for itself.
+            // Anyone who wakes a thread has taken it from the list, so that only one that was not looks for itself.
             let is_own = |waiting: &Arc<Condvar>| Arc::ptr_eq(waiting, &work);
             if timed_out && let Some(place) = state.waiting.iter().position(is_own) {
                 state.waiting.remove(place);

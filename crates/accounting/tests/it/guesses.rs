@@ -38,7 +38,7 @@ fn a_name_and_a_network_lock_after_five_failures_and_nobody_else_does() {
     manual.advance(left);
     assert_eq!(ada.locked_for(), None);
     assert!(ada.may_recall());
-    // It begins anew: one failure does not lock again.
+    // It starts over: one failure does not lock again.
     assert!(!ada.failed(9));
     assert_eq!(accounts.guess_figures().failed, 6);
     assert_eq!(accounts.guess_figures().locked, 1);

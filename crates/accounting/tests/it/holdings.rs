@@ -17,7 +17,7 @@ fn one_holder_gets_no_more_than_its_limit_and_others_notice_nothing() {
     let accounts = accounts();
     let ada = accounts.account(&person("ada"));
     let claims: Vec<Claim> = (0..3).map(|_| ada.claim(Resource::Requests, 1).unwrap()).collect();
-    // The same account, whoever asks for it.
+    // The same account, no matter who asks for it.
     let refused = accounts.account(&person("ada")).claim(Resource::Requests, 1).unwrap_err();
     assert_eq!((refused.resource, refused.limit), (Resource::Requests, 3));
     accounts.account(&person("bob")).claim(Resource::Requests, 3).unwrap();

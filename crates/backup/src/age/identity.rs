@@ -51,7 +51,7 @@ pub enum KeyError {
     Cipher(#[from] CipherError),
 }
 
-/// A public key: whoever has it can encrypt, and read nothing.
+/// A public key: anyone who has it can encrypt, and read nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Recipient(pub(super) [u8; 32]);
 

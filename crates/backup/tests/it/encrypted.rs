@@ -1,4 +1,4 @@
-//! Backups that the server which makes them cannot read, nor whoever holds the repository.
+//! Backups that neither the server which makes them nor a holder of the repository can read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// A server with a file beside its store, of a name and a content that are to stay secret.
+/// A server with a file next to its store, of a name and a content that are to stay secret.
 fn filled(dir: &Path) -> Store {
     let store = open(dir);
     put(&store, "mail", CANARY);
@@ -122,7 +122,7 @@ fn a_server_that_cannot_read_its_backups_copies_only_what_changed_and_lets_old_o
     let left = files(&dir.join("repository/backups"));
     assert_eq!(left.len(), 2, "{left:?}");
     assert_eq!(verify(&open_repository(dir).unwrap(), None, None, &Quiet).unwrap().whole, [next.manifest.id]);
-    // One whose making was broken off right before its end is none, and goes with the next prune.
+    // One that was interrupted right before its end does not count, and goes with the next prune.
     fs::write(dir.join("repository/backups/20261122T060000000Z-abcd.age"), "half").unwrap();
     assert_eq!(without.backups().unwrap().len(), 1);
     prune(&without, 1).unwrap();
@@ -156,7 +156,7 @@ fn a_repository_is_encrypted_to_one_key_or_not_at_all() {
     encrypt(dir);
     let other = back_up(dir, &store).unwrap_err().to_string();
     assert!(other.contains("which is not backup.recipient"), "{other}");
-    // Whoever holds the repository does not get to say to whom it is encrypted.
+    // Anyone who holds the repository does not get to say to whom it is encrypted.
     let identity = dir.join("repository/repository.json");
     let text = fs::read_to_string(&identity).unwrap();
     let swapped = protection(dir).unwrap().recipient.to_string();

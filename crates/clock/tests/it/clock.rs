@@ -1,4 +1,4 @@
-//! A manual clock stands, passes and jumps as it is told; the system's is the system's.
+//! A manual clock stands, passes and jumps on command; the system's is the system's.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! Names and passwords, sessions, and how much hashing goes on at once.
+//! Names and passwords, sessions, and how much hashing continues at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn a_remembered_answer_ends() {
     assert!(credentials.recall("ada", "one").is_none());
 }
 
-/// Who comes back before that time is over is not hashed again, however long that goes on.
+/// Who comes back before that time is over is not hashed again, however long that continues.
 #[test]
 fn an_answer_that_is_used_stays_remembered() {
     let index = Arc::new(NameIndex::new());

@@ -1,6 +1,6 @@
 //! How much stands in a JSON text, before anything is made of it.
 
-/// What a JSON text holds; at least as much where it is none.
+/// What a JSON text holds; at least as much where it is invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonCounts {
     /// Values of all kinds, at all depths.

@@ -1,8 +1,8 @@
 //! Contents of attachments, taken out of a JSON text while it comes, so that they are not held with it.
 //!
 //! What stands as `data` in a document's `_attachments` and is long is decoded and handed out piece by piece. In the text
-//! that is left `"follows":true` stands in its place, as in a document whose contents come beside it. Nothing else of the
-//! text is changed or checked: whoever parses what is left does that.
+//! that is left `"follows":true` stands in its place, as in a document whose contents come next to it. Nothing else of the
+//! text is changed or checked: anyone who parses what is left does that.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -87,7 +87,7 @@ enum Kind {
     Data,
 }
 
-/// How much of an escape has come.
+/// How much of an escape has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escape {
     None,
@@ -106,7 +106,7 @@ pub struct ContentSeparator {
     mode: Mode,
     /// Of what is open around the place, whether it is an object.
     open: Vec<bool>,
-    /// So many of these, from the outermost on, lead to contents.
+    /// This many of these, from the outermost on, lead to contents.
     on_way: usize,
     /// Whether the value of the name that was read last does too.
     leads: bool,
@@ -152,7 +152,7 @@ impl ContentSeparator {
         }
     }
 
-    /// The same, where no more than so many bytes of text may be left.
+    /// The same, where no more than this many bytes of text may be left.
     #[must_use]
     pub fn for_text_of(mut self, bytes: usize) -> Self {
         self.much_bytes = MUCH_BYTES.min(bytes / 4);
@@ -336,7 +336,7 @@ impl ContentSeparator {
         }
     }
 
-    /// What has come of a content is read once more, as one.
+    /// What has arrived of a content is read once more, as one.
     fn take_out(&mut self) {
         let began = self.text.get(self.string_at + 1..).unwrap_or_default();
         self.input = [began, &self.input].concat().into();
@@ -396,7 +396,7 @@ impl ContentSeparator {
         Ok(Escape::None)
     }
 
-    /// Decodes what has come, but for what may be the end.
+    /// Decodes what has arrived, but for what may be the end.
     fn decode(&mut self, ended: bool) -> Result<Vec<u8>, DocumentError> {
         let decoded = if ended {
             BASE64.decode(std::mem::take(&mut self.encoded))

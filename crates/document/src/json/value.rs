@@ -24,7 +24,7 @@ pub fn stored_value_of_bytes(bytes: &[u8]) -> Option<Value> {
     stored_value(std::str::from_utf8(bytes).ok()?)
 }
 
-/// The value of a text that was checked when it was stored, without checking it again. `None` for one that is none.
+/// The value of a text that was checked when it was stored, without checking it again. `None` for an invalid one.
 #[must_use]
 pub fn stored_value(text: &str) -> Option<Value> {
     Builder::new(text).build()

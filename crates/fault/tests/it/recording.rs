@@ -61,7 +61,7 @@ fn what_was_synced_is_on_every_disk_and_nothing_else_is_certain() {
     }
     let file = |name: &str, text: &str| (PathBuf::from(name), text.to_owned());
     let mut expected = BTreeSet::new();
-    // The draft's name was never durable, so it is nowhere, beside the old file, or instead of it.
+    // The draft's name was never durable, so it is nowhere, next to the old file, or instead of it.
     for renamed in [
         vec![file("whole", "old\n")],
         vec![file("draft", "new\n"), file("whole", "old\n")],

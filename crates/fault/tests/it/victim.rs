@@ -1,4 +1,4 @@
-//! What a process told is known once it is killed, and one that failed by itself is told from one that was killed.
+//! What a process reported is known once it is killed, and one that failed by itself is distinguished from one that was killed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -95,7 +95,7 @@ impl NumberFormat {
     }
 }
 
-/// Rounded to so many significant digits.
+/// Rounded to this many significant digits.
 fn significant(size: f64, digits: usize) -> String {
     let rounded = format!("{size:.*e}", digits.saturating_sub(1));
     rounded.parse().map_or(rounded, |number| shown(number).into())

@@ -90,7 +90,7 @@ impl Matcher {
 /// A pattern of `@Matches`: alternatives of conjunctions of pieces that may be negated.
 type Alternatives = Vec<Vec<(bool, Vec<Piece>)>>;
 
-/// Blanks beside `|` and `&` mean nothing.
+/// Blanks next to `|` and `&` mean nothing.
 fn read_pattern(pattern: &str) -> Alternatives {
     let mut alternatives: Alternatives = vec![vec![(false, Vec::new())]];
     let mut characters = pattern.chars();

@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             "@Abstract",
             abstract_of,
             "steps; characters; beginning; fields",
-            "What the fields of these names hold, behind the beginning, shortened step by step and cut to so many \
+            "What the fields of these names hold, behind the beginning, shortened step by step and cut to this many \
              characters. [TRYFIT] stops if it fits; [TEXTONLY] removes mail headers; [ABBREV] shortens by what was \
              asked for before: [TRIMPUNCT] blanks around punctuation, [DROPVOWELS] vowels within words, \
              [DROPFIRSTVOWEL] at their beginning too; [SAVE] and [RESTORE] keep and bring back the text. [RULE1] \

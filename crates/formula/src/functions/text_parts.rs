@@ -138,7 +138,7 @@ enum Cut {
     Text(Text),
 }
 
-/// A count or a text. A negative count is none: the whole text is meant.
+/// A count or a text. A negative count does not count: the whole text is meant.
 fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Option<Cut>> {
     match arguments.value(index)? {
         Value::Text(_) => Ok(Some(Cut::Text(arguments.text(index)?.clone()))),
@@ -147,12 +147,12 @@ fn cut_at(arguments: &Arguments<'_>, index: usize) -> Outcome<Option<Cut>> {
     }
 }
 
-/// The byte behind so many characters.
+/// The byte behind this many characters.
 fn forward(text: &str, count: usize) -> usize {
     text.char_indices().nth(count).map_or(text.len(), |(place, _)| place)
 }
 
-/// The byte before so many characters at the end.
+/// The byte before this many characters at the end.
 fn backward(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {
         None => text.len(),

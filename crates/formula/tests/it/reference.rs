@@ -13,6 +13,6 @@ fn the_reference_page_is_up_to_date() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/reference/formula.md is out of date; run the test with UPDATE=1 to write it anew"
+        "docs/reference/formula.md is out of date; run the test with UPDATE=1 to write it again"
     );
 }

@@ -77,7 +77,7 @@ async fn what_somebody_may_not_read_is_in_no_answer() {
                 _ => server.ask_as(name, method, &path, body.clone()).await,
             };
             let text = answer.text();
-            // Who asks for it by name is told that it may not be read.
+            // A request for it by name learns that it may not be read.
             let text = if path.contains("_bulk_get") { text.replace("\"id\":\"s\"", "") } else { text };
             let tells = [SECRET, "cm9zZWJ1ZA", "\"id\":\"s\""].iter().any(|secret| text.contains(secret));
             let tells = tells || method == "COPY" && answer.status == 201;

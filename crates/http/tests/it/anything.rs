@@ -1,5 +1,5 @@
 //! Whatever is sent to a port: requests of every route with parameters, headers and bodies that are nearly right, and bytes
-//! that are nearly requests. No answer tells of a defect (500), each can be read, and the server goes on.
+//! that are nearly requests. No answer tells of a defect (500), each can be read, and the server continues.
 
 use std::time::Duration;
 
@@ -465,7 +465,7 @@ fn check(asked: &str, answer: &[u8]) {
     }
 }
 
-/// An answer in JSON that has come whole can be read.
+/// An answer in JSON that has arrived whole can be read.
 fn check_json(asked: &str, answer: &[u8]) {
     let shown = String::from_utf8_lossy(answer);
     let Some((head, body)) = shown.split_once("\r\n\r\n") else { return };

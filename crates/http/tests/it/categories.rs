@@ -118,7 +118,7 @@ async fn categories_are_expanded_and_collapsed() {
     let posted = server.ask("POST", TOPICS, body).await.expect(200).json();
     assert_eq!(posted["rows"].as_array().unwrap().iter().map(short).collect::<Vec<String>>(), expanded[1..5]);
 
-    // A page goes on in the middle of a category, without its row.
+    // A page continues in the middle of a category, without its row.
     let page = async |query: &str| {
         let answer = server.ask("GET", &format!("{TOPICS}?{query}"), ()).await.expect(200).json();
         let rows: Vec<String> = answer["rows"].as_array().unwrap().iter().map(short).collect();

@@ -46,7 +46,7 @@ async fn what_may_be_read_in_two_ways_is_refused() {
         ("a head that ends with LF", "GET /_up HTTP/1.1\r\nHost: x\r\n\n".to_owned()),
         ("two lengths", "POST /_session HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}".to_owned()),
         ("a list of lengths", "POST /_session HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 3\r\n\r\n{}".to_owned()),
-        ("a length that is none", "POST /_session HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}".to_owned()),
+        ("a length that is invalid", "POST /_session HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}".to_owned()),
         ("length and coding", "POST /_session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned()),
         ("another coding", "POST /_session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n".to_owned()),
         ("a coding spelled oddly", "POST /_session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \u{b}chunked\r\n\r\n0\r\n\r\n".to_owned()),

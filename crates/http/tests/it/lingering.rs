@@ -91,7 +91,7 @@ async fn who_finds_the_budget_used_up_reads_so() {
     for expects in [false, true] {
         let mut answer = String::new();
         for attempt in 1..=20 {
-            // One who holds most of the budget, and goes on sending.
+            // One who holds most of the budget, and continues sending.
             let mut first = server.connect().await;
             let head =
                 format!("PUT /db/first HTTP/1.1\r\nHost: x\r\n{admin}Content-Length: {}\r\n\r\n", 3 << 20);

@@ -1,4 +1,4 @@
-//! What is told of requests to whoever keeps a record of them.
+//! What a recorder of requests learns about them.
 
 use serde_json::json;
 

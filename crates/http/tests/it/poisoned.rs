@@ -1,4 +1,4 @@
-//! Documents at all limits: whatever is stored, every answer parses and every listing goes on over all others; what can
+//! Documents at all limits: whatever is stored, every answer parses and every listing continues over all others; what can
 //! be written can be deleted, and nothing of what was deleted can be read.
 
 use std::collections::BTreeSet;

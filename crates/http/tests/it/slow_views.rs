@@ -28,7 +28,7 @@ async fn readers_of_a_slow_view_hold_no_threads() {
     panic!("the view was built before all had asked, however large it was");
 }
 
-/// Asks for much else while all readers of a view of so many documents wait. False if it was built before they all did.
+/// Asks for much else while all readers of a view of this many documents wait. False if it was built before they all did.
 async fn reads_while_built(server: &Arc<Server>, documents: usize) -> bool {
     let name = format!("slow{documents}");
     let ids: Vec<_> = (0..documents).map(|number| json!({"_id": format!("d{number:03}")})).collect();

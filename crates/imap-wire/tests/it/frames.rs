@@ -45,7 +45,7 @@ fn a_message_that_is_refused_is_not_taken_for_commands() {
         // A second message, for which the client waits, is not sent.
         let seen = run(b"a APPEND x {2+}\r\nhi {5}\r\nc NOOP\r\n", piece, Decision::Refuse).unwrap();
         assert_eq!(seen, ["2", "refused a", "frame of 1 "]);
-        // The client waited for the first: it goes on with another command.
+        // The client waited for the first: it continues another command.
         let seen = run(b"a APPEND x {5}\r\nc NOOP\r\n", piece, Decision::Refuse).unwrap();
         assert_eq!(seen, ["5 waits", "refused a", "frame of 1 "]);
     }

@@ -65,7 +65,7 @@ fn a_process_has_no_environment_no_files_and_no_rights() {
     assert_eq!(processes(memory_bytes), BTreeSet::new(), "they end with their pool");
 }
 
-/// One that is killed in the middle changes nothing, and one that cannot be had is told as that.
+/// One that is killed in the middle changes nothing, and one that cannot be had is reported as that.
 #[test]
 fn what_a_killed_process_did_not_answer_another_one_does() {
     let memory_bytes = 33_000_002;

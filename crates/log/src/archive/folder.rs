@@ -192,7 +192,7 @@ impl ArchivedGroups {
             }
             *offset += frame.frame_bytes();
             *next = frame.next();
-            // Segments may overlap where an extent was archived in part and its log begun anew.
+            // Segments may overlap where an extent was archived in part and its log started over.
             if frame.next() <= self.expected {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! record, or any moment, after it.
 //!
 //! A thread copies each extent when the next one is begun, and the beginning of the one that is written when it
-//! is told to. What cannot be copied stays in the log and is tried again; nothing that is not in the archive is
+//! is set to. What cannot be copied stays in the log and is tried again; nothing that is not in the archive is
 //! ever let go of.
 
 pub(crate) mod folder;
@@ -165,7 +165,7 @@ impl Archiver {
         self.archive.shared.state.lock().next
     }
 
-    /// Has an extent copied, or as much of it as is written.
+    /// Copies an extent, or as much of it as is written.
     pub(crate) fn copy(&self, job: Job) {
         let mut state = self.archive.shared.state.lock();
         if job.next <= state.next {

@@ -39,7 +39,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Model {
     /// All records ever; index 0 is sequence 1.
     records: Vec<Bytes>,
-    /// So many of them are certain.
+    /// This many of them are certain.
     certain: usize,
     /// Records before this sequence may be gone.
     released: u64,

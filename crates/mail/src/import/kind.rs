@@ -142,7 +142,7 @@ fn begins_like_mail(beginning: &[u8]) -> bool {
     is_name && line.get(colon + 1).is_none_or(u8::is_ascii_whitespace)
 }
 
-/// Why a file that mail programs keep beside their folders is passed over: by its name.
+/// Why a file that mail programs keep next to their folders is passed over: by its name.
 pub(super) fn of_program(name: &str) -> Option<&'static str> {
     const INDEX: &str = "index or settings of a mail program";
     let lower = name.to_ascii_lowercase();

@@ -1,6 +1,6 @@
 //! Names of folders as file systems have them.
 
-/// The name that stands in IMAP's modified UTF-7 (RFC 3501 §5.1.3), `Entw&APw-rfe`; `None` where it is none.
+/// The name that stands in IMAP's modified UTF-7 (RFC 3501 §5.1.3), `Entw&APw-rfe`; `None` where it is invalid.
 pub(super) fn from_modified_utf7(name: &str) -> Option<String> {
     let mut text = String::with_capacity(name.len());
     let mut rest = name;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Of each kind so many are named.
+/// Of each kind this many are named.
 const NAMED: usize = 5;
 
 /// What was passed over, by reasons.

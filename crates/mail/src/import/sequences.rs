@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::state::MessageState;
 
-/// A longer file is none.
+/// A longer file does not count.
 const LONGEST_BYTES: u64 = 4 << 20;
 
 /// The sequences of one folder.

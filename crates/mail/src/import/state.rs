@@ -1,4 +1,4 @@
-//! What a mail program kept of a message beside its text: whether it was read, answered, flagged or deleted, and labels.
+//! What a mail program kept of a message next to its text: whether it was read, answered, flagged or deleted, and labels.
 
 use std::borrow::Cow;
 

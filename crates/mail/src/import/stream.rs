@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A pipe is opened when somebody writes into it.
 const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whoever writes into a pipe may pause for so long.
+/// Anyone who writes into a pipe may pause for so long.
 const WRITE_WITHIN: Duration = Duration::from_secs(60);
 
 const PIECE_BYTES: usize = 128 * 1024;
@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path) -> io::Result<Stream> {
     Stream::of(move || Ok(Box::new(File::open(path)?)))
 }
 
-/// Pieces of a stream, which a thread of its own reads, so that nobody waits for whoever writes it.
+/// Pieces of a stream, which a thread of its own reads, so that nobody waits for its writer.
 pub(super) struct Stream {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: io::Cursor<Vec<u8>>,

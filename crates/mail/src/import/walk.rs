@@ -65,7 +65,7 @@ enum What {
 }
 
 impl MailFiles {
-    /// Begins at `root`, or goes on after `resume`. A message of more than `message_limit` bytes is left out.
+    /// Begins at `root`, or continues after `resume`. A message of more than `message_limit` bytes is left out.
     ///
     /// # Errors
     /// [`ImportError::Start`] where there is nothing to read, [`ImportError::NotMail`] where it is something else.
@@ -101,7 +101,7 @@ impl MailFiles {
             self.resume = Position::default();
             return Ok(Some(What::Stream));
         }
-        // The place itself may be a link: whoever imports named it.
+        // The place itself may be a link: anyone who imports named it.
         if fs::metadata(&self.root).map_err(start)?.is_dir() {
             fs::read_dir(&self.root).map_err(start)?;
             return Ok(Some(What::Folder));

@@ -1,4 +1,4 @@
-//! Files inside of text, as they were sent before MIME and beside it: uuencode, its form in base64, and yEnc.
+//! Files inside of text, as they were sent before MIME and next to it: uuencode, its form in base64, and yEnc.
 
 use std::borrow::Cow;
 

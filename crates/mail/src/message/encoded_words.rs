@@ -100,7 +100,7 @@ fn plain_end(text: &[u8]) -> usize {
     if next.is_some() && before > 0 { before } else { end }
 }
 
-/// Words that stand beside each other and are of one set: their bytes are put together before they are decoded, since
+/// Words that stand next to each other and are of one set: their bytes are put together before they are decoded, since
 /// many senders split words within a character.
 #[derive(Default)]
 struct Run<'a> {

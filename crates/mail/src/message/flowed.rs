@@ -6,7 +6,7 @@ const DEEPEST_QUOTE: usize = 50;
 /// Paragraphs as lines. With `DelSp=yes` the blank at a line's end is no part of the text (§4.1).
 pub(super) fn unwrapped(text: &str, deletes_blanks: bool) -> String {
     let mut result = String::with_capacity(text.len());
-    // The depth of the paragraph that goes on, if one does.
+    // The depth of the paragraph that continues, if one does.
     let mut open: Option<usize> = None;
     for line in text.split_inclusive('\n') {
         let (line, has_end) = match line.strip_suffix('\n') {

@@ -178,7 +178,7 @@ impl Layout {
         self.block(breaks_around(name));
     }
 
-    /// At least so many line ends come before the next text. Lists inside lists need no empty lines.
+    /// At least this many line ends come before the next text. Lists inside lists need no empty lines.
     fn block(&mut self, breaks: usize) {
         let breaks = if self.lists.is_empty() { breaks } else { breaks.min(1) };
         self.breaks = self.breaks.max(breaks);

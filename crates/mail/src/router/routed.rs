@@ -1,4 +1,4 @@
-//! What became of a memo, for whoever keeps a record of it.
+//! What became of a memo, for anyone who keeps a record of it.
 
 use std::sync::Arc;
 use std::time::Duration;

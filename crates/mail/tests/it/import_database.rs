@@ -10,7 +10,7 @@ use scrinium_mail::import::{ImportOptions, Importer, MailDatabase, MailFiles, Po
 use scrinium_mail::{SOURCE_ATTACHMENT, imported_id};
 use serde_json::Value;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
 
 /// A part of the corpus that `scripts/corpus` fetches: newsletters with much HTML, hard to read right.

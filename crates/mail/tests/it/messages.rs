@@ -1,6 +1,6 @@
 //! Messages become memos: tricky ones against golden files, arbitrary bytes, and the corpus of real mail.
 //!
-//! `SCRINIUM_BLESS=1 cargo test -p scrinium-mail --test it messages` writes the golden files anew.
+//! `SCRINIUM_BLESS=1 cargo test -p scrinium-mail --test it messages` writes the golden files again.
 
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use scrinium_directory::{Directory, Found, NameLookup};
 use scrinium_mail::{DepositError, MemoError, Round, Routed, RouterOptions};
 use serde_json::{Map, Value, json};
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
 
 #[test]
@@ -181,7 +181,7 @@ fn a_memo_to_nobody_is_refused_at_the_door() {
     let server = Server::open(folder.path(), &[]);
     let refused = server.mailboxes.deposit(fields(json!({"Form": "Memo", "From": "ada"})), Vec::new());
     assert!(matches!(refused, Err(DepositError::Memo(MemoError::NoRecipients))));
-    // One that came past the door is told of, or dies; it does not stop the others.
+    // One that came past the door is reported, or dies; it does not stop the others.
     put(&server.databases.get("mail.box").unwrap(), json!({"SendTo": 7})).unwrap();
     server.route_all(&mut server.router());
     assert_eq!(server.documents("mail.box")[0]["$State"], "Dead");
@@ -233,7 +233,7 @@ fn after_a_crash_nobody_gets_twice_what_they_had_and_deleted() {
     assert_eq!(router.round().unwrap(), Round { memos: 1, routed: 1, failures: 1, ..Round::default() });
     server.route_all(&mut router);
     assert!(server.documents("mail/ada").is_empty());
-    assert_eq!(server.documents("mail/bob").len(), 1, "the sender is told once");
+    assert_eq!(server.documents("mail/bob").len(), 1, "the sender is notified once");
     assert_eq!(server.statistic("Mail.Waiting"), 0.0);
 }
 

@@ -1,5 +1,5 @@
 //! The router's promise across kills: what was acknowledged reaches everybody, nobody gets it twice, what an
-//! owner deleted stays deleted, and a sender is told once.
+//! owner deleted stays deleted, and a sender is notified once.
 //!
 //! A child process deposits, routes and deletes; it is killed at random moments, again and again, and in the end
 //! all is counted. `SCRINIUM_SEED=… SCRINIUM_KILLS=… cargo test -p scrinium-mail --test it router_crash` repeats a
@@ -18,7 +18,7 @@ use scrinium_fault::{Kills, Victim, tell};
 use scrinium_mail::RouterOptions;
 use serde_json::{Map, Value, json};
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
 
 const PEOPLE: [&str; 6] = ["p0", "p1", "p2", "p3", "p4", "p5"];

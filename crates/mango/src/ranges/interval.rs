@@ -87,7 +87,7 @@ impl Intervals {
         Self(values.into_iter().map(interval).collect())
     }
 
-    /// These and the others, which lie beside them.
+    /// These and the others, which lie next to them.
     pub(super) fn union(self, others: Self) -> Self {
         let mut all = self.0;
         all.extend(others.0);
@@ -142,7 +142,7 @@ impl Intervals {
         self.0.iter().map(|interval| interval.only_value().cloned()).collect()
     }
 
-    /// The keys that begin with these values and go on with one of the intervals.
+    /// The keys that begin with these values and continue one of the intervals.
     pub(super) fn key_ranges(&self, beginning: &[Value]) -> Vec<KeyRange> {
         let bound = |place: &Option<Place>, otherwise: Edge| {
             let mut values = beginning.to_vec();

@@ -22,7 +22,7 @@ pub(super) fn ordered_head(prefix: &str) -> &str {
     }
 }
 
-/// Characters that sort by themselves, whatever other of these stands beside them.
+/// Characters that sort by themselves, whatever other of these stands next to them.
 fn is_plain(character: char) -> bool {
     match character {
         ' '..='~' | '\u{4e00}'..='\u{9fff}' => true,

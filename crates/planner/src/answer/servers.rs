@@ -19,7 +19,7 @@ pub(super) const SYSTEM_BYTES: f64 = 512.0 * 1024.0 * 1024.0;
 /// The log's default size (`log.max_size`).
 pub(super) const LOG_BYTES: f64 = 4.0 * 1024.0 * 1024.0 * 1024.0;
 
-/// Load is tried up to so many times what is asked.
+/// Load is tried up to this many times what is asked.
 pub(super) const MOST_LOAD: f64 = 1000.0;
 
 /// Attachments do not become smaller.
@@ -192,7 +192,7 @@ impl<'a> Servers<'a> {
         if self.hold(least, case) {
             return Some(least);
         }
-        // With more servers each does less, so that what holds goes on holding.
+        // With more servers each does less, so that what holds continues holding.
         let (mut low, mut high) = (least, least);
         while !self.hold(high, case) {
             if high >= MOST_SERVERS {
@@ -208,7 +208,7 @@ impl<'a> Servers<'a> {
         Some(high)
     }
 
-    /// So many times the load is held; less than 1 where not even what is asked is.
+    /// This many times the load is held; less than 1 where not even what is asked is.
     pub(super) fn load_until_limit(&self, installed: u32, case: Case) -> f64 {
         let running = self.running(installed);
         let holds = |load: f64| self.missed(running, load, case).is_empty();
@@ -242,7 +242,7 @@ fn changes(organisation: &Organisation, demand: &Demand, model: &Model) -> (Rang
         add((encryption.cpu, encryption.response));
     }
     if let (Some(doubled), Some(rung)) = (&model.doubled_inbox, model.ladder_documents) {
-        // What lies beside costs nothing below the size that was measured.
+        // What lies next to costs nothing below the size that was measured.
         let doublings = (demand.documents / rung.max(1.0)).log2().max(0.0);
         add(doubled.times(doublings));
     }

@@ -29,7 +29,7 @@ const RUSH_SPEEDUP: f64 = 100_000.0;
 /// Connected users open their mail file every four minutes at the script's pace.
 const CONNECTED_SPEEDUP: f64 = 60.0;
 
-/// The driver's users log in so many a second without filling a small machine.
+/// The driver's users log in this many a second without filling a small machine.
 const LOGINS_PER_S: f64 = 40.0;
 
 /// One round of the mixed workload, in seconds.
@@ -68,7 +68,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The mixed workload for so many users.
+    /// The mixed workload for this many users.
     #[must_use]
     pub fn mixed(name: &str, kind: Kind, users: u32, size: &Size) -> Self {
         Self {

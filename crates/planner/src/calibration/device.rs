@@ -25,7 +25,7 @@ const FEWEST_SYNCS: usize = 10;
 pub fn measure(folder: &Path, length: Duration) -> io::Result<Device> {
     let path = folder.join("device.probe");
     let measured = probe(&path, length);
-    // It is taken away also where something failed; then that is what is told.
+    // It is removed also where something failed; then that is what is reported.
     let removed = std::fs::remove_file(&path);
     let device = measured?;
     removed?;

@@ -83,7 +83,7 @@ impl Costs {
         })
     }
 
-    /// Processors kept busy by so many requests a second of each class. How far the model was off has the syncs in it, so
+    /// Processors kept busy by this many requests a second of each class. How far the model was off has the syncs in it, so
     /// that their number is the expected one in every case.
     #[must_use]
     pub fn cpus(&self, per_s: &PerClass<f64>, case: Case) -> f64 {

@@ -104,7 +104,7 @@ fn solved(normal: &[Vec<f64>], choice: u32) -> Option<Vec<f64>> {
     (0..normal.len()).map(|index| if is_chosen(index) { found.next().flatten() } else { Some(0.0) }).collect()
 }
 
-/// Weights are set anew so often; after that nothing changes that could be seen.
+/// Weights are set again so often; after that nothing changes that could be seen.
 const ROUNDS: usize = 12;
 
 /// As [`non_negative`], where errors count as parts of what is predicted, and not of what was seen: else one run that by

@@ -1,4 +1,4 @@
-//! A model of a machine, made of its calibration. Everything is fitted anew each time, from the same file to the same
+//! A model of a machine, made of its calibration. Everything is fitted again each time, from the same file to the same
 //! numbers.
 //!
 //! Ranges are as wide as the model misses its own points: a law that is off by a tenth where it was measured is not
@@ -157,7 +157,7 @@ impl Change {
         Self { cpu: each(self.cpu), response: each(self.response), source: self.source }
     }
 
-    /// The change for so many doublings.
+    /// The change for this many doublings.
     #[must_use]
     pub fn times(&self, doublings: f64) -> (Range, Range) {
         let power = |range: &Range| range.map(|change| change.powf(doublings));

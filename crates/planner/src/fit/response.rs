@@ -33,7 +33,7 @@ const LEAST_ERROR: f64 = 0.02;
 const LEAST_PER_S: f64 = 0.2;
 
 /// Where the loads are too small to show how long the wait is, it is taken for once that of M/M/c. Latencies are off by
-/// such a part, and the factor may well be off by 1: so much that opinion counts beside what was seen.
+/// such a part, and the factor may well be off by 1: so much that opinion counts next to what was seen.
 const LATENCY_ERROR: f64 = 0.05;
 const OPINION_ERROR: f64 = 1.0;
 
@@ -101,7 +101,7 @@ impl Response {
         Some(response)
     }
 
-    /// Milliseconds on average of so many requests a second of each class, while others keep `others` processors busy.
+    /// Milliseconds on average of this many requests a second of each class, while others keep `others` processors busy.
     /// Infinite where the processors cannot keep up.
     #[must_use]
     pub fn mean_ms(&self, per_s: &PerClass<f64>, costs: &Costs, cores: u32, others: f64, case: Case) -> f64 {

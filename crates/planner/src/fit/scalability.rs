@@ -48,7 +48,7 @@ impl Scalability {
         })
     }
 
-    /// Requests a second when so many ask at once.
+    /// Requests a second when this many ask at once.
     #[must_use]
     pub fn per_s(&self, asking: f64) -> f64 {
         let others = (asking - 1.0).max(0.0);

@@ -336,7 +336,7 @@ fn restore_one(
     terminal.data(&format!("{}: {}", order.name, result_text(&result)), &result)
 }
 
-/// As the server, which may run in another folder than the command, is told it.
+/// As the server, which may run in another folder than the command, receives it.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if path.to_str().is_none_or(|text| text.contains('"')) {
         let problem = "a name that is not UTF-8, or has a quotation mark in it, cannot be told to the server";

@@ -21,7 +21,7 @@ pub(crate) fn bar(terminal: &Terminal) -> ProgressBar {
     terminal.bar(0, "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} left")
 }
 
-/// Has the server of these settings carry out a command that begins a task, and waits for its end. ^C stops the task.
+/// Makes the server of these settings carry out a command that begins a task, and waits for its end. ^C stops the task.
 /// Returns what the task's result is.
 pub(crate) fn run(settings: &Settings, line: &str, terminal: &Terminal) -> Result<Value, Failure> {
     let client = ConsoleClient::of_own_server(settings)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(settings: &Settings, line: &str, terminal: &Terminal) -> Resul
     result
 }
 
-/// Has the server of these settings carry out a command that is done when it answers.
+/// Makes the server of these settings carry out a command that is done when it answers.
 pub(crate) fn tell(settings: &Settings, line: &str, terminal: &Terminal) -> Result<(), Failure> {
     let client = ConsoleClient::of_own_server(settings)?;
     let runtime =

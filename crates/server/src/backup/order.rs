@@ -15,7 +15,7 @@ pub struct BackupOrder {
     pub bytes_per_second: Option<u64>,
 }
 
-/// `load restore`: one database of a backup, beside the live one.
+/// `load restore`: one database of a backup, next to the live one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreOrder {
     /// The repository's folder.

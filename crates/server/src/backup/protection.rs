@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::files;
 
 /// What the keys of digests are derived from, in the data folder, in hexadecimal digits. It is no key of a backup: it keeps
-/// whoever holds a repository from telling what files hold by their digests.
+/// anyone who holds a repository from telling what files hold by their digests.
 const SECRET: &str = "backup.secret";
 
 /// How backups of the server with these settings are protected; the secret is made where there is none.

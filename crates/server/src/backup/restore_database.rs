@@ -1,4 +1,4 @@
-//! One database of a backup, beside the live one.
+//! One database of a backup, next to the live one.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Where a running server makes backups and restores from: only where its configuration says, so that whoever may use the
+//! Where a running server makes backups and restores from: only where its configuration says, so that anyone who may use the
 //! console has it write to no other place of its machine, nor send its data elsewhere.
 
 use std::path::{Path, PathBuf};

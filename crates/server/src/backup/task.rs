@@ -127,7 +127,7 @@ pub(crate) fn restore_as_task(
     })
 }
 
-/// Runs `work` on a thread of its own. What it answers is told as the task's `result`.
+/// Runs `work` on a separate thread. What it answers is shown as the task's `result`.
 fn run(
     kind: &'static str,
     tasks: &Tasks,

@@ -10,7 +10,7 @@ use crate::tls;
 /// A client of the server that is meant, with the administrator's password.
 ///
 /// # Errors
-/// [`Failure::Use`] where there is no password, or the address is none.
+/// [`Failure::Use`] where there is no password, or the address is invalid.
 pub(crate) fn connect(
     settings: &Settings,
     arguments: &ConnectionArguments,

@@ -28,7 +28,7 @@ pub(super) fn console(
     terminal.data(&reply.text, &reply.data)
 }
 
-/// Reads commands until the input ends, `exit` or `quit`. On a terminal a wrong command is told and the
+/// Reads commands until the input ends, `exit` or `quit`. On a terminal a wrong command is reported and the
 /// next one read; in a script it ends the reading.
 fn converse(
     send: impl Fn(&str) -> Result<crate::console::Reply, ClientError>,

@@ -45,7 +45,7 @@ pub struct Effective {
 }
 
 impl Configuration {
-    /// Reads all sources; a later one wins. Everything that is wrong is told at once.
+    /// Reads all sources; a later one wins. Everything that is wrong is reported at once.
     ///
     /// # Errors
     /// [`ConfigError::Unreadable`] if the file cannot be read, else [`ConfigError::Invalid`].

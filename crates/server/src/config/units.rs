@@ -73,9 +73,9 @@ pub fn print_duration(duration: Duration) -> String {
 /// A size given as itself or as a part of something larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// So many hundredths of the whole.
+    /// This many hundredths of the whole.
     Percent(u64),
 }
 

@@ -17,7 +17,7 @@ configuration! {
     /// the data folder is called `main`. A volume is added at a start. docs/operate/volumes.md tells more.
     volume as VolumeSettings {
         /// The folder of the volume, which begins in the data folder if it is relative. Once the volume has been used, it
-        /// is not made anew where it is missing: its device may not be mounted.
+        /// is not recreated where it is missing: its device may not be mounted.
         dir: Text { form: "a path", check: checks::anything } = "", File;
         /// Its share of `memory.budget`, in percent. What the volumes leave is the first store's.
         memory_percent: Integer { min: 1, max: 80 } = "10", Running;

@@ -19,7 +19,7 @@ pub struct MoveAttachments {
     /// Where to.
     pub to: Relocation,
     /// Look at all of them, also where an earlier one has been.
-    pub anew: bool,
+    pub again: bool,
 }
 
 /// Reads what follows the words.
@@ -28,7 +28,7 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
         rest.split_whitespace().partition(|word| word.starts_with('-'));
     let given = options.len();
     options.retain(|option| *option != "--anew");
-    let anew = options.len() < given;
+    let again = options.len() < given;
     let to = match options.as_slice() {
         [] | ["--to-store"] => Relocation::AsSet,
         ["--to-volume"] => Relocation::ToVolume,
@@ -39,7 +39,7 @@ pub(super) fn parse(rest: &str) -> Option<Command> {
         [database] => database,
         _ => return None,
     };
-    Some(Command::MoveAttachments(MoveAttachments { database: database.to_owned(), to, anew }))
+    Some(Command::MoveAttachments(MoveAttachments { database: database.to_owned(), to, again }))
 }
 
 pub(super) fn begin(parts: &dyn ServerParts, order: &MoveAttachments) -> Result<Reply, ConsoleError> {

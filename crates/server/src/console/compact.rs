@@ -48,11 +48,11 @@ pub(super) fn begin(
     Ok(Reply { text, data: json!({"databases": databases}) })
 }
 
-/// Records of every earlier version are read as they are, and written anew when they change.
+/// Records of every earlier version are read as they are, and rewritten when they change.
 pub(super) fn upgrade(database: &str) -> Reply {
     let text = format!(
         "There is nothing to upgrade: {database} has the newest format that this server knows. Records of earlier \
-         versions are read as they are and written anew as they change.\n"
+         versions are read as they are and rewritten as they change.\n"
     );
     Reply { text, data: json!({"database": database, "upgraded": false}) }
 }

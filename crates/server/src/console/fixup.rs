@@ -1,4 +1,4 @@
-//! `load fixup`: what it is told.
+//! `load fixup`: its options.
 
 use serde_json::json;
 

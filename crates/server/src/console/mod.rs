@@ -120,7 +120,7 @@ pub struct UpdateViews {
     pub database: String,
     /// Only views of this name (`-T`).
     pub view: Option<String>,
-    /// Build them anew from all documents (`-R`).
+    /// Build them again from all documents (`-R`).
     pub rebuild: bool,
 }
 

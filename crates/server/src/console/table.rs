@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scrinium_statistics::one_line;
 
-/// A cell has about so many bytes: names and messages of others stand in some.
+/// A cell has about this many bytes: names and messages of others stand in some.
 const CELL_BYTES_MAX: usize = 4096;
 
 /// How a column is set.

@@ -28,7 +28,7 @@ pub(super) struct LoginTable(Mutex<Minute>);
 struct Minute {
     accepted: HashMap<Kind, u64>,
     others: HashMap<Kind, u64>,
-    /// What finds no place is told by its outcome alone.
+    /// What finds no place is shown by its outcome alone.
     uncounted: HashMap<LoginOutcome, u64>,
 }
 
@@ -40,7 +40,7 @@ struct Kind {
 }
 
 impl LoginTable {
-    /// Counts an attempt; true if it is the first of its kind in this minute, and is told by itself.
+    /// Counts an attempt; true if it is the first of its kind in this minute, and is reported by itself.
     fn add(&self, kind: Kind) -> bool {
         let mut minute = self.0.lock();
         let accepted = kind.outcome == LoginOutcome::Accepted;

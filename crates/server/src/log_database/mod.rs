@@ -1,6 +1,6 @@
 //! The log database: what happens on the server, as documents that are read with views.
 //!
-//! Whoever has something to tell makes a record ([`LogDatabase::record`]), which costs a lock of a bounded queue and never
+//! Anyone who has something to tell makes a record ([`LogDatabase::record`]), which costs a lock of a bounded queue and never
 //! waits. A thread of its own takes the records that have gathered, at most once a second, and stores them as one batch
 //! ([`writer`]); it adds the statistics of each minute and each hour ([`figures`]), and who used which database
 //! ([`usage`]). What is older than it is to be kept goes, and leaves no tombstones ([`retention`]).
@@ -158,7 +158,7 @@ impl LogDatabase {
         drop(self.shared.usage.take());
     }
 
-    /// Makes a record of what `fields` tells, unless so many of its kind have come in this minute, or wait, that it is
+    /// Makes a record of what `fields` tells, unless this many of its kind have come in this minute, or wait, that it is
     /// only counted.
     pub(crate) fn record(&self, class: Class, fields: impl FnOnce() -> Map<String, Value>) {
         if QUIET.get() {

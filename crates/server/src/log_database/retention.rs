@@ -42,7 +42,7 @@ pub(super) struct Removed {
 /// the tombstones. Costs what is removed. `go_on` is asked between two batches.
 ///
 /// # Errors
-/// What the store reports; the next call goes on.
+/// What the store reports; the next call continues.
 pub(super) fn remove_old(
     databases: &Databases,
     database: &Arc<Database>,

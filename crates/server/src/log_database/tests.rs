@@ -21,7 +21,7 @@ use super::usage::PAIRS_MAX;
 use super::writer::Writer;
 use super::*;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -59,7 +59,7 @@ struct Stop {
 }
 
 impl LogWriter {
-    /// Opens the database and begins to store; `None` if there can be no log database, which is told.
+    /// Opens the database and begins to store; `None` if there can be no log database, which is logged.
     pub(crate) fn start(log: &LogDatabase, parts: LogParts) -> Option<Self> {
         let name = parts.name.clone();
         let now = parts.databases.clock().timestamp();
@@ -310,7 +310,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Begins to remove what is old, beside everything else, when it is time and the last removal has ended.
+    /// Begins to remove what is old, next to everything else, when it is time and the last removal has ended.
     fn begin_removal(&mut self) {
         if self.clock.instant() < self.remove_at
             || self.removal.as_ref().is_some_and(|removal| !removal.thread.is_finished())

@@ -15,7 +15,7 @@ use crate::registry::refusal;
 /// A larger message goes alone.
 const LARGE_BYTES: usize = 2 << 20;
 
-/// Messages of so many bytes go together, so that no request comes near what a server takes at once.
+/// Messages of this many bytes go together, so that no request comes near what a server takes at once.
 const TOGETHER_BYTES: usize = 3 << 20;
 
 /// Words of CouchDB's for what is wrong with one document; everything else is wrong with all.

@@ -12,10 +12,10 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The message, and each field, have about so many bytes.
+/// The message, and each field, have about this many bytes.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// Fields of an event beyond so many bytes together are left out.
+/// Fields of an event beyond this many bytes together are left out.
 const FIELDS_BYTES_MAX: usize = 16 << 10;
 
 /// How events are written.
@@ -104,7 +104,7 @@ struct TextLine {
 impl TextLine {
     fn add(&mut self, name: &str, value: &str) {
         if name == "message" {
-            // What could be taken for the fields behind it is told apart from them.
+            // What could be taken for the fields behind it is marked apart from them.
             let is_plain = !value.contains(['=', '"']);
             self.message = if is_plain { value.to_owned() } else { quoted(value) };
             return;

@@ -11,7 +11,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 use super::{TlsError, certificates};
 
 /// What a client trusts that asks the server of its own machine, by an address that the server's certificate need not name:
-/// the certificate in this file alone, and whoever shows that they have its key.
+/// the certificate in this file alone, and anyone who shows that they have its key.
 ///
 /// # Errors
 /// [`TlsError`] names the file.

@@ -9,7 +9,7 @@ use scrinium_clock::Clock;
 use scrinium_database::{Database, DatabaseError};
 use tokio::task::{Id, JoinError, JoinSet};
 
-/// So many are brought up to date at once; another waits rather than take more processors and disk from those who
+/// At most this many are brought up to date at once; another waits rather than take more processors and disk from those who
 /// work.
 const UPDATES_AT_ONCE: usize = 2;
 

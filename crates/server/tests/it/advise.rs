@@ -63,7 +63,7 @@ fn read(server: &Server, stop: &AtomicBool) {
     }
 }
 
-/// Has the readers stop when it is dropped, also by a test that fails.
+/// Stops the readers when it is dropped, also by a test that fails.
 struct Ended<'a>(&'a AtomicBool);
 
 impl Drop for Ended<'_> {

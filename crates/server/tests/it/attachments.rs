@@ -1,4 +1,4 @@
-//! Large attachments in a store of objects: a server, its backup, and what was restored beside it.
+//! Large attachments in a store of objects: a server, its backup, and what was restored next to it.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -50,7 +50,7 @@ impl Place {
         beside(root, settings(root), &listen, &[&["--json"], arguments].concat()).output().unwrap()
     }
 
-    /// Restores the last backup beside the server, which goes on, and starts a server there.
+    /// Restores the last backup next to the server, which continues, and starts a server there.
     fn restore_beside(&self) -> Server {
         let root = self.folder.path();
         let other = root.join("other");

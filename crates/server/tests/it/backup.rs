@@ -77,7 +77,7 @@ fn a_server_is_backed_up_while_it_runs_and_restored_to_a_moment() {
     // A backup has the log archived up to there.
     answer(&run(&["backup", &repository]));
 
-    // One database, beside the live one.
+    // One database, next to the live one.
     let restored =
         run(&["restore", &repository, "--database", "mail/ada", "--as", "mail/ada-then", "--to", &between]);
     assert_eq!(answer(&restored)["backup"], made["backup"]);
@@ -146,7 +146,7 @@ fn volumes_are_backed_up_and_restored_with_the_rest() {
     // A backup has the logs archived up to there.
     answer(&run(&["backup", &repository]));
     let first = made["backup"].as_str().unwrap();
-    // One database of a volume, beside the live one.
+    // One database of a volume, next to the live one.
     let restore = ["restore", &repository, "--backup", first];
     answer(&run(&[&restore[..], &["--database", "mail/ada", "--as", "mail/ada-then"]].concat()));
     assert_eq!(count(&mut client, "mail%2Fada-then"), 501);

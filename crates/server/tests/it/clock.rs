@@ -1,5 +1,5 @@
-//! A server whose clock of the day jumps by days, forwards and back: it goes on answering, sessions begin again, views
-//! of the time follow, mail is delivered, and it ends when it is told to.
+//! A server whose clock of the day jumps by days, forwards and back: it continues answering, sessions begin again, views
+//! of the time follow, mail is delivered, and it ends when asked to.
 //!
 //! `SCRINIUM_SEED` repeats the times that the clock jumps to.
 

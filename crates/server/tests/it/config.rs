@@ -1,4 +1,4 @@
-//! Reading the configuration: what is right is read from every source, what is wrong is told with its
+//! Reading the configuration: what is right is read from every source, what is wrong is reported with its
 //! place.
 
 use std::path::{Path, PathBuf};

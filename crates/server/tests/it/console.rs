@@ -55,8 +55,8 @@ impl ServerParts for Parts {
     }
 
     fn move_attachments(&self, order: &MoveAttachments) -> Result<(), String> {
-        let all = MoveAttachments { database: "*".into(), to: Relocation::AsSet, anew: false };
-        let one = MoveAttachments { database: "mail/ada".into(), to: Relocation::ToVolume, anew: true };
+        let all = MoveAttachments { database: "*".into(), to: Relocation::AsSet, again: false };
+        let one = MoveAttachments { database: "mail/ada".into(), to: Relocation::ToVolume, again: true };
         if [all, one].contains(order) { Ok(()) } else { Err("attachments are being moved".to_owned()) }
     }
 
@@ -371,7 +371,7 @@ Task  Kind    Database  Done  Of  %  Per second  Took  State
     assert_eq!(unknown, "no task 9 is running; show tasks lists them");
 }
 
-/// Whoever has begun a task must find it, however many have ended since it was looked for.
+/// Anyone who has begun a task must find it, however many have ended since it was looked for.
 #[test]
 fn a_task_that_has_ended_is_told_though_others_have_ended_since() {
     let (console, _, parts) = console();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const DISK: &str = "size=144m";
 
-/// RocksDB goes on by itself once the size of a memtable, 64 MB, is free.
+/// RocksDB continues by itself once the size of a memtable, 64 MB, is free.
 const BALLAST_BYTES: usize = 96 << 20;
 
 /// Bytes of a document that fills the disk; they do not compress.
@@ -204,7 +204,7 @@ fn new_id(name: &str) -> String {
 }
 
 /// The refusal of a write. One that was in the log already and found no space in the tree for half a minute
-/// may be there after the next start, so that it is told apart.
+/// may be there after the next start, so that it is distinguished.
 fn expect_full(answer: &Answer) {
     if answer.status == 503 {
         answer.expect_error(503, "service_unavailable");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Answer, Client, SMALL, Server, read_answer};
 use serde_json::json;
 
-/// Beside what the databases may use; generous, because allocators keep what they once had.
+/// Next to what the databases may use; generous, because allocators keep what they once had.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 const CUT_OFF_WITHIN: Duration = Duration::from_secs(15);
@@ -236,7 +236,7 @@ fn broken_framing_is_refused() {
             let mut bytes = head(server, method, "/db/framed", framing);
             bytes.extend_from_slice(body.as_bytes());
             let mut stream = raw(server, &bytes);
-            // Whoever sends less than was said and closes is not waited for.
+            // Anyone who sends less than was said and closes is not waited for.
             let _ = stream.get_mut().shutdown(std::net::Shutdown::Write);
             read_answer(&mut stream)
         };

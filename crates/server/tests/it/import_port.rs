@@ -200,7 +200,7 @@ fn people_and_groups_are_added_and_log_in() {
     let groups = answer(&case.run(&["group", "list", "--json"], ""));
     assert_eq!(groups[0]["members"], serde_json::json!(["ada", "bob"]));
 
-    // Only an administrator may, whoever knows a password.
+    // Only an administrator may, no matter who knows a password.
     let as_ada = [("SCRINIUM_ADMIN_USER", "ada"), ("SCRINIUM_ADMIN_PASSWORD", "another password")];
     let (code, _, talk) =
         told(&case.run_with(&["person", "add", "mallory", "--role", "_admin", "--no-password"], "", &as_ada));

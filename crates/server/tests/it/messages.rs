@@ -25,7 +25,7 @@ impl Write for Written {
     }
 }
 
-/// What is told while `work` runs, and the warnings left out.
+/// What is logged while `work` runs, and the warnings left out.
 fn told(change: impl Fn(&mut TracingSettings), work: impl Fn(&MessageLevel)) -> (String, u64) {
     let mut settings = Settings::default().tracing;
     change(&mut settings);

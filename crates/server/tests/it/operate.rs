@@ -35,7 +35,7 @@ fn a_healthcheck_tells_a_server_that_serves_from_one_that_does_not() {
     let asked = ["--json", "healthcheck", "--url", &format!("https://{encrypted}")];
     let output = run(root, &plain, &asked);
     assert!(output.status.success() && data(&output)["ok"] == true, "{}", words(&output));
-    // Another certificate is not taken, whoever shows it.
+    // Another certificate is not taken, no matter who shows it.
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
     fs::write(root.join("data/tls/certificate.pem"), other).unwrap();
     assert_eq!(run(root, &plain, &asked).status.code(), Some(1));

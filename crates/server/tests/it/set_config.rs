@@ -120,7 +120,7 @@ fn a_key_that_no_part_uses_while_running_is_not_set() {
     assert_eq!(configuration.settings().server.pool_tasks, 100);
 }
 
-/// Whoever has an administrator's password has the server's data, and no more of the machine.
+/// Anyone who has an administrator's password has the server's data, and no more of the machine.
 #[test]
 fn keys_that_say_what_the_process_may_do_are_set_in_the_file_alone() {
     let (configuration, file, _folder) = running(&[]);

@@ -92,7 +92,7 @@ fn what_a_server_makes_is_for_those_whose_it_is() {
         assert!(from.contains("bob@acme.example"), "{from}");
         assert!(row["doc"]["Sender"].is_null() && row["doc"]["Readers"].is_null(), "{row}");
     }
-    // Who writes for ada is named beside her, once her mail database lets them write into it.
+    // Who writes for ada is named next to her, once her mail database lets them write into it.
     ask(&server, "bob", "POST", "/mail.box", &memo(json!({"From": "ada@acme.example"}))).expect(403);
     let mut list = ask(&server, "ada", "GET", "/mail%2Fada/_acl", &Value::Null).expect(200).value();
     list["entries"].as_array_mut().unwrap().push(json!({"name": "bob", "level": "author"}));
@@ -170,7 +170,7 @@ fn the_directory_gives_nobody_rights_that_they_have_not() {
     let roles =
         |name: &str| ask(&server, name, "GET", "/_session", &Value::Null).value()["userCtx"]["roles"].take();
     assert_eq!(roles("bob"), json!([]));
-    // A name is one's, whoever writes it, and the administrator's is kept.
+    // A name belongs to one person, no matter who writes it, and the administrator's is kept.
     for name in ["ADA", "Admin", "eve@acme.example"] {
         let person = json!({"Form": "Person", "FullName": [name], "ShortName": "mallory"});
         let refused = client.json("PUT", "/directory/person:mallory", &person).unwrap();

@@ -174,7 +174,7 @@ pub fn database(name: &str, writes: f64) -> DatabaseUse {
     }
 }
 
-/// A task that ended so many days ago.
+/// A task that ended this many days ago.
 pub fn run(kind: &str, outcome: &str, days_ago: f64) -> TaskRun {
     TaskRun {
         kind: kind.to_owned(),

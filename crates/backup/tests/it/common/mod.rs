@@ -47,7 +47,7 @@ pub(crate) fn source(dir: &Path) -> Source {
     }
 }
 
-/// Has all backups of this folder encrypted from now on.
+/// Encrypts all backups of this folder from now on.
 pub(crate) fn encrypt(dir: &Path) {
     std::fs::write(dir.join("identity"), Identity::generate().unwrap().file_text()).unwrap();
 }
@@ -63,7 +63,7 @@ pub(crate) fn protection(dir: &Path) -> Option<Protection> {
     identity.exists().then(|| Protection { recipient: public_key(&identity), secret: [7; 32] })
 }
 
-/// The repository, for whoever has the private key where there is one.
+/// The repository, for anyone who has the private key where there is one.
 pub(crate) fn open_repository(dir: &Path) -> Result<Repository, BackupError> {
     let identity = dir.join("identity");
     let keys = identity.exists().then(|| read_identities(&identity).unwrap());

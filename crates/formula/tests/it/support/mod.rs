@@ -40,7 +40,7 @@ pub(crate) fn environment() -> Environment {
     Environment::new("2026-11-21T10:00:00Z".parse().unwrap(), TimeZone::UTC)
 }
 
-/// The same moment, where clocks show so many hours more than in UTC.
+/// The same moment, where clocks show this many hours more than in UTC.
 pub(crate) fn environment_at(hours: i8) -> Environment {
     Environment { time_zone: TimeZone::fixed(Offset::constant(hours)), ..environment() }
 }
@@ -68,7 +68,7 @@ pub(crate) fn error_of(source: &str) -> String {
     }
 }
 
-/// Checks that formulas come to the same as the formulas beside them.
+/// Checks that formulas come to the same as the formulas next to them.
 pub(crate) fn check(cases: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (source, expected) in cases {

@@ -127,7 +127,7 @@ impl Disk {
         state.refusals_left = Some(refusals);
     }
 
-    /// The next so many files are not opened, with this error of the system.
+    /// The next this many files are not opened, with this error of the system.
     pub(crate) fn refuse_handles(&self, errno: i32, times: u32) {
         self.state().handles_refused = Some((errno, times));
     }
@@ -200,7 +200,7 @@ impl Disk {
         after
     }
 
-    /// A copy that does not share anything with this one; this one goes on.
+    /// A copy that does not share anything with this one; this one continues.
     pub(crate) fn copy(&self) -> Self {
         let state = self.state();
         Self::of(state.inodes.clone(), state.names.clone())

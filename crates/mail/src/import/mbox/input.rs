@@ -44,7 +44,7 @@ impl<R: Read> Input<R> {
         self.ended
     }
 
-    /// Reads until so many bytes are ready, or there are no more.
+    /// Reads until this many bytes are ready, or there are no more.
     pub(super) fn fill(&mut self, wanted: usize) -> io::Result<&[u8]> {
         while !self.ended && self.ready().len() < wanted {
             if self.start >= self.buffer.len() / 2 {
@@ -76,12 +76,12 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// The next bytes, of which so many must be ready.
+    /// The next bytes, of which this many must be ready.
     pub(super) fn next(&self, bytes: usize) -> &[u8] {
         self.ready().get(..bytes).unwrap_or_default()
     }
 
-    /// Passes so many bytes of those that are ready.
+    /// Passes this many bytes of those that are ready.
     pub(super) fn pass(&mut self, bytes: usize) {
         let bytes = bytes.min(self.ready().len());
         self.start += bytes;

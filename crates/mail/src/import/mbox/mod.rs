@@ -236,7 +236,7 @@ impl<R: Read> MboxReader<R> {
         }
     }
 
-    /// Takes a body of so many bytes, if it ends where a message can end; else nothing is taken.
+    /// Takes a body of this many bytes, if it ends where a message can end; else nothing is taken.
     fn take_body(&mut self, bytes: usize, gathered: &mut Gathered) -> io::Result<bool> {
         if gathered.too_large || gathered.source.len() as u64 + bytes as u64 > self.message_limit {
             return Ok(false);
@@ -306,7 +306,7 @@ fn stands_before_message(mut rest: &[u8], has_ended: bool) -> bool {
     false
 }
 
-/// Whether a message is none, but the place where pine or an IMAP server keeps what it knows of the folder.
+/// Whether a message is not mail, but the place where pine or an IMAP server keeps what it knows of the folder.
 fn is_folder_data(source: &[u8]) -> bool {
     lines_of(source).take(40).take_while(|line| !line.trim_ascii().is_empty()).any(|line| {
         line.get(..8).is_some_and(|name| name.eq_ignore_ascii_case(b"Subject:"))

@@ -11,7 +11,7 @@ use crate::message::{is_weekday, month_named};
 /// A longer line is no separator.
 const LONGEST: usize = 1_000;
 
-/// So many words at the end of a line can belong to its date.
+/// At most this many words at the end of a line can belong to its date.
 const MOST_DATE_WORDS: usize = 9;
 
 /// The date of every message that `git format-patch` writes, which says only that it was git.
@@ -37,7 +37,7 @@ pub(super) enum Separator {
 }
 
 impl Separator {
-    /// Reads a line; `None` if it begins with something else than `From `, or goes on like text.
+    /// Reads a line; `None` if it begins with something else than `From `, or continues like text.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         let words = words_of(line)?;
         match words.as_slice() {

@@ -9,7 +9,7 @@ use super::super::design::{DESIGN_ID, PrepareError, prepare};
 use super::super::retention::remove_old;
 use super::*;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a test");
 
 const VIEWS: [&str; 8] = [

@@ -14,7 +14,7 @@ use crate::common::Client;
 /// Titles of the view's columns: category, order, total.
 pub(crate) const TITLES: [&str; 3] = ["Client", "Version", "Size"];
 
-/// Attachments are read whole up to so many in one check, each in its turn.
+/// Attachments are read whole up to this many in one check, each in its turn.
 const ATTACHMENTS: usize = 300;
 
 /// A view whose identity, and so its index, depends on the titles.
@@ -141,10 +141,10 @@ fn changes_are_those_known(client: &mut Client, database: &str, known: &BTreeMap
 /// The view that lived through all kills, the same view built this moment, and what the documents give.
 fn view_equals_its_documents(client: &mut Client, database: &str, documents: &[Value], round: u64) {
     let category = format!("Client {round}");
-    let anew = [category.as_str(), "Version", "Size"];
-    let path = format!("/{database}/_design/anew");
-    let built = client.json("PUT", &path, &design(anew)).unwrap().expect(201).value();
-    for (name, titles) in [("views", TITLES), ("anew", anew)] {
+    let again = [category.as_str(), "Version", "Size"];
+    let path = format!("/{database}/_design/again");
+    let built = client.json("PUT", &path, &design(again)).unwrap().expect(201).value();
+    for (name, titles) in [("views", TITLES), ("again", again)] {
         let view = format!("/{database}/_design/{name}/_view/notes");
         let listing = client.get(&format!("{view}?reduce=false")).unwrap().expect(200).value();
         let expected = expected_rows(documents, titles);

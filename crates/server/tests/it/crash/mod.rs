@@ -1,5 +1,5 @@
 //! The server's promise across kills: what was acknowledged is there, no memo comes twice, and views equal
-//! what is built anew.
+//! what is rebuilt.
 //!
 //! Sixteen clients write documents and deposit memos into a server that is killed at random moments, while
 //! starting too, again and again. Now and then it has no log, and databases are taken out of it and put back, and moved
@@ -34,7 +34,7 @@ const WITH_VOLUME: [(&str, &str); 5] = {
 const CLIENTS: u64 = 16;
 const KILLS: u64 = 10;
 
-/// All is checked after so many kills, and at the end; what was written last after each.
+/// All is checked after this many kills, and at the end; what was written last after each.
 const CHECK_EVERY: u64 = 10;
 
 const FIRST_STARTS: u64 = 10;
@@ -131,7 +131,7 @@ fn settings(random: &mut StdRng) -> Vec<(&'static str, &'static str)> {
     settings
 }
 
-/// Has one of the databases logged or not from now on, while it is written to.
+/// Switches logging of one of the databases on or off, while it is written to.
 fn change_logging(client: &mut Client, random: &mut StdRng) -> std::io::Result<()> {
     let (database, logged) = (DATABASES[random.random_range(0..DATABASES.len())], random.random_ratio(1, 2));
     let path = format!("/{database}/_properties");
@@ -140,7 +140,7 @@ fn change_logging(client: &mut Client, random: &mut StdRng) -> std::io::Result<(
     Ok(())
 }
 
-/// Has a database or a mail file moved to another volume, whatever becomes of it.
+/// Moves a database or a mail file to another volume, whatever becomes of it.
 fn move_a_database(client: &mut Client, random: &mut StdRng) -> std::io::Result<()> {
     let mail = PEOPLE.map(|person| format!("mail/{person}"));
     let movable: Vec<&str> = DATABASES.into_iter().chain(mail.iter().map(String::as_str)).collect();

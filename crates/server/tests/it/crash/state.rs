@@ -56,7 +56,7 @@ impl State {
     /// The fields of the document.
     pub(crate) fn fields(&self, client: u64) -> Map<String, Value> {
         let mut random = StdRng::seed_from_u64(client << 32 | self.version);
-        // Short ones stand in the record, long ones beside it.
+        // Short ones stand in the record, long ones next to it.
         let length = if random.random_ratio(1, 4) { 6_000 } else { 600 };
         let text: String =
             (0..random.random_range(0..length)).map(|_| random.random_range('a'..='z')).collect();

@@ -205,7 +205,7 @@ fn what_was_acknowledged_survives_a_failing_device() {
     }
 }
 
-/// RocksDB does not close while it tries to recover from a full disk, unless it is told that it is to end.
+/// RocksDB does not close while it tries to recover from a full disk, unless it learns that it is to end.
 #[test]
 fn a_store_closes_while_its_disk_is_full() {
     let folder = quick_folder();
