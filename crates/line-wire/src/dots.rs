@@ -204,7 +204,7 @@ pub fn dot_line(line: &[u8]) -> DotLine<'_> {
     }
 }
 
-/// Writes a text as it continues the way, in pieces of any size.
+/// Writes a text as it goes over the wire, in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct DotWriter {
     bare_ends: BareEnds,

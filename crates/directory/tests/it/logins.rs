@@ -1,4 +1,4 @@
-//! Names and passwords, sessions, and how much hashing continues at once.
+//! Names and passwords, sessions, and how much hashing runs at once.
 
 use std::sync::Arc;
 use std::time::Duration;

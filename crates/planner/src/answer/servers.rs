@@ -242,7 +242,7 @@ fn changes(organisation: &Organisation, demand: &Demand, model: &Model) -> (Rang
         add((encryption.cpu, encryption.response));
     }
     if let (Some(doubled), Some(rung)) = (&model.doubled_inbox, model.ladder_documents) {
-        // What lies next to costs nothing below the size that was measured.
+        // What lies around it costs nothing below the size that was measured.
         let doublings = (demand.documents / rung.max(1.0)).log2().max(0.0);
         add(doubled.times(doublings));
     }
