@@ -1,4 +1,4 @@
-//! A server with 100,000 databases of one document each: making one, and reading a document of any, beside reading one of
+//! A server with 100,000 databases of one document each: making one, and reading a document of any, next to reading one of
 //! 100,000 documents of a single database, and one of 100 databases, which the processor's caches hold.
 //! `cargo bench -p scrinium-database --bench many_databases`.
 
@@ -13,7 +13,7 @@ use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use tempfile::TempDir;
 
-/// Whoever tests or measures may do everything.
+/// Tests and measurements may do everything.
 static SERVER: Access = Access::of_the_server("a benchmark");
 
 const FEW: u64 = 100;
@@ -69,7 +69,7 @@ impl Server {
         median(&times)
     }
 
-    /// Makes one database with so many documents.
+    /// Makes one database with this many documents.
     fn fill(&self, documents: u64) {
         let database = self.databases.create(&name(0), &scrinium_database::InitialAccess::Everybody).unwrap();
         for from in (0..documents).step_by(AT_ONCE) {

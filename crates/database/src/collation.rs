@@ -13,7 +13,7 @@ const LIST_FORMAT: u64 = 2;
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collation {
-    /// An index of another version is built anew; so is one that keeps documents apart by other names of readers.
+    /// An index of another version is rebuilt; so is one that keeps documents apart by other names of readers.
     pub version: u32,
     /// An index with another number holds keys that cannot be read back, from its entries (see
     /// [`scrinium_document::read_back_digest`]) or from its lists.

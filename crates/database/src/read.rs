@@ -17,7 +17,7 @@ use crate::leaf::Leaf;
 
 pub(crate) use render::{Renderer, write_fields};
 
-/// What a reader wants of a document beside its fields.
+/// What a reader wants of a document next to its fields.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// This revision instead of the winner.
@@ -94,7 +94,7 @@ impl Database {
     /// A document, as far as `access` lets it be read. Without a revision a tombstone is not found.
     ///
     /// # Errors
-    /// [`DatabaseError::NotFound`] (`missing` or `deleted`), a revision that is none, and what the
+    /// [`DatabaseError::NotFound`] (`missing` or `deleted`), an invalid revision, and what the
     /// store reports.
     pub fn read(&self, id: &str, options: &ReadOptions, access: &Access) -> Result<Document> {
         self.check_there()?;
@@ -133,7 +133,7 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] if all leaves of an unknown document are asked for, a revision that
-    /// is none, and what the store reports.
+    /// is invalid, and what the store reports.
     pub fn open_revisions(
         &self,
         id: &str,
@@ -290,7 +290,7 @@ impl Database {
     /// their ancestors. Documents of which nothing is missing are left out. What may not be read is not known.
     ///
     /// # Errors
-    /// A revision that is none, and what the store reports.
+    /// An invalid revision, and what the store reports.
     pub fn revisions_difference(
         &self,
         wanted: &[(String, Vec<String>)],

@@ -1,4 +1,4 @@
-//! How far tasks of the server have come in a database: out of reach of whoever writes documents.
+//! How far tasks of the server have come in a database: out of reach of the one who writes documents.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -22,10 +22,10 @@ use crate::keys;
 use crate::update::{Update, check_number};
 use crate::writer::Foreseen;
 
-/// What so many persons have read of one document is kept.
+/// What this many persons have read of one document is kept.
 pub const MAX_READERS: u64 = 10_000;
 
-/// A person's name has at most so many bytes.
+/// A person's name has at most this many bytes.
 pub const MAX_PERSON_BYTES: usize = 256;
 
 /// Documents marked by one batch when a whole folder is.
@@ -65,7 +65,7 @@ pub struct MarkedChange {
 pub struct MarkedChanges {
     /// The changes.
     pub changes: Vec<MarkedChange>,
-    /// The number from which a reader goes on.
+    /// The number from which a reader continues.
     pub last: u64,
     /// Whether there are more already.
     pub more: bool,

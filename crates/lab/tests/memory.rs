@@ -18,7 +18,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// Nobody comes back from a pause while this test runs.
 const PAUSE_MS: (u64, u64) = (3_000_000, 3_500_000);
 
-/// Bytes that are in use while so many users wait.
+/// Bytes that are in use while this many users wait.
 async fn waiting(kind: Kind, users: usize) -> usize {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_scrinium-lab"));
     let program = program.with_file_name("examples").join("driver_memory");

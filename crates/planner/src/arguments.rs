@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 const AFTER_HELP: &str = "\
-The way:  scrinium plan calibrate --quick        what this machine can do, in some minutes
+Steps:    scrinium plan calibrate --quick        what this machine can do, in some minutes
           scrinium plan --example > my.toml      who is to be served: change it
           scrinium plan my.toml                  how many machines, and what they need
           scrinium plan my.toml --what-if users=2x --what-if inbox=4x,encryption=on
-          scrinium plan check                    holds a forecast against a measurement
+          scrinium plan check                    compares a forecast with a measurement
 
 --what-if changes the organisation; several words with commas between are one change. Words:
   users=2x       or a number: of all groups together
@@ -25,7 +25,7 @@ The way:  scrinium plan calibrate --quick        what this machine can do, in so
   average=50     objective: milliseconds; also p99=500 and cpu=70 (percent)
 
 Exit codes: 0 the objective is held; 1 the plan could not be made; 2 a file or the command line is wrong;
-99 the objective is not held, or a check was off by more than it may be.";
+99 the objective is not held, or a check was off by more than allowed.";
 
 /// `plan ...`: the planner.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ Exit codes: 0 the objective is held; 1 the plan could not be made; 2 a file or t
     subcommand_negates_reqs = true
 )]
 pub struct PlanArguments {
-    /// What else than planning is to be done.
+    /// What to do instead of planning.
     #[command(subcommand)]
     pub command: Option<PlanCommand>,
     /// What is planned, and how it is shown.
@@ -87,7 +87,7 @@ pub struct MeasuringArguments {
     /// Where servers keep their data while they are measured: the device that counts [default: below the reports' folder]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Go on with what was broken off, in the folder of --report
+    /// Resume an interrupted run, in the folder of --report
     #[arg(long, requires = "report")]
     pub resume: bool,
     /// What starts a server, as for lab experiment [default: this program]

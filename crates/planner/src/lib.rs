@@ -5,7 +5,7 @@
 //! - [`organisation`] is who is to be served and what is expected, as a file; [`what_if`] changes one;
 //! - [`demand`] says what its users ask for in their busiest hour;
 //! - [`answer`] puts demand and model together: machines, settings, response, and what would break first;
-//! - [`check`] holds a forecast against a measurement;
+//! - [`check`] compares a forecast with a measurement;
 //! - [`report`] says it, on a terminal, as Markdown and as a page.
 //!
 //! [`run()`] is the command `plan`; a program mounts it by [`PlanArguments`].

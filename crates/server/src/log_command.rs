@@ -1,4 +1,4 @@
-//! `scrinium log`: looking at the transaction log of a server that is stopped, and the way out when it is damaged.
+//! `scrinium log`: looking at the transaction log of a server that is stopped, and recovering it when it is damaged.
 
 use std::fmt::Write;
 

@@ -39,7 +39,7 @@ pub(crate) fn come_after(niceness: i32) {
     ask_for_slices(niceness, USUAL_SLICE);
 }
 
-/// sched_setattr(2): slices of its own for this thread. The policy stays what anyone who began the server chose; those for
+/// sched_setattr(2): slices of its own for this thread. The policy stays what the one who started the server chose; those for
 /// real time know no slices, and refuse.
 #[allow(unsafe_code, reason = "no crate has this call of the system in a safe form")]
 fn ask_for_slices(niceness: i32, slice_ns: u64) {

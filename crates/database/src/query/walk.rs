@@ -21,7 +21,7 @@ pub(super) enum Candidate<'a> {
     Record { id: &'a str, record: &'a [u8] },
 }
 
-/// Looks at a candidate; a break ends the walk behind it, and the next one goes on from there.
+/// Looks at a candidate; a break ends the walk behind it, and the next one continues from there.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&Candidate<'_>) -> Result<ControlFlow<()>>;
 
 /// What is walked.
@@ -94,7 +94,7 @@ pub(super) struct IndexWalk {
     definition: Arc<Definition>,
     collection: Collection,
     ranges: Ranges,
-    /// So many are left out by counting.
+    /// This many are left out by counting.
     skip: u64,
 }
 
@@ -121,7 +121,7 @@ impl IndexWalk {
         self.ranges.go_behind(&entry_key(key, id));
     }
 
-    /// Leaves out so many entries. O(log n) for each range.
+    /// Leaves out this many entries. O(log n) for each range.
     pub(super) fn skip(&mut self, entries: u64) {
         self.skip = entries;
     }

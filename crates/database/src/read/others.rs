@@ -1,4 +1,4 @@
-//! The leaves of a document beside its winner, as views and Mango indexes tell them.
+//! The leaves of a document next to its winner, as views and Mango indexes tell them.
 //!
 //! An index has one entry for all who may read the document. So it tells only of those leaves that every one of them
 //! may read.
@@ -11,7 +11,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
 
-/// Revisions beside the winner, the highest first.
+/// Revisions next to the winner, the highest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherLeaves {
     /// `_conflicts`.
@@ -28,7 +28,7 @@ impl Database {
         self.has_key_within(&from, &to)
     }
 
-    /// What an index tells of the leaves beside the winner.
+    /// What an index tells of the leaves next to the winner.
     pub(crate) fn other_leaves(&self, id: &str, winner: &Leaf<'_>) -> Result<OtherLeaves> {
         let from = keys::losers(self.number(), id);
         let mut others = OtherLeaves::default();

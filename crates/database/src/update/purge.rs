@@ -32,7 +32,7 @@ impl Database {
     /// left out. What is purged is not told to replicas, which may bring it again. Durable when it returns.
     ///
     /// # Errors
-    /// The database is gone, more than [`MAX_EDITS`] documents, a revision that is none, and what the store reports;
+    /// The database is gone, more than [`MAX_EDITS`] documents, an invalid revision, and what the store reports;
     /// nothing was purged then.
     pub fn purge_leaves(self: &Arc<Self>, wanted: Vec<PurgedLeaves>) -> Result<Vec<PurgedLeaves>> {
         let _stays = match self.stay() {

@@ -27,7 +27,7 @@ pub(super) fn sensitivity(place: &str, column: &Value, sorts: bool) -> Result<Se
 /// `resort` of the column number `column`: the orders by it that a reader may ask for.
 ///
 /// # Errors
-/// `compilation_error`: it is none of its values.
+/// `compilation_error`: it is not one of its values.
 pub(super) fn resorts(place: &str, column: usize, column_json: &Value) -> Result<Vec<Resort>> {
     let sorts: &[Sort] = match column_json.get("resort") {
         None | Some(Value::Null) => &[],

@@ -49,7 +49,7 @@ pub(crate) struct ViewRows {
     categories: Option<Arc<Categories>>,
     /// Backward in the view of a map function: entries of the current group, the next one last.
     held: Vec<Held>,
-    /// So many of the first group were given by an earlier page, or are left out.
+    /// This many of the first group were given by an earlier page, or are left out.
     given_of_first: u64,
 }
 

@@ -18,7 +18,7 @@ const STREAM: [u8; 2] = [END, 1];
 
 const PREFIX_BYTES: usize = STREAM.len() + size_of::<NameDigest>();
 
-/// A document has at most so many entries in all streams of an index; names that come after them do not see it.
+/// A document has at most this many entries in all streams of an index; names that come after them do not see it.
 const ENTRIES_MAX: usize = 20_000;
 
 /// What the keys of a stream begin with.
@@ -36,7 +36,7 @@ pub(crate) fn stream_of(key: &[u8]) -> &[u8] {
     key.get(..key.len() - plain(key).len()).unwrap_or_default()
 }
 
-/// In so many streams is a document with so many entries.
+/// In this many streams is a document with this many entries.
 pub(crate) fn streams_max(entries: usize) -> usize {
     (ENTRIES_MAX / entries.max(1)).max(1)
 }

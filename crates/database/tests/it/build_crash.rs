@@ -78,7 +78,7 @@ fn child() {
     tell("ready");
     std::thread::scope(|scope| {
         scope.spawn(|| update_some(&database, seed));
-        // What a kill cut off is gone on with before the next is begun.
+        // What a kill cut off is resumed before the next is begun.
         for _ in 0..MOST_BUILDS {
             for view in ["numbers", "tags", "some"] {
                 drop(rows(&database, view, &RowQuery { limit: Some(1), ..up_to_date() }));

@@ -1,4 +1,4 @@
-//! The disk is full in the middle of a view's build: the reader is told so, documents are unharmed, nothing of the build is
+//! The disk is full in the middle of a view's build: the reader gets that error, documents are unharmed, nothing of the build is
 //! left on the disk that is full, and when there is space the view is built.
 //!
 //! A child process runs with the library of `scrinium_fault` before its C library, which refuses writes from some write

@@ -206,7 +206,7 @@ fn take(
     };
     assert_ne!(expected, Some(false), "{base:?} of {tree:?} was taken: {updated:?}");
     let replaced = base.as_ref().and_then(|base| tree.leaves.get(base)).filter(|leaf| !leaf.deleted).cloned();
-    // What builds on nothing goes on from a tombstone, if there is one.
+    // What builds on nothing continues from a tombstone, if there is one.
     let on_tombstone = before.as_ref().filter(|_| !replicated).map(|(revision, _)| revision.clone());
     tree.add(&updated.revision, base.or(on_tombstone), leaf);
     if let Some(replaced) = replaced {

@@ -19,7 +19,7 @@ const READERS: [&[&str]; 5] = [&[], &["ada"], &["sales"], &["ada", "sales"], &["
 /// By how many of these names who asks goes.
 const NAMES: [&str; 2] = ["ada", "sales"];
 
-/// A view: in which direction each category column sorts, whether a column that is none sorts behind them, and whether
+/// A view: in which direction each category column sorts, whether another column sorts behind them, and whether
 /// case does not count in categories.
 #[derive(Clone, Debug)]
 struct View {
@@ -200,13 +200,13 @@ fn page(database: &Seen, query: &RowQuery) -> (Vec<Row>, Option<u64>, Option<Str
     }
 }
 
-/// The rows, and the offset where it is told.
+/// The rows, and the offset where it is given.
 fn read(database: &Seen, query: &RowQuery) -> (Vec<ModelRow>, Option<u64>) {
     let (rows, offset, _) = page(database, query);
     (rows.iter().map(shown).collect(), offset)
 }
 
-/// The documents that somebody with so many names may read; without any, a server administrator.
+/// The documents that somebody with this many names may read; without any, a server administrator.
 fn seen_by(names: usize, documents: &BTreeMap<String, Document>) -> BTreeMap<String, Document> {
     let may_read = |readers: &[&str]| {
         names == 0 || readers.is_empty() || NAMES[..names].iter().any(|name| readers.contains(name))
@@ -317,7 +317,7 @@ fn check(
     let expected = view.rows(documents, &query);
     let entries = view.entries(documents).len() as u64;
     let before = |place: usize| expected.get(place).map_or(entries, |row| row.before);
-    // Who goes by several names is told no offset where documents may be found by more than one.
+    // A person with several names gets no offset where documents may be found by more than one.
     let is_told = database.view("d", "v", query.clone()).unwrap().offset.is_some();
     prop_assert!(is_told || question.5 > 1);
     let told = |before: u64| is_told.then_some(before);

@@ -1,6 +1,6 @@
 //! Data folders of released formats, opened and read as they were when they were made.
 //!
-//! `golden/format-N` holds a store and, in `seen.json`, what was read from it then; `golden/format-N-volumes` has beside
+//! `golden/format-N` holds a store and, in `seen.json`, what was read from it then; `golden/format-N-volumes` has alongside
 //! the store a volume (`fast`) and a store of objects (`objects`). Those of the present format are made by
 //!
 //!     cargo test -p scrinium-database --test it -- --ignored make_the_folders_of_this_format
@@ -37,7 +37,7 @@ const OBJECTS: AttachmentOptions = AttachmentOptions {
     cache_bytes: 0,
     keep_removed: Duration::from_secs(3600),
 };
-/// What is longer is told by its digest.
+/// What is longer is shown by its digest.
 const TOLD_BYTES: usize = 10_000;
 const VIEWS: [(&str, &str); 3] = [("mail", "by date"), ("mail", "by tag"), ("counts", "sizes")];
 
@@ -54,7 +54,7 @@ fn open_store(dir: &Path) -> Store {
     Store::open(options, &Registry::new()).unwrap()
 }
 
-/// The store of a folder, with the volume and the store of objects that it has beside.
+/// The store of a folder, with the volume and the store of objects that it has alongside.
 fn open(folder: &Path) -> (Vec<Store>, Databases) {
     let mut stores = vec![open_store(&folder.join("store"))];
     let databases = Databases::open(&stores[0], DatabaseOptions::default()).unwrap();

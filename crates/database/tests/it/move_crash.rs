@@ -31,7 +31,7 @@ const SEED: &str = "SCRINIUM_CRASH_SEED";
 const VOLUMES: [&str; 2] = [FIRST_VOLUME, "fast"];
 const DOCUMENTS: u64 = 300;
 
-/// Marks that whoever clears up takes away: dropped databases, uploads under way, dropped folders.
+/// Marks that anyone who clears up takes away: dropped databases, uploads under way, dropped folders.
 const MARKS: [u8; 3] = [0x13, 0x15, 0x17];
 
 struct World {

@@ -84,7 +84,7 @@ fn stored(database: &Arc<Database>, id: u64) -> u64 {
         bytes.extend_from_slice(&reader.read(bytes.len() as u64, 1 << 20).unwrap());
     }
     let found = (1..=CONTENTS).find(|number| content(*number) == bytes);
-    let Some(found) = found else { panic!("an attachment is none of those that were sent") };
+    let Some(found) = found else { panic!("an attachment is not one of those that were sent") };
     found
 }
 

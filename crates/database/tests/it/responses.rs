@@ -174,7 +174,7 @@ fn totals(database: &Seen, view: &str, query: RowQuery) -> Vec<(Value, Value)> {
     rows.into_iter().map(|row| (parse(&row.key), parse(&row.value.unwrap()))).collect()
 }
 
-/// The totals of lines that agree in so many elements of the key.
+/// The totals of lines that agree in this many elements of the key.
 fn grouped(lines: &[Line], level: usize) -> Vec<(Value, Value)> {
     let category =
         |line: &Line| json!(line.key.as_array().unwrap().iter().take(level).collect::<Vec<&Value>>());

@@ -1,5 +1,5 @@
 //! Columns in which case or accents do not count, views with unique keys, and other orders on request, against
-//! what sorting all documents anew gives.
+//! what sorting all documents again gives.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -301,7 +301,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: scrinium_fault::cases(24), ..ProptestConfig::default() })]
 
-    /// Whatever is written, deleted, built anew and read in between, every view in every order is what sorting all
+    /// Whatever is written, deleted, rebuilt and read in between, every view in every order is what sorting all
     /// documents gives.
     #[test]
     fn views_are_what_sorting_all_documents_gives(steps in prop::collection::vec(step(), 1..60)) {
@@ -430,7 +430,7 @@ fn an_order_is_built_when_it_is_asked_for_and_then_kept() {
     assert_eq!(ids(&database, "orders", by("Who", Some(false), Freshness::AsItStands)), "");
     assert_eq!(bytes(&database), signature);
     assert_eq!(database.clean_up_views().unwrap(), 0);
-    // Offering an order less does not build the view anew.
+    // Offering an order less does not build the view again.
     let mut changed = get(&database, "_design/d").unwrap();
     changed["views"]["orders"]["columns"][2].as_object_mut().unwrap().shift_remove("resort");
     put(&database, &changed).unwrap();

@@ -187,7 +187,7 @@ impl CalendarSession {
         Ok(())
     }
 
-    /// Writes an event anew, if nobody else has in the meantime.
+    /// Writes an event again, if nobody else has in the meantime.
     ///
     /// # Errors
     /// [`Failure`]; [`FailureKind::Conflict`] when somebody has.

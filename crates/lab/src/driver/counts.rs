@@ -18,12 +18,12 @@ pub struct ServerCounts {
     pub pool_misses: Option<u64>,
     /// How many times views were brought up to date.
     pub view_updates: Option<u64>,
-    /// So many changes they were behind then, all together.
+    /// This many changes they were behind then, all together.
     pub view_changes: Option<u64>,
 }
 
 impl ServerCounts {
-    /// What has come since `before`.
+    /// What has arrived since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         self.zip(before, |now, before| Some(now?.saturating_sub(before?)))

@@ -214,7 +214,7 @@ pub trait Groupware: Send + 'static {
         async { Err(refused()) }
     }
 
-    /// Notes how far a replication has come; returns the note's new revision.
+    /// Notes the progress of a replication; returns the note's new revision.
     fn write_checkpoint(
         &mut self,
         database: &str,

@@ -9,7 +9,7 @@ use super::{ProcessMeter, Usage};
 
 const LOOK: Duration = Duration::from_millis(500);
 
-/// So many looks in a row must be quiet: free memory goes back every two seconds.
+/// This many looks in a row must be quiet: free memory goes back every two seconds.
 pub(crate) const QUIET_LOOKS: u32 = 6;
 
 /// A look is quiet if less of one processor was used, and memory has not shrunk by a hundredth.

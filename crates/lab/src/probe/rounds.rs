@@ -11,7 +11,7 @@ use crate::driver::{Client, Failure, FailureKind, path_part};
 /// Entries of a view that are read at once, as a window of a mail client shows.
 const PAGE: u64 = 30;
 
-/// Documents that vanish between the view and their opening were deleted by others; so many are tried.
+/// Documents that vanish between the view and their opening were deleted by others; this many are tried.
 const TRIED: usize = 3;
 
 /// How long a server may keep the request that waits for a message.
@@ -200,7 +200,7 @@ impl MailRounds {
         })
     }
 
-    /// Waits until a document with that subject has come; gives its id.
+    /// Waits until a document with that subject has arrived; gives its id.
     async fn arrival(&mut self, mut since: String, subject: &str) -> Result<String, Failure> {
         let began = Instant::now();
         loop {

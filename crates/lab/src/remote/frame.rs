@@ -50,7 +50,7 @@ pub(super) async fn write(
     Ok(to.flush().await?)
 }
 
-/// Reads one message of at most so many bytes. Memory is taken as they come.
+/// Reads one message of at most this many bytes. Memory is taken as they come.
 pub(super) async fn read<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most: u32,

@@ -1,4 +1,4 @@
-//! What goes wrong around a run: disks, folders, servers, passwords, files. Each is told with what to do about it, by an
+//! What goes wrong around a run: disks, folders, servers, passwords, files. Each is reported with what to do about it, by an
 //! exit code, and what was measured is shown all the same.
 
 use std::path::{Path, PathBuf};

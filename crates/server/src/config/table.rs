@@ -219,7 +219,7 @@ configuration! {
             "volume", File;
         /// With an attachment.store: attachments of this size and more go there.
         threshold: Bytes { min: 256 * KB, max: TB } = "1 MB", Running;
-        /// What was read of attachment.store is kept on this machine, up to so much. 0: nothing.
+        /// What was read of attachment.store is kept on this machine, up to this size. 0: nothing.
         cache: Bytes { min: 0, max: 1024 * TB } = "1 GB", Running;
         /// The folder of that cache, and of attachments that are on their way to attachment.store. What it holds can
         /// be lost.

@@ -1,4 +1,4 @@
-//! Files of the store are damaged: the server serves what is sound and names the way out; `scrinium fixup --engine` goes it.
+//! Files of the store are damaged: the server serves what is sound and says how to recover; `scrinium fixup --engine` does it.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

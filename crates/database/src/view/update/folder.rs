@@ -37,7 +37,7 @@ impl Database {
             clear_leftovers(self.store(), view.index.id)?;
             view.index.usage.note_built();
         }
-        // Whatever is in a folder has come into it by a change, so going through all of these need not look at the
+        // Whatever is in a folder entered it by a change, so going through all of these need not look at the
         // documents' feed: it sees every document as the snapshot has it.
         let whole = is_new || self.is_out_of_date(view);
         let mut since = if whole { 0 } else { view.index.reached() };

@@ -35,7 +35,7 @@ struct ViewUpdate<'a> {
 }
 
 /// Takes changed documents, each of which comes once, into the indexes of views, each of which holds the changes up to
-/// the one beside it; all of it is one batch, after which they stand at change `reached`.
+/// the one next to it; all of it is one batch, after which they stand at change `reached`.
 pub(super) fn write(
     database: &Database,
     views: &[(&View, u64)],

@@ -13,7 +13,7 @@ pub struct Memory(pub Arc<Mutex<State>>);
 
 pub struct State {
     pub objects: BTreeMap<String, Vec<u8>>,
-    /// One call in so many fails; 0: none.
+    /// One call in this many fails; 0: none.
     pub fails_one_in: u32,
     pub away: bool,
     pub uploads: usize,

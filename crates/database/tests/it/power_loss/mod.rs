@@ -68,7 +68,7 @@ fn slow(seed: u64) -> Faults {
     Faults { slowness: Some(Slowness { seed, one_in: 8, max_us: 400 }), ..Faults::default() }
 }
 
-/// What is on the disk opens, holds what was promised, and goes on.
+/// What is on the disk opens, holds what was promised, and continues.
 fn check_disk(cut: &Cut, seed: u64) {
     let world = World::open(&cut.folder).unwrap();
     if cut.marks.iter().any(|mark| mark == "prepared") {

@@ -1,4 +1,4 @@
-//! What a client has done after so many steps, made from numbers alone: each step follows from the seed, the client and
+//! What a client has done after this many steps, made from numbers alone: each step follows from the seed, the client and
 //! what it has done before.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ pub(crate) fn person(client: usize) -> String {
     format!("person {client}")
 }
 
-/// So many bytes that do not compress.
+/// This many bytes that do not compress.
 fn noise(random: &mut StdRng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| random.random()).collect()
 }

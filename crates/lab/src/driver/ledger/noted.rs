@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Bits, Ledger, Sender};
 
-/// A piece is complete when it has so many bytes of bits.
+/// A piece is complete when it has this many bytes of bits.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A piece of what one driver has noted.

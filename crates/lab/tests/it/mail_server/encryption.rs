@@ -18,7 +18,7 @@ impl Identity {
         Self { certificate: made.cert, key: made.signing_key }
     }
 
-    /// Writes the certificate, and beside it the key, as files that programs read.
+    /// Writes the certificate, and next to it the key, as files that programs read.
     pub fn write(&self, certificate: &Path, key: &Path) {
         std::fs::write(certificate, self.certificate.pem()).unwrap();
         std::fs::write(key, self.key.serialize_pem()).unwrap();

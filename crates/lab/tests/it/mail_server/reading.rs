@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Line, PASSWORD, Security, Stored};
 
-/// What one connection knows of the open mailbox: numbers stay as they are until it is told of others.
+/// What one connection knows of the open mailbox: numbers stay as they are until it learns others.
 #[derive(Default)]
 struct Open {
     name: String,

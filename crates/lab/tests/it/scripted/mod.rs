@@ -1,4 +1,4 @@
-//! A server that says what it is told to say, whatever it hears.
+//! A server that says what a test sets, whatever it hears.
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fall over")]
 

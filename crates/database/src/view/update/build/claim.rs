@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Says which store the folder belongs to; locked by whoever works in it.
+/// Says which store the folder belongs to; locked by the one who works in it.
 const OWNER: &str = "owner";
 
 /// Digits of a store's identity, at which the owners begin of all that came of one store.

@@ -8,7 +8,7 @@ use crate::error::{DatabaseError, Result};
 use crate::view::entries::Entry;
 use crate::view::unique::{candidate, group_of};
 
-/// Candidates wait in memory up to so many bytes, and then in a file.
+/// Candidates wait in memory up to this many bytes, and then in a file.
 const HELD_BYTES_MAX: usize = 8 << 20;
 
 /// Sorted entries of a view in the order in which they lie in an index with unique keys.

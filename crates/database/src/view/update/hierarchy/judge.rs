@@ -20,7 +20,7 @@ use crate::view::hierarchy::record::{Placed, Record};
 use crate::view::hierarchy::{Hierarchy, columns_of, main_entry, tail_of};
 use crate::view::update::cores;
 
-/// So many documents are worth a thread.
+/// This many documents are worth a thread.
 const DOCUMENTS_A_THREAD: usize = 50;
 
 /// Longer than any id.

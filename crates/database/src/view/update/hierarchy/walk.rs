@@ -1,7 +1,7 @@
 //! Placing documents, and what responds to them, where they belong in the tree.
 //!
 //! Where a response is follows from its own record and its parent's. So whenever the entries of a document become
-//! others, its responses are placed anew, each followed by what responds to it if its own entries became others: a
+//! others, its responses are placed again, each followed by what responds to it if its own entries became others: a
 //! walk downwards that keeps one place for each level. Whatever the order of changes, it ends where every response is
 //! beneath its parent's entries: documents that respond to each other in a circle are nowhere, since each would be
 //! deeper than itself.
@@ -29,7 +29,7 @@ use crate::view::hierarchy::record::{FAMILY, Placed, Record, link, links_of, mar
 use crate::view::hierarchy::{LEVEL_MAX, response_value};
 use crate::view::lists::list_key;
 
-/// A batch is written when it holds about so many bytes or records.
+/// A batch is written when it holds about this many bytes or records.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_RECORDS: usize = 4000;
 
