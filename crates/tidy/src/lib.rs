@@ -14,6 +14,7 @@ mod files;
 mod json;
 mod map;
 pub mod parts;
+mod phrases;
 mod places;
 pub mod regression;
 pub mod stamps;
@@ -80,6 +81,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     access::check(&files, &mut findings);
     clock::check(&files, &mut findings);
     changes::check(&files, &mut findings);
+    phrases::check(&files, &mut findings);
     places::check(&files, &mut findings);
     findings.sort();
     Ok(findings)

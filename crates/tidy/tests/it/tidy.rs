@@ -201,3 +201,34 @@ fn json_that_is_pieced_together_is_seen() {
         ]
     );
 }
+
+/// Documents have none of the phrases; sources have those that were there, and no more.
+#[test]
+fn phrases_that_no_administrator_writes_are_seen() {
+    let said = |line: &str| format!("{line} is not plain English; see docs/internals/words.md\n");
+    let page = concat!(
+        "An",
+        "ew, who",
+        "ever came: there is n",
+        "one.\n",
+        "It has c",
+        "ome, and is n",
+        "one. Renewed, it is tol",
+        "erant.\n"
+    );
+    let quoted = |phrase: &str| format!("\"{phrase}\"");
+    let expected = [
+        format!("docs/a.md:1: {}", said(&quoted(concat!("an", "ew")))),
+        format!("docs/a.md:1: {}", said(&quoted(concat!("who", "ever")))),
+        format!("docs/a.md:2: {}", said(&quoted(concat!("has c", "ome")))),
+        format!("docs/a.md:2: {}", said(&quoted(concat!("is n", "one")))),
+    ];
+    assert_eq!(
+        found(&[("docs/a.md", page), ("docs/results/a.md", page), ("BENCHMARKS.md", page)]),
+        expected.concat()
+    );
+
+    let line = concat!("// so m", "any\n");
+    assert_eq!(found(&[("crates/log/src/a.rs", &line.repeat(40))]), "");
+    assert_eq!(found(&[("crates/log/src/a.rs", &line.repeat(500))]).lines().count(), 500);
+}
