@@ -1,13 +1,12 @@
 //! Attachments: large contents on their way in, and reading at any offset.
 
 use bytes::Bytes;
+use scrinium_contents::{Content, HeldContent, Upload};
 use scrinium_document::{Revision, fit_attachment_name, shown_media_type};
 use scrinium_store::Family;
 
 use crate::access::Access;
 use crate::access::readable::ReadableLeaf;
-use crate::content::upload::Upload;
-use crate::content::{Content, HeldContent};
 use crate::database::Database;
 use crate::edit::content_of;
 use crate::error::{DatabaseError, Result};
@@ -46,7 +45,7 @@ impl AttachmentReader {
     /// # Errors
     /// What the store reports.
     pub fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
-        self.content.read(offset, max_bytes)
+        Ok(self.content.read(offset, max_bytes)?)
     }
 }
 
@@ -87,7 +86,7 @@ impl Database {
         access: &Access,
     ) -> Result<AttachmentReader> {
         let (attachment, revision) = self.find_attachment(id, name, revision, access)?;
-        let content = self.common.contents.held(&attachment)?;
+        let content = self.common.contents.held(&attachment.content())?;
         Ok(AttachmentReader::new(attachment, revision, content))
     }
 
@@ -145,7 +144,7 @@ impl Database {
         let stored = stored.ok_or_else(DatabaseError::missing)?;
         let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
         let attachment = named(&leaf, name)?;
-        let content = self.common.contents.share(&attachment)?;
+        let content = self.common.contents.share(&attachment.content())?;
         Ok(crate::edit::NewAttachment {
             // What was stored before names and types were checked is shared as what may be stored now.
             name: fit_attachment_name(&attachment.name).into_owned(),

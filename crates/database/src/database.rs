@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use scrinium_contents::hex;
 use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 use tokio::sync::watch;
@@ -11,7 +12,6 @@ use tokio::sync::watch;
 use crate::access::list::AccessList;
 use crate::access::restriction::Restriction;
 use crate::compact::DatabaseSizes;
-use crate::content::hex;
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
 use crate::header::{Header, UNCOUNTED};

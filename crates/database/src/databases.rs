@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use scrinium_clock::Clock;
+use scrinium_contents::Contents;
 use scrinium_javascript::{Pool, PoolOptions};
 use scrinium_statistics::Tasks;
 use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
@@ -14,7 +15,6 @@ use scrinium_store::{Batch, Direction, Family, IoLimits, KeyRange, Store};
 use crate::access::initial::InitialAccess;
 use crate::collation::Collation;
 use crate::compact::Compactions;
-use crate::content::Contents;
 use crate::damage::Damage;
 use crate::database::Database;
 use crate::dropped::unmark;
@@ -501,13 +501,13 @@ impl Databases {
 
 fn server_uuid(store: &Store) -> Result<String> {
     if let Some(uuid) = store.get(Family::Meta, keys::SERVER_UUID)? {
-        return Ok(crate::content::hex(&uuid));
+        return Ok(scrinium_contents::hex(&uuid));
     }
     let uuid: [u8; 16] = rand::random();
     let mut batch = Batch::new();
     batch.put(Family::Meta, keys::SERVER_UUID, &uuid);
     store.commit(batch)?;
-    Ok(crate::content::hex(&uuid))
+    Ok(scrinium_contents::hex(&uuid))
 }
 
 pub(crate) fn number_of(bytes: &[u8]) -> Option<u32> {

@@ -1,8 +1,8 @@
 //! Clearing away what nobody has any more: contents, dropped databases and folders, what moved databases have left.
 
+use scrinium_contents::Collected;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 
-use crate::content::collector::Collected;
 use crate::databases::{Common, Databases, number_of};
 use crate::error::Result;
 use crate::keys;

@@ -6,6 +6,8 @@ mod tests;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_contents::record::is_compressible;
+use scrinium_contents::{Content, Contents, PIECE_BYTES, Upload};
 use scrinium_document::json::{JsonCounts, JsonText, stored_value_of_bytes};
 use scrinium_document::{
     AttachmentBody, AttachmentEntry, FieldsBuf, GENERATION_MAX, Limits, OCTET_STREAM, ParsedDocument,
@@ -14,9 +16,6 @@ use scrinium_document::{
 
 use crate::access::Access;
 use crate::access::readers::check_names;
-use crate::content::record::is_compressible;
-use crate::content::upload::Upload;
-use crate::content::{Content, Contents, PIECE_BYTES};
 use crate::database::Database;
 use crate::databases::DatabaseOptions;
 use crate::error::{DatabaseError, Result};
@@ -490,11 +489,11 @@ pub(crate) fn content_of(
     options: &DatabaseOptions,
 ) -> Result<Content> {
     if bytes.len() <= PIECE_BYTES {
-        return contents.of_bytes(bytes, is_compressible(content_type));
+        return Ok(contents.of_bytes(bytes, is_compressible(content_type))?);
     }
     let mut upload = Upload::new(contents, content_type, options.attachment_max_bytes);
     upload.write(bytes)?;
-    upload.finish()
+    Ok(upload.finish()?)
 }
 
 /// Moves large values out of the record of fields.
@@ -512,7 +511,7 @@ fn move_outside(fields: FieldsBuf, contents: &Contents) -> Result<(FieldsBuf, Ve
         failure.is_none()
     });
     match failure {
-        Some(error) => Err(error),
+        Some(error) => Err(error.into()),
         None => Ok((moved.unwrap_or(fields), outside)),
     }
 }

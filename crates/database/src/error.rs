@@ -1,5 +1,6 @@
 //! What can go wrong with a database, in CouchDB's words.
 
+use scrinium_contents::ContentError;
 use scrinium_document::DocumentError;
 use scrinium_index::IndexError;
 use scrinium_mango::MangoError;
@@ -180,6 +181,24 @@ fn damage(what: &str, key: &str) -> String {
     format!(
         "The stored {what} of `{key}` cannot be read: it is damaged; see docs/operate/fixup.md for how to recover."
     )
+}
+
+/// A content lies apart from the documents that refer to it, which may be many: one that cannot be read is not passed over
+/// as a document is.
+impl From<ContentError> for DatabaseError {
+    fn from(error: ContentError) -> Self {
+        let reason = error.to_string();
+        match error {
+            ContentError::Store(error) => error.into(),
+            ContentError::Damaged { .. } => Self::Internal { reason },
+            ContentError::TooLarge { .. } => Self::TooLarge { error: "attachment_too_large", reason },
+            ContentError::Address { .. } => Self::bad_request(reason),
+            ContentError::Stopped => Self::Unavailable { reason },
+            ContentError::Object(_) if error.is_damage() => Self::Internal { reason },
+            ContentError::Object(_) if error.is_full() => Self::Full { reason },
+            ContentError::Object(_) => Self::Unavailable { reason },
+        }
+    }
 }
 
 impl From<StoreError> for DatabaseError {

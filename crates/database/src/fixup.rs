@@ -25,19 +25,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_contents::hex;
 use scrinium_document::Fields;
 use scrinium_document::json::stored_value_of_bytes;
 use scrinium_store::{Batch, Family, Snapshot, Store};
 
-use crate::Databases;
 use crate::access::list::AccessList;
-use crate::content::hex;
 use crate::database::{Database, header_at};
 use crate::databases::{Common, NameRange};
 use crate::error::{DatabaseError, Result};
 use crate::header::Header;
-use crate::keys;
 use crate::view::audit::Audited;
+use crate::{Databases, keys};
 use check::{Check, Note, Watch};
 use contents::References;
 

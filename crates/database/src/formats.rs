@@ -1,12 +1,12 @@
 //! Holds the bytes of every record of this crate to a golden file, so that what one version wrote the next
 //! one reads. `UPDATE=1` rewrites the file, which only a new format version may do.
 
+use scrinium_contents::hex;
+use scrinium_contents::object::ObjectState;
+use scrinium_contents::record::{ObjectPlace, Placement, Record};
 use scrinium_document::{FieldsBuf, Revision, RevisionTree};
 use scrinium_store::Family;
 
-use crate::content::hex;
-use crate::content::object::ObjectState;
-use crate::content::record::{ObjectPlace, Placement, Record};
 use crate::fixup::aside;
 use crate::folder::record::{
     FolderRecord, FolderState, Mark, MarkChange, Member, MemberChange, Membership, ReadCounts, decode_count,

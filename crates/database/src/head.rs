@@ -1,10 +1,10 @@
 //! What is known of a document beside its content: its revisions and its place in the change feed.
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::{Revision, RevisionTree};
 
 use crate::header::RECORD_BYTES;
 use crate::keys::Digest;
-use crate::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 1;
 

@@ -1,6 +1,6 @@
 //! What is known of a database as a whole; written with every batch that changes it.
 
-use crate::wire::{Input, put_bytes, put_number};
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 3;
 

@@ -1,13 +1,13 @@
 //! The raw records of databases, for support: where they lie, what they hold, and what that means where it can be told.
 
+use scrinium_contents::hex;
+use scrinium_contents::object::{ObjectState, called};
+use scrinium_contents::record::{Placement, Record};
 use scrinium_document::FieldValue;
 use scrinium_document::json::{stored_value, stored_value_of_bytes};
 use scrinium_store::{Family, RawStore};
 use serde_json::{Map, Value, json};
 
-use crate::content::hex;
-use crate::content::object::{ObjectState, called};
-use crate::content::record::{Placement, Record};
 use crate::folder::record::{FolderRecord, FolderState, Mark, Membership, decode_count};
 use crate::head::{ChangeRecord, Head};
 use crate::header::Header;

@@ -20,8 +20,8 @@
 //! | Meta | `1d` | the name of the volume that the store is; absent in the first store |
 //! | Meta | `1e` | which log the first store had when the volume was last used with it; absent in the first store |
 //! | Meta | `1f` number | whether some leaf names somebody in `Readers`, [`crate::access::restriction`] |
-//! | Meta | `20` place | where objects are, [`crate::content::places::Place`], as JSON |
-//! | Meta | `21` | how far a move of contents had come, `content::bookmark`, as JSON |
+//! | Meta | `20` place | where objects are, [`scrinium_contents::Place`], as JSON |
+//! | Meta | `21` | how far a move of contents had come, `bookmark` of the crate `contents`, as JSON |
 //! | Meta | `24` step | a step of an upgrade that was done; in the first store |
 //! | Meta | `17` number folder | a dropped folder whose memberships are still being removed |
 //! | Point | number `h` id | [`crate::head::Head`] |
@@ -37,7 +37,7 @@
 //! | Point | number `p` person | [`crate::folder::record::ReadCounts`] |
 //! | Point | `u32::MAX` `r` digest number id | the document refers to the content |
 //! | Point | `u32::MAX` `g` digest | the content may have lost its last reference |
-//! | Point | `u32::MAX` `o` digest | the object of a content, [`crate::content::object::ObjectState`] |
+//! | Point | `u32::MAX` `o` digest | the object of a content, [`scrinium_contents::object::ObjectState`] |
 //! | Point | `u32::MAX` `q` time digest upload | the number of the place of an object that is to be looked at, and may have to go |
 //! | Scan | number `b` id | the winning leaf, [`crate::leaf::Leaf`] |
 //! | Scan | number `c` length id revision | a losing leaf |
@@ -47,14 +47,13 @@
 //! | Churn | number `f` folder change number | [`crate::folder::record::MemberChange`] |
 //! | Churn | number `p` length person change number | [`crate::folder::record::MarkChange`] |
 //! | Churn | number `x` purge number | a document that was purged, [`crate::compact::record::PurgedDocument`] |
-//! | Blob | `c` digest | [`crate::content::record`] |
+//! | Blob | `c` digest | [`scrinium_contents::record`] |
 //! | Blob | `u` upload chunk | a piece of a large content |
 
 use scrinium_document::Revision;
 use scrinium_store::Family;
 
-/// A content's BLAKE3 digest.
-pub(crate) type Digest = [u8; 32];
+pub(crate) use scrinium_contents::keys::*;
 
 /// The families that documents, folders and marks lie in.
 pub(crate) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::Churn];
@@ -67,23 +66,6 @@ pub(crate) const DERIVED_FAMILIES: [Family; 3] =
 pub(crate) const APART: [fn(u32) -> Vec<u8>; 5] =
     [security, access_list, compaction, properties, restriction];
 
-const SHARED: u32 = u32::MAX;
-
-fn with_number(number: u32, kind: u8, rest: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(5 + rest.len());
-    key.extend_from_slice(&number.to_be_bytes());
-    key.push(kind);
-    key.extend_from_slice(rest);
-    key
-}
-
-fn meta(kind: u8, rest: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(1 + rest.len());
-    key.push(kind);
-    key.extend_from_slice(rest);
-    key
-}
-
 pub(crate) fn database_by_name(name: &str) -> Vec<u8> {
     meta(0x10, name.as_bytes())
 }
@@ -91,10 +73,6 @@ pub(crate) fn database_by_name(name: &str) -> Vec<u8> {
 /// The name in a key of [`database_by_name`].
 pub(crate) fn name_of(key: &[u8]) -> Option<&str> {
     key.split_first().and_then(|(_, name)| std::str::from_utf8(name).ok())
-}
-
-pub(crate) fn header(number: u32) -> Vec<u8> {
-    meta(0x11, &number.to_be_bytes())
 }
 
 pub(crate) const NEXT_NUMBER: &[u8] = &[0x12];
@@ -107,13 +85,6 @@ pub(crate) fn dropped(number: u32) -> Vec<u8> {
 pub(crate) const DROPPED_RANGE: (&[u8], &[u8]) = (&[0x13], &[0x14]);
 
 pub(crate) const SERVER_UUID: &[u8] = &[0x14];
-
-pub(crate) fn pending_upload(upload: u64) -> Vec<u8> {
-    meta(0x15, &upload.to_be_bytes())
-}
-
-/// All keys of [`pending_upload`].
-pub(crate) const PENDING_UPLOAD_RANGE: (&[u8], &[u8]) = (&[0x15], &[0x16]);
 
 pub(crate) fn security(number: u32) -> Vec<u8> {
     meta(0x16, &number.to_be_bytes())
@@ -365,92 +336,6 @@ pub(crate) fn mark_changes(number: u32, person: &str) -> Vec<u8> {
     with_number(number, b'p', &with_length(person, &[]))
 }
 
-pub(crate) fn reference(digest: &Digest, number: u32, id: &str) -> Vec<u8> {
-    let mut rest = Vec::with_capacity(36 + id.len());
-    rest.extend_from_slice(digest);
-    rest.extend_from_slice(&number.to_be_bytes());
-    rest.extend_from_slice(id.as_bytes());
-    with_number(SHARED, b'r', &rest)
-}
-
-/// All references to one content.
-pub(crate) fn reference_range(digest: &Digest) -> (Vec<u8>, Vec<u8>) {
-    let from = with_number(SHARED, b'r', digest);
-    let to = successor(&from);
-    (from, to)
-}
-
-pub(crate) fn collectable(digest: &Digest) -> Vec<u8> {
-    with_number(SHARED, b'g', digest)
-}
-
-/// All contents that may have lost their last reference.
-pub(crate) fn collectable_range() -> (Vec<u8>, Vec<u8>) {
-    (with_number(SHARED, b'g', &[]), with_number(SHARED, b'g' + 1, &[]))
-}
-
-/// The digest in a key of [`collectable`].
-pub(crate) fn digest_of(key: &[u8]) -> Option<Digest> {
-    key.get(5..37).and_then(|bytes| bytes.try_into().ok())
-}
-
-/// The object of a content.
-pub(crate) fn object(digest: &Digest) -> Vec<u8> {
-    with_number(SHARED, b'o', digest)
-}
-
-/// All objects, in the order of their digests.
-pub(crate) fn object_range() -> (Vec<u8>, Vec<u8>) {
-    (with_number(SHARED, b'o', &[]), with_number(SHARED, b'o' + 1, &[]))
-}
-
-/// An object that is to be looked at so long after a time, in milliseconds since 1970.
-pub(crate) fn object_note(noted_ms: u64, digest: &Digest, upload: u64) -> Vec<u8> {
-    let mut rest = Vec::with_capacity(48);
-    rest.extend_from_slice(&noted_ms.to_be_bytes());
-    rest.extend_from_slice(digest);
-    rest.extend_from_slice(&upload.to_be_bytes());
-    with_number(SHARED, b'q', &rest)
-}
-
-/// All keys of [`object_note`], the oldest first.
-pub(crate) fn object_note_range() -> (Vec<u8>, Vec<u8>) {
-    (with_number(SHARED, b'q', &[]), with_number(SHARED, b'q' + 1, &[]))
-}
-
-/// The time, the digest and the upload in a key of [`object_note`].
-pub(crate) fn object_note_of(key: &[u8]) -> Option<(u64, Digest, u64)> {
-    let (noted_ms, rest) = key.get(5..)?.split_first_chunk::<8>()?;
-    let (digest, upload) = rest.split_first_chunk::<32>()?;
-    Some((u64::from_be_bytes(*noted_ms), *digest, u64::from_be_bytes(upload.try_into().ok()?)))
-}
-
-pub(crate) fn object_place(place: u32) -> Vec<u8> {
-    meta(0x20, &place.to_be_bytes())
-}
-
-/// All keys of [`object_place`].
-pub(crate) const OBJECT_PLACE_RANGE: (&[u8], &[u8]) = (&[0x20], &[0x21]);
-
-pub(crate) const BOOKMARK: &[u8] = &[0x21];
-
-pub(crate) fn content(digest: &Digest) -> Vec<u8> {
-    meta(b'c', digest)
-}
-
-pub(crate) fn chunk(upload: u64, number: u32) -> Vec<u8> {
-    let mut rest = [0; 12];
-    let (first, last) = rest.split_at_mut(8);
-    first.copy_from_slice(&upload.to_be_bytes());
-    last.copy_from_slice(&number.to_be_bytes());
-    meta(b'u', &rest)
-}
-
-/// All pieces of one upload.
-pub(crate) fn chunk_range(upload: u64) -> (Vec<u8>, Vec<u8>) {
-    (meta(b'u', &upload.to_be_bytes()), meta(b'u', &upload.saturating_add(1).to_be_bytes()))
-}
-
 /// A record of a database that was set aside, in the order of setting aside.
 pub(crate) fn set_aside(number: u32, order: u64) -> Vec<u8> {
     let mut rest = [0; 12];
@@ -485,33 +370,4 @@ pub(crate) fn text_and_rest(key: &[u8]) -> Option<(&str, &[u8])> {
 /// All keys of a database of one kind, of those whose keys begin with its number.
 pub(crate) fn kind_range(number: u32, kind: u8) -> (Vec<u8>, Vec<u8>) {
     (with_number(number, kind, &[]), with_number(number, kind + 1, &[]))
-}
-
-/// All references of all databases.
-pub(crate) fn all_references() -> (Vec<u8>, Vec<u8>) {
-    (with_number(SHARED, b'r', &[]), with_number(SHARED, b'r' + 1, &[]))
-}
-
-/// The digest, the number of the database and the id in a key of [`reference()`].
-pub(crate) fn reference_of(key: &[u8]) -> Option<(Digest, u32, &str)> {
-    let number = key.get(37..41)?.try_into().ok()?;
-    let id = std::str::from_utf8(key.get(41..)?).ok()?;
-    Some((digest_of(key)?, u32::from_be_bytes(number), id))
-}
-
-/// The first key behind `key`.
-pub(crate) fn next(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
-}
-
-/// The first key after all that begin with `prefix`.
-pub(crate) fn successor(prefix: &[u8]) -> Vec<u8> {
-    let mut key = prefix.to_vec();
-    while let Some(last) = key.pop() {
-        if last < u8::MAX {
-            key.push(last + 1);
-            break;
-        }
-    }
-    key
 }

@@ -1,11 +1,11 @@
 //! One leaf revision of a document as it is stored: its fields and what it says of its attachments.
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
+use scrinium_contents::{KnownContent, md5_text};
 use scrinium_document::{Fields, Revision};
 
-use crate::content::md5_text;
 use crate::error::{DatabaseError, Result};
 use crate::keys::Digest;
-use crate::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 1;
 const DELETED: u8 = 1;
@@ -23,6 +23,10 @@ pub(crate) struct StoredAttachment {
 }
 
 impl StoredAttachment {
+    pub(crate) const fn content(&self) -> KnownContent {
+        KnownContent { digest: self.digest, md5: self.md5, length: self.length }
+    }
+
     pub(crate) fn digest_text(&self) -> String {
         md5_text(&self.md5)
     }

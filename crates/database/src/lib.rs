@@ -12,7 +12,6 @@ mod attachment;
 mod changes;
 mod collation;
 mod compact;
-mod content;
 mod damage;
 mod database;
 mod databases;
@@ -40,6 +39,7 @@ mod read;
 mod relocate;
 mod rows;
 mod session;
+mod stored_contents;
 mod task_state;
 mod transfer;
 mod unread;
@@ -47,7 +47,6 @@ mod update;
 mod validation;
 mod view;
 mod volumes;
-mod wire;
 mod writer;
 
 pub use access::identity::{GROUPS_MAX, Identity};
@@ -61,12 +60,6 @@ pub use collation::Collation;
 pub use compact::{
     CompactOptions, CompactOrder, CompactStyle, Compacted, DatabaseSizes, Purged, PurgedDocument,
 };
-pub use content::Content;
-pub use content::collector::Collected;
-pub use content::places::AttachmentOptions;
-pub use content::relocate::{ObjectInUse, RelocatedAttachments, Relocation};
-pub use content::removal::RemovedObjects;
-pub use content::upload::Upload;
 pub use database::{Database, DatabaseInfo};
 pub use databases::{DatabaseOptions, Databases, NameRange};
 pub use edit::{Edit, EditMode, NO_LOCAL_ATTACHMENTS, NewAttachment, new_id};
@@ -85,6 +78,10 @@ pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use relocate::Relocated;
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
+pub use scrinium_contents::{
+    AttachmentOptions, Collected, Content, ContentError, ObjectInUse, RelocatedAttachments, Relocation,
+    RemovedObjects, Upload,
+};
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
 pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};

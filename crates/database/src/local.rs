@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use scrinium_contents::wire::{Input, put_number};
 use scrinium_document::json::JsonWriter;
 use scrinium_document::{Fields, FieldsBuf, Limits, is_local, parse_document, validate_id};
 use scrinium_store::{Batch, Direction, Family, KeyRange};
@@ -19,7 +20,6 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::Document;
 use crate::update::{Update, Updated};
-use crate::wire::{Input, put_number};
 
 const VERSION: u8 = 1;
 

@@ -6,6 +6,7 @@ mod folders;
 
 use std::sync::Arc;
 
+use scrinium_contents::{Content, Upload};
 use scrinium_mango::{IndexDefinition, Query};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -16,8 +17,6 @@ use crate::access::{Access, Level};
 use crate::attachment::AttachmentReader;
 use crate::changes::{Changes, ChangesQuery};
 use crate::compact::PurgedDocument;
-use crate::content::Content;
-use crate::content::upload::Upload;
 use crate::database::Database;
 use crate::databases::Databases;
 use crate::edit::{Edit, EditMode, NewAttachment};
@@ -29,6 +28,7 @@ use crate::rows::{RowQuery, Rows};
 use crate::update::purge::PurgedLeaves;
 use crate::update::{Update, Updated};
 use crate::view::Reading;
+
 pub use description::{DatabaseContents, DatabaseDescription, FolderDescription};
 
 /// A database as somebody has opened it. Clones are cheap.

@@ -3,9 +3,9 @@
 //! Everything that is the database's own comes along as it is: documents with their whole trees of revisions, change
 //! numbers, local documents, folders, marks, security. Contents are stored once in each store.
 
+use scrinium_contents::{Brought, Content, Contents, hex};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
 
-use crate::content::{Brought, Content, Contents, hex};
 use crate::databases::Common;
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;

@@ -17,11 +17,11 @@ pub(crate) mod records;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use scrinium_contents::{Content, Pin};
 use scrinium_document::is_local;
 use scrinium_store::{Batch, Commit, Family};
 
 use crate::access::Access;
-use crate::content::{Content, Pin};
 use crate::database::Database;
 use crate::edit::{Edit, EditMode, ParsedEdit, Prepared};
 use crate::error::{DatabaseError, Result};

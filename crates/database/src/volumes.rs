@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::MutexGuard;
+use scrinium_contents::Contents;
 use scrinium_store::{Batch, Direction, Family, KeyRange, RESTORED_VOLUME, Store, StoreError};
 
-use crate::content::Contents;
 use crate::damage::Damage;
 use crate::database::Database;
 use crate::databases::{Common, Databases};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::{ALLOW, CONTENT_RANGE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use scrinium_accounting::Overdrawn;
-use scrinium_database::DatabaseError;
+use scrinium_database::{ContentError, DatabaseError};
 use scrinium_document::DocumentError;
 use scrinium_document::json::JsonWriter;
 use scrinium_mango::MangoError;
@@ -133,7 +133,8 @@ impl HttpError {
     }
 
     /// What storing an attachment's content refused.
-    pub(crate) fn of_attachment(error: DatabaseError) -> Self {
+    pub(crate) fn of_attachment(error: impl Into<DatabaseError>) -> Self {
+        let error = error.into();
         let too_large = matches!(error, DatabaseError::TooLarge { .. });
         let error = Self::from(error);
         if too_large { Self { error: "attachment_too_large".into(), ..error } } else { error }
@@ -190,6 +191,12 @@ impl From<DatabaseError> for HttpError {
             DatabaseError::Busy { retry_after_s, .. } => refusal.with_retry_after(retry_after_s),
             _ => refusal,
         }
+    }
+}
+
+impl From<ContentError> for HttpError {
+    fn from(error: ContentError) -> Self {
+        DatabaseError::from(error).into()
     }
 }
 

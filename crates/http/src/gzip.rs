@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzDecoder;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
-use scrinium_database::{Content, DatabaseError, Upload};
+use scrinium_database::{Content, ContentError, Upload};
 
 use crate::error::{HttpError, Result};
 
@@ -80,7 +80,7 @@ pub(crate) struct GzipUpload(GzDecoder<Sink>);
 struct Sink {
     upload: Upload,
     /// Why the upload took no more; the decoder tells only that it failed.
-    failure: Option<DatabaseError>,
+    failure: Option<ContentError>,
 }
 
 impl GzipUpload {

@@ -134,10 +134,8 @@ pub(crate) fn names_in(database: &Database, id: &str, leaf: &Leaf<'_>, field: &s
         Some(FieldValue::Outside(value)) => match database.common.contents.read_all(&value.digest) {
             Ok(json) => Cow::Owned(json),
             // What is lost names nobody, and only this document suffers by it.
-            Err(DatabaseError::Internal { .. } | DatabaseError::NotFound { .. }) => {
-                return Ok(NamesField::Unreadable);
-            }
-            Err(error) => return Err(error),
+            Err(error) if error.is_damage() => return Ok(NamesField::Unreadable),
+            Err(error) => return Err(error.into()),
         },
     };
     Ok(NamesField::parse(&json))

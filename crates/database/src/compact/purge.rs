@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use scrinium_contents::Pin;
 use scrinium_document::Revision;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
 use super::limit::Limit;
 use super::record::{CompactionRecord, PURGED_REMEMBERED, PurgedDocument};
 use super::work::Halt;
-use crate::content::Pin;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::{FolderRecord, MemberChange};

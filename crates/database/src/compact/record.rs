@@ -1,12 +1,12 @@
 //! What is remembered of the compactions of a database, and of the documents that they purged.
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::Revision;
 use scrinium_store::{Direction, Family, KeyRange};
 
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
-use crate::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 1;
 

@@ -7,15 +7,14 @@
 //! ```
 
 use scrinium_clock::Clock;
+use scrinium_contents::hex;
+use scrinium_contents::object::note;
+use scrinium_contents::record::{Placement, Record};
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
-use crate::Databases;
-use crate::content::hex;
-use crate::content::object::note;
-use crate::content::record::{Placement, Record};
 use crate::error::{DatabaseError, Result};
-use crate::keys;
-use crate::wire::{Input, put_bytes, put_number};
+use crate::{Databases, keys};
 
 const VERSION: u8 = 1;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use scrinium_contents::hex;
 use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, Gap, KeyRange, ScanOptions, Snapshot, Step, TolerantScan};
 
 use super::report::{FindingKind, Outcome};
-use crate::content::hex;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::folder::record::{FolderState, ReadCounts};

@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 
+use scrinium_contents::hex;
+use scrinium_contents::record::{Data, ObjectPlace, Placement, Record};
 use scrinium_objects::ObjectError;
 use scrinium_store::{Direction, Family, KeyRange, ScanOptions, Snapshot};
 
 use super::check::{Check, Tally, Watch};
 use super::documents::Documents;
 use super::report::{FindingKind, Outcome};
-use crate::content::hex;
-use crate::content::record::{Data, ObjectPlace, Placement, Record};
 use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys::{self, Digest};

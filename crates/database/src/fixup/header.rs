@@ -1,15 +1,13 @@
 //! Making the record anew of what is known of a database as a whole, where it cannot be read.
 
+use scrinium_contents::hex;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
-
-use crate::Databases;
-use crate::content::hex;
-use crate::error::Result;
-use crate::header::{DEFAULT_REVISION_LIMIT, Header};
-use crate::keys;
 
 use super::aside::Aside;
 use super::documents::LEAP;
+use crate::error::Result;
+use crate::header::{DEFAULT_REVISION_LIMIT, Header};
+use crate::{Databases, keys};
 
 /// Writes a header that names the database and counts nothing; the check that follows counts. Its uuid is a new one, so
 /// that readers of changes begin anew. False: it cannot be done.

@@ -269,7 +269,7 @@ fn injections() -> Vec<Injection> {
             batch.put(Family::Blob, &key, &piece);
         }),
         repaired("a content that nobody refers to", &[K::ContentUnused], |_, batch| {
-            let record = crate::content::record::Record::inline(b"nobody's", [0; 16], false);
+            let record = scrinium_contents::record::Record::inline(b"nobody's", [0; 16], false);
             batch.put(Family::Blob, &keys::content(&[0x77; 32]), &record.encode());
         }),
         repaired("a local document", &[K::Local], |world, batch| {
@@ -343,7 +343,7 @@ fn injections() -> Vec<Injection> {
 }
 
 fn piece_of(world: &World) -> u64 {
-    use crate::content::record::{Placement, Record};
+    use scrinium_contents::record::{Placement, Record};
     let record = world.get(Family::Blob, &keys::content(&world.head("attached").contents[0]));
     match Record::decode(&record).unwrap().placement {
         Placement::Upload { upload, .. } => upload,

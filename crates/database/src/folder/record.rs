@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::wire::{Input, put_bytes, put_number};
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 
 const VERSION: u8 = 1;
 const REMOVED: u8 = 1;

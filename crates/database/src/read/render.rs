@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_contents::HeldContent;
 use scrinium_document::json::{ContentError, InlineContent, JsonText, JsonWriter};
 use scrinium_document::{Fields, Revision};
 
 use super::others::OtherLeaves;
 use super::{Document, ReadOptions};
 use crate::access::readable::{ReadableHead, ReadableLeaf};
-use crate::content::HeldContent;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::leaf::StoredAttachment;
@@ -115,7 +115,7 @@ impl<'a> Renderer<'a> {
             let with_content =
                 self.options.gives_contents() && known_up_to.is_none_or(|known| attachment.revpos > known);
             if with_content {
-                let content = AttachedContent(self.database.common.contents.held(attachment)?);
+                let content = AttachedContent(self.database.common.contents.held(&attachment.content())?);
                 json.literal(",\"data\":").content(Arc::new(content));
             } else {
                 json.literal(",\"length\":").number(attachment.length).literal(",\"stub\":true");

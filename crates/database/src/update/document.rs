@@ -247,9 +247,9 @@ impl Transaction<'_> {
                     name: name.clone(),
                     content_type: content_type.clone(),
                     revpos: revpos.filter(|_| self.mode == EditMode::Replicated).unwrap_or(generation),
-                    length: content.inner.length,
+                    length: content.length(),
                     digest: *content.name(),
-                    md5: content.inner.md5,
+                    md5: content.md5(),
                 },
                 PreparedAttachment::Stub { name, digest, revpos } => {
                     if self.mode == EditMode::Replicated && known.is_empty() {
@@ -310,7 +310,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn keep_contents(&mut self, outside: Vec<crate::content::Content>, brought: Vec<PreparedAttachment>) {
+    fn keep_contents(&mut self, outside: Vec<scrinium_contents::Content>, brought: Vec<PreparedAttachment>) {
         let attached = brought.into_iter().filter_map(|attachment| match attachment {
             PreparedAttachment::New { content, .. } => Some(content),
             PreparedAttachment::Stub { .. } => None,

@@ -57,7 +57,8 @@ impl<'a> Document<'a> {
         match value {
             FieldValue::Json(json) => Some(Cow::Borrowed(json.as_bytes())),
             FieldValue::Outside(value) => {
-                self.kept(self.database.common.contents.read_all(&value.digest)).map(Cow::Owned)
+                let read = self.database.common.contents.read_all(&value.digest);
+                self.kept(read.map_err(DatabaseError::from)).map(Cow::Owned)
             }
         }
     }

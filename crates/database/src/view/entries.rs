@@ -16,6 +16,7 @@
 
 use std::borrow::Cow;
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::collation::{self, Sensitivity};
 use scrinium_document::json::JsonText;
 use scrinium_document::raw_order::write_raw_key;
@@ -25,7 +26,6 @@ use super::definition::{ColumnOrder, Definition, Sort};
 use super::hierarchy::{self, Node};
 use super::short::{lengthen, shorten};
 use super::streams::{plain, stream_of};
-use crate::wire::{Input, put_bytes, put_number};
 
 /// The sort key of an entry, the place of which is `ordinal` among those of its document.
 fn complete_key(key: &mut Vec<u8>, id: &str, ordinal: u16) {

@@ -19,6 +19,7 @@ pub(crate) mod record;
 
 use std::borrow::Cow;
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::collation;
 use scrinium_document::json::JsonText;
 use scrinium_formula::{Formula, Responses};
@@ -28,7 +29,6 @@ use super::definition::{Definition, list_of_entry};
 use super::design::{compile, wrong};
 use super::entries::{END_OF_KEY, StoredEntry, value_of_component, write_component};
 use crate::error::Result;
-use crate::wire::{Input, put_bytes, put_number};
 use record::Placed;
 
 /// The responses of a main document are of level 1; those further down than this are not shown.

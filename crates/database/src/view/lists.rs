@@ -16,12 +16,12 @@
 use std::collections::HashSet;
 
 use parking_lot::{Mutex, MutexGuard};
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_store::{Batch, Direction, Family, KeyRange, ScanOptions, Snapshot, Store};
 
 use super::gone;
 use super::registry::numbers_of;
 use crate::error::Result;
-use crate::wire::{Input, put_bytes, put_number};
 
 /// In the place of an index's number.
 const LISTS: u32 = u32::MAX - 1;

@@ -6,12 +6,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use scrinium_contents::hex;
 use serde_json::json;
 
 use super::definition::{Definition, Sort, Source};
 use super::design::identity_of;
 use super::{Group, View, registry};
-use crate::content::hex;
 use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::rows::RowQuery;

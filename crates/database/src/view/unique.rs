@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use scrinium_contents::wire::Input;
 use scrinium_index::{Change, Direction, Reader};
 
 use super::View;
@@ -16,7 +17,6 @@ use super::entries::{END_OF_KEY, Entry, sort_keys_end};
 use super::streams::{END, stream_of};
 use crate::error::{DatabaseError, Result};
 use crate::keys::successor;
-use crate::wire::Input;
 
 /// Begins the keys of candidates, which lie behind those of all entries and streams.
 const CANDIDATES: [u8; 2] = [END, 2];

@@ -169,6 +169,7 @@ fn limits_are_kept() {
     assert_eq!((large.status(), large.error()), (413, "document_too_large"));
     let mut upload = database.upload("text/plain");
     let error = (0..10).find_map(|_| upload.write(&[7; 100_000]).err()).unwrap();
+    let error = DatabaseError::from(error);
     assert_eq!((error.status(), error.error()), (413, "attachment_too_large"));
     drop(upload);
     put(&database, &json!({"_id": "a"})).unwrap();

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeSet;
 
+use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_index::Index;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot, Store};
 
@@ -24,7 +25,6 @@ use crate::keys;
 use crate::view::entries::{put_total, take_total};
 use crate::view::registry::numbers_of;
 use crate::view::streams::{prefix, streams_max};
-use crate::wire::{Input, put_bytes, put_number};
 
 /// In the place of an index's number.
 const TREES: u32 = u32::MAX - 2;

@@ -10,10 +10,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use scrinium_contents::wire::{Input, put_bytes};
+
 use crate::error::{DatabaseError, Result};
 use crate::view::courtesy;
 use crate::view::entries::Entry;
-use crate::wire::{Input, put_bytes};
 
 /// Memory is taken in pieces of at most so much, so that it need not be copied as it grows.
 pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
+use scrinium_contents::wire::put_bytes;
 use scrinium_formula::Environment;
 use scrinium_statistics::Task;
 use scrinium_store::{Direction, Family, IoClass, KeyRange, Reservation, ScanOptions, Snapshot};
@@ -14,13 +15,11 @@ use crate::database::Database;
 use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::leaf::Leaf;
-use crate::view::View;
-use crate::view::courtesy;
 use crate::view::entries::encode_list;
 use crate::view::evaluate::Evaluator;
 use crate::view::lists::put_list;
 use crate::view::update::cores;
-use crate::wire::put_bytes;
+use crate::view::{View, courtesy};
 
 /// Documents handed from the reader to an evaluator at once, and their bytes.
 const DOCUMENTS_AT_ONCE: usize = if cfg!(test) { 64 } else { 256 };

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use scrinium_contents::hex;
 use scrinium_store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,6 @@ use super::claim::{Claim, is_of, remove_left};
 use super::run::{Merge, READ_BYTES, Run, Spill, file_error, read_bytes, spill, spilled};
 use super::segment::Segment;
 use crate::Databases;
-use crate::content::hex;
 use crate::database::Database;
 use crate::error::Result;
 use crate::view::View;

@@ -14,11 +14,10 @@ use scrinium_objects::{MAX_BYTES, ObjectName, Objects, Stored, open_bucket};
 use scrinium_store::{Batch, Direction, Family, KeyRange, Store};
 use serde::{Deserialize, Serialize};
 
-use super::PIECE_BYTES;
-use super::record::ObjectPlace;
-use crate::databases::Databases;
-use crate::error::{DatabaseError, Result};
+use crate::contents::PIECE_BYTES;
+use crate::error::{ContentError, Result};
 use crate::keys::{self, Digest};
+use crate::record::ObjectPlace;
 
 /// Where large contents are put from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +45,9 @@ impl Default for AttachmentOptions {
 
 /// A store of objects, and whose part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) address: String,
+pub struct Place {
+    /// Where it is: `s3://BUCKET/PREFIX` or `file:///FOLDER`.
+    pub address: String,
     /// The number of the part, 16 hexadecimal digits.
     home: String,
     /// The log of the store that may remove objects there, 16 hexadecimal digits.
@@ -55,13 +55,15 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn home(&self) -> u64 {
+    /// The number of the part.
+    #[must_use]
+    pub fn home(&self) -> u64 {
         u64::from_str_radix(&self.home, 16).unwrap_or_default()
     }
 }
 
 /// What is set, and the places that are known.
-pub(crate) struct Places {
+pub struct Places {
     store: Store,
     objects: RwLock<Objects>,
     options: RwLock<AttachmentOptions>,
@@ -69,71 +71,36 @@ pub(crate) struct Places {
     /// The place that contents are put to.
     current: RwLock<Option<(u32, Place)>>,
     defining: Mutex<()>,
-    pub(super) totals: Totals,
+    pub(crate) totals: Totals,
 }
 
 /// How many objects contents are, and their bytes; nothing before they were counted once.
 #[derive(Default)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     objects: AtomicI64,
     bytes: AtomicI64,
 }
 
 impl Totals {
-    pub(super) fn add(&self, objects: i64, stored_bytes: u64) {
+    pub(crate) fn add(&self, objects: i64, stored_bytes: u64) {
         self.objects.fetch_add(objects, Ordering::Relaxed);
         let bytes = i64::try_from(stored_bytes).unwrap_or(i64::MAX).saturating_mul(objects.signum());
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn set(&self, objects: u64, bytes: u64) {
+    pub(crate) fn set(&self, objects: u64, bytes: u64) {
         self.objects.store(i64::try_from(objects).unwrap_or(i64::MAX), Ordering::Relaxed);
         self.bytes.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self) -> (u64, u64) {
+    pub(crate) fn get(&self) -> (u64, u64) {
         let read = |number: &AtomicI64| u64::try_from(number.load(Ordering::Relaxed)).unwrap_or_default();
         (read(&self.objects), read(&self.bytes))
     }
 }
 
-impl Databases {
-    /// Has stores of objects used by `objects` from now on: to be called before anything is read or written. Volumes that
-    /// are attached later use it too.
-    pub fn set_objects(&self, objects: &Objects) {
-        for common in self.commons() {
-            common.contents.places().set_objects(objects.clone());
-        }
-    }
-
-    /// What stores of objects are used by.
-    #[must_use]
-    pub fn objects(&self) -> Objects {
-        self.common().contents.places().objects()
-    }
-
-    /// Says where large contents are put from now on, on all volumes, those that are attached later included. Those that
-    /// are there stay where they are.
-    ///
-    /// # Errors
-    /// [`DatabaseError::BadRequest`] if the address is none, and what the stores report; nothing is changed then. That a
-    /// store of objects answers is not looked at.
-    pub fn set_attachment_options(&self, options: AttachmentOptions) -> Result<()> {
-        let commons = self.commons();
-        if let Some(address) = &options.store {
-            for common in &commons {
-                common.contents.places().define(address)?;
-            }
-        }
-        for common in commons.iter().skip(1) {
-            common.contents.places().set_options(options.clone())?;
-        }
-        self.common().contents.places().set_options(options)
-    }
-}
-
 impl Places {
-    pub(super) fn open(store: &Store) -> Result<Self> {
+    pub(crate) fn open(store: &Store) -> Result<Self> {
         let (from, to) = keys::OBJECT_PLACE_RANGE;
         let snapshot = store.snapshot();
         let mut cursor = snapshot.cursor(Family::Meta, KeyRange { from, to: Some(to) }, Direction::Forward);
@@ -159,28 +126,36 @@ impl Places {
         })
     }
 
-    pub(crate) fn objects(&self) -> Objects {
+    /// What stores of objects are used by.
+    #[must_use]
+    pub fn objects(&self) -> Objects {
         self.objects.read().clone()
     }
 
-    pub(crate) fn set_objects(&self, objects: Objects) {
+    /// Has stores of objects used by `objects` from now on.
+    pub fn set_objects(&self, objects: Objects) {
         *self.objects.write() = objects;
     }
 
     /// Does as the first store's places do. Where this store takes no write now, large contents stay in it.
-    pub(crate) fn follow(&self, first: &Self) {
+    pub fn follow(&self, first: &Self) {
         self.set_objects(first.objects());
         if let Err(error) = self.set_options(first.options()) {
             tracing::error!(dir = %self.store.dir().display(), %error, "large attachments stay on this volume");
         }
     }
 
-    pub(crate) fn options(&self) -> AttachmentOptions {
+    /// What is set.
+    #[must_use]
+    pub fn options(&self) -> AttachmentOptions {
         self.options.read().clone()
     }
 
     /// Puts contents elsewhere from now on.
-    pub(crate) fn set_options(&self, options: AttachmentOptions) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`ContentError::Address`] if the address is none, and what the store reports.
+    pub fn set_options(&self, options: AttachmentOptions) -> Result<()> {
         let current = options.store.as_deref().map(|address| self.define(address)).transpose()?;
         self.keep_bookmark_under(&options)?;
         self.objects().set_cache_bytes(options.cache_bytes);
@@ -190,8 +165,11 @@ impl Places {
     }
 
     /// The place of this store at an address, which is made where there is none.
-    fn define(&self, address: &str) -> Result<(u32, Place)> {
-        scrinium_objects::check_address(address).map_err(DatabaseError::bad_request)?;
+    ///
+    /// # Errors
+    /// [`ContentError::Address`] if the address is none, and what the store reports.
+    pub fn define(&self, address: &str) -> Result<(u32, Place)> {
+        scrinium_objects::check_address(address).map_err(|reason| ContentError::Address { reason })?;
         let address = address.trim_end_matches('/').to_owned();
         let _alone = self.defining.lock();
         let log = self.log()?;
@@ -210,7 +188,7 @@ impl Places {
         Ok((number, place))
     }
 
-    pub(super) const fn store(&self) -> &Store {
+    pub(crate) const fn store(&self) -> &Store {
         &self.store
     }
 
@@ -229,26 +207,27 @@ impl Places {
         self.current.read().is_some()
     }
 
-    pub(crate) fn place(&self, number: u32) -> Option<Place> {
+    /// The place of this number, if it is known.
+    #[must_use]
+    pub fn place(&self, number: u32) -> Option<Place> {
         self.known.read().get(&number).cloned()
     }
 
     /// Whether objects of this place are this store's to remove.
-    pub(crate) fn is_own(&self, number: u32) -> bool {
+    #[must_use]
+    pub fn is_own(&self, number: u32) -> bool {
         let log = self.log().ok();
         self.place(number).is_some_and(|place| Some(place.log) == log)
     }
 
     /// The address and the name of an object.
-    pub(crate) fn locate(
-        &self,
-        digest: &Digest,
-        length: u64,
-        object: &ObjectPlace,
-    ) -> Result<(String, Stored)> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`] if its place is not known.
+    pub fn locate(&self, digest: &Digest, length: u64, object: &ObjectPlace) -> Result<(String, Stored)> {
         let place = self.place(object.place);
-        let place = place
-            .ok_or_else(|| DatabaseError::damaged_content("place of objects", &object.place.to_string()))?;
+        let place =
+            place.ok_or_else(|| ContentError::damaged("place of objects", object.place.to_string()))?;
         let name = ObjectName { home: place.home(), digest: *digest, upload: object.upload };
         Ok((place.address, Stored { name, length, stored_bytes: object.stored_bytes }))
     }

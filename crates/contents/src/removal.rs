@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use scrinium_objects::ObjectName;
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
-use super::object::ObjectState;
-use super::{Contents, hex};
-use crate::databases::Databases;
-use crate::error::{DatabaseError, Result};
+use crate::contents::Contents;
+use crate::error::Result;
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::object::ObjectState;
 
 /// How many notes one call looks at, so that a caller can stop in between.
 const AT_ONCE: usize = 200;
 
-/// What one call of [`Databases::remove_objects`](crate::Databases::remove_objects) did.
+/// What one call of [`Contents::remove_objects`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedObjects {
     /// Notes that were done with.
@@ -32,26 +32,13 @@ struct Note {
     place: u32,
 }
 
-impl Databases {
-    /// Removes objects that no document needs any more, after the time that is set; at most two hundred a call and
-    /// volume, and none any more once `go_on` answers false.
+impl Contents {
+    /// Looks at the objects whose time has come, at most two hundred, and removes those that are not needed; none any more
+    /// once `go_on` answers false.
     ///
     /// # Errors
-    /// What the stores report. That a store of objects does not answer is no error: it is tried by the next call.
+    /// What the store reports. That a store of objects does not answer is no error: it is tried by the next call.
     pub fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
-        let mut sum = RemovedObjects::default();
-        for common in self.commons() {
-            let done = common.contents.remove_objects(go_on)?;
-            sum.examined += done.examined;
-            sum.removed += done.removed;
-        }
-        Ok(sum)
-    }
-}
-
-impl Contents {
-    /// Looks at the objects whose time has come, and removes those that are not needed.
-    pub(crate) fn remove_objects(&self, go_on: &dyn Fn() -> bool) -> Result<RemovedObjects> {
         let keep_ms = scrinium_clock::milliseconds(self.places().options().keep_removed);
         let mut done = RemovedObjects::default();
         for note in self.due(self.now_ms().saturating_sub(keep_ms))? {
@@ -65,8 +52,8 @@ impl Contents {
                 }
                 Ok(None) => {}
                 // Its store cannot be asked now; nor can the next, so that it is tried again later.
-                Err(DatabaseError::Unavailable { reason }) => {
-                    tracing::warn!(reason, "objects of attachments stay until their store answers");
+                Err(error) if error.is_unavailable() => {
+                    tracing::warn!(%error, "objects of attachments stay until their store answers");
                     break;
                 }
                 Err(error) => return Err(error),

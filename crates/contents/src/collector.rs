@@ -7,11 +7,13 @@ use std::collections::HashSet;
 
 use scrinium_store::{Batch, Direction, Family, KeyRange};
 
-use super::pins::Collecting;
-use super::record::{Placement, Record};
-use super::{Contents, hex, object};
+use crate::contents::Contents;
 use crate::error::Result;
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::object;
+use crate::pins::Collecting;
+use crate::record::{Placement, Record};
 
 /// How many contents one call looks at, so that a caller can stop in between.
 const AT_ONCE: usize = 1000;
@@ -22,7 +24,7 @@ const COMMITTED_AT_ONCE: usize = 250;
 /// References of databases that are gone, in bytes of a batch, with which a commit is large enough.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// What one call of [`Databases::collect_contents`](crate::Databases::collect_contents) did.
+/// What one call of [`Contents::collect`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Contents looked at.
@@ -34,7 +36,8 @@ pub struct Collected {
 }
 
 impl Collected {
-    pub(crate) const fn add(&mut self, other: Self) {
+    /// Adds what another call did.
+    pub const fn add(&mut self, other: Self) {
         self.examined += other.examined;
         self.removed += other.removed;
         self.removed_bytes += other.removed_bytes;
@@ -70,8 +73,11 @@ impl Removal<'_> {
 }
 
 impl Contents {
-    /// Looks at the contents noted as collectable and removes those without a reference.
-    pub(crate) fn collect(&self) -> Result<Collected> {
+    /// Looks at the contents noted as collectable, at most a thousand, and removes those without a reference.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn collect(&self) -> Result<Collected> {
         let mut collected = Collected::default();
         let mut databases = HashSet::new();
         let mut digests = self.collectable()?.into_iter();
@@ -183,7 +189,7 @@ impl Contents {
 
     /// Whether a document of a database that is there refers to the content. References of databases
     /// that are gone are removed with `batch`.
-    pub(super) fn is_referenced(
+    pub(crate) fn is_referenced(
         &self,
         digest: &Digest,
         databases: &mut HashSet<u32>,

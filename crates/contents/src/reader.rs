@@ -7,13 +7,14 @@ use parking_lot::RwLock;
 use scrinium_objects::ObjectReader;
 use scrinium_store::Family;
 
-use super::record::{Data, Placement, Record};
-use super::{Content, Contents, PIECE_BYTES, hex};
-use crate::error::{DatabaseError, Result};
+use crate::contents::{Content, Contents, PIECE_BYTES};
+use crate::error::{ContentError, Result};
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::record::{Data, Placement, Record};
 
 /// A stored content, readable at any offset.
-pub(crate) struct ContentReader {
+pub struct ContentReader {
     contents: Contents,
     digest: Digest,
     length: u64,
@@ -23,7 +24,7 @@ pub(crate) struct ContentReader {
 
 /// A content that is opened when it is first read, so that nothing of it is in memory before, and stays where it is while this
 /// is held: a document may have very many.
-pub(crate) struct HeldContent {
+pub struct HeldContent {
     /// None of one that was opened at once, which goes where others send it.
     kept: Option<Content>,
     digest: Digest,
@@ -33,29 +34,34 @@ pub(crate) struct HeldContent {
 }
 
 impl HeldContent {
-    pub(super) fn new(contents: &Contents, kept: Content) -> Self {
+    pub(crate) fn new(contents: &Contents, kept: Content) -> Self {
         let (digest, length) = (*kept.name(), kept.length());
         Self { kept: Some(kept), digest, length, contents: contents.clone(), reader: OnceLock::new() }
     }
 
-    pub(super) fn opened(reader: ContentReader) -> Self {
+    pub(crate) fn opened(reader: ContentReader) -> Self {
         let (digest, length, contents) = (reader.digest, reader.length, reader.contents.clone());
         Self { kept: None, digest, length, contents, reader: OnceLock::from(reader) }
     }
 
-    pub(crate) fn length(&self) -> u64 {
+    /// Bytes of it.
+    #[must_use]
+    pub const fn length(&self) -> u64 {
         self.length
     }
 
     /// As [`ContentReader::read`].
-    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
         if let Some(reader) = self.reader.get() {
             return reader.read(offset, max_bytes);
         }
         let digest = self.kept.as_ref().map_or(&self.digest, Content::name);
         let reader = self.contents.reader(digest)?;
         if reader.length() != self.length {
-            return Err(DatabaseError::damaged_content("content", &hex(digest)));
+            return Err(ContentError::damaged("content", hex(digest)));
         }
         self.reader.get_or_init(|| reader).read(offset, max_bytes)
     }
@@ -67,27 +73,35 @@ struct Source {
 }
 
 impl ContentReader {
-    pub(super) fn new(contents: &Contents, digest: &Digest, record: Record) -> Result<Self> {
+    pub(crate) fn new(contents: &Contents, digest: &Digest, record: Record) -> Result<Self> {
         let length = record.length;
         let source = RwLock::new(Arc::new(Source::new(contents, digest, record)?));
         Ok(Self { contents: contents.clone(), digest: *digest, length, source })
     }
 
-    pub(crate) const fn length(&self) -> u64 {
+    /// Bytes of it.
+    #[must_use]
+    pub const fn length(&self) -> u64 {
         self.length
     }
 
-    pub(crate) const fn digest(&self) -> &Digest {
+    /// What it is named by.
+    #[must_use]
+    pub const fn digest(&self) -> &Digest {
         &self.digest
     }
 
     /// Whether it lies in a store of objects.
-    pub(crate) fn is_object(&self) -> bool {
+    #[must_use]
+    pub fn is_object(&self) -> bool {
         self.source.read().object.is_some()
     }
 
     /// At most `max_bytes` from `offset`; empty at the end. A content in pieces gives one piece at most.
-    pub(crate) fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
+    ///
+    /// # Errors
+    /// What cannot be read, and what the store reports.
+    pub fn read(&self, offset: u64, max_bytes: usize) -> Result<Bytes> {
         if offset >= self.length {
             return Ok(Bytes::new());
         }
@@ -105,7 +119,7 @@ impl ContentReader {
     }
 
     fn read_from(&self, source: &Source, offset: u64, max_bytes: usize) -> Result<Bytes> {
-        let damaged = || DatabaseError::damaged_content("content", &hex(&self.digest));
+        let damaged = || ContentError::damaged("content", hex(&self.digest));
         let (piece, start) = match (&source.record.placement, &source.object) {
             (_, Some(object)) => return Ok(object.read(offset, max_bytes)?),
             (Placement::Inline(data), _) => (data.open(self.length).ok_or_else(damaged)?, offset),
@@ -126,7 +140,10 @@ impl ContentReader {
     }
 
     /// Gives all bytes in order, in pieces, until `take` answers false; an object with few requests, past the cache.
-    pub(crate) fn each(&self, mut take: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+    ///
+    /// # Errors
+    /// What cannot be read, what the store reports, and that of `take`.
+    pub fn each(&self, mut take: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
         let source = Arc::clone(&self.source.read());
         if let Some(object) = &source.object {
             return object.each(take);

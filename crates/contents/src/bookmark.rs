@@ -6,15 +6,16 @@
 use scrinium_store::{Batch, Family};
 use serde::{Deserialize, Serialize};
 
-use super::places::{AttachmentOptions, Places};
-use super::relocate::{RelocatedAttachments, Relocation};
-use super::{Contents, hex};
+use crate::contents::Contents;
 use crate::error::Result;
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::places::{AttachmentOptions, Places};
+use crate::relocate::{RelocatedAttachments, Relocation};
 
 /// What is moved, and where to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ordered {
+pub(crate) struct Ordered {
     /// The number of the only database whose contents are moved.
     database: Option<u32>,
     to_volume: bool,
@@ -24,25 +25,25 @@ pub(super) struct Ordered {
 
 /// How far it has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bookmark {
+pub(crate) struct Bookmark {
     ordered: Ordered,
     /// The content that was looked at last, 64 hexadecimal digits; `None`: all were.
     last: Option<String>,
-    pub(super) done: RelocatedAttachments,
+    pub(crate) done: RelocatedAttachments,
 }
 
 impl Bookmark {
-    pub(super) fn new(ordered: Ordered, last: Option<&Digest>, done: RelocatedAttachments) -> Self {
+    pub(crate) fn new(ordered: Ordered, last: Option<&Digest>, done: RelocatedAttachments) -> Self {
         Self { ordered, last: last.map(|digest| hex(digest)), done }
     }
 
     /// Where the next reference lies; `None`: there is none.
-    pub(super) fn next(&self) -> Option<Vec<u8>> {
+    pub(crate) fn next(&self) -> Option<Vec<u8>> {
         let last = blake3::Hash::from_hex(self.last.as_deref()?).ok()?;
         Some(keys::reference_range(last.as_bytes()).1)
     }
 
-    pub(super) const fn is_at_end(&self) -> bool {
+    pub(crate) const fn is_at_end(&self) -> bool {
         self.last.is_none()
     }
 }
@@ -50,14 +51,14 @@ impl Bookmark {
 impl Contents {
     /// What is moved here, as it is set now. `None`: contents that are stored meanwhile may go elsewhere, so that all are
     /// to be looked at each time.
-    pub(super) fn ordered(&self, database: Option<u32>, to: Relocation) -> Option<Ordered> {
+    pub(crate) fn ordered(&self, database: Option<u32>, to: Relocation) -> Option<Ordered> {
         let AttachmentOptions { store, threshold_bytes, .. } = self.places().options();
         let to_volume = to == Relocation::ToVolume;
         (!to_volume || store.is_none()).then_some(Ordered { database, to_volume, store, threshold_bytes })
     }
 
     /// The bookmark of such a move; one of another goes.
-    pub(super) fn bookmark(&self, ordered: Option<&Ordered>) -> Result<Option<Bookmark>> {
+    pub(crate) fn bookmark(&self, ordered: Option<&Ordered>) -> Result<Option<Bookmark>> {
         let found = self.places().bookmark()?;
         let is_ours = found.as_ref().is_some_and(|found| Some(&found.ordered) == ordered);
         if found.is_some() && !is_ours {
@@ -66,7 +67,15 @@ impl Contents {
         Ok(found.filter(|_| is_ours))
     }
 
-    pub(super) fn put_bookmark(&self, bookmark: &Bookmark) -> Result<()> {
+    /// Whether a move of contents was ended before its time, and would go on where it was.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn is_relocation_unfinished(&self) -> Result<bool> {
+        Ok(self.places().bookmark()?.is_some())
+    }
+
+    pub(crate) fn put_bookmark(&self, bookmark: &Bookmark) -> Result<()> {
         let mut batch = Batch::new();
         batch.put(Family::Meta, keys::BOOKMARK, &serde_json::to_vec(bookmark).unwrap_or_default());
         Ok(self.store.commit(batch)?)
@@ -75,12 +84,12 @@ impl Contents {
 
 impl Places {
     /// What is no bookmark is none: then everything is looked at again.
-    pub(super) fn bookmark(&self) -> Result<Option<Bookmark>> {
+    pub(crate) fn bookmark(&self) -> Result<Option<Bookmark>> {
         let stored = self.store().get(Family::Meta, keys::BOOKMARK)?;
         Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()))
     }
 
-    pub(super) fn remove_bookmark(&self) -> Result<()> {
+    pub(crate) fn remove_bookmark(&self) -> Result<()> {
         if !self.store().contains(Family::Meta, keys::BOOKMARK)? {
             return Ok(());
         }
@@ -90,7 +99,7 @@ impl Places {
     }
 
     /// Takes away a bookmark of a move under other settings.
-    pub(super) fn keep_bookmark_under(&self, options: &AttachmentOptions) -> Result<()> {
+    pub(crate) fn keep_bookmark_under(&self, options: &AttachmentOptions) -> Result<()> {
         let Some(Bookmark { ordered, .. }) = self.bookmark()? else { return Ok(()) };
         if ordered.store == options.store && ordered.threshold_bytes == options.threshold_bytes {
             return Ok(());

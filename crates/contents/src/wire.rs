@@ -1,8 +1,8 @@
-//! Writing and reading the small binary records of this crate: numbers as LEB128, bytes with their
+//! Writing and reading the small binary records of contents and databases: numbers as LEB128, bytes with their
 //! length before them. Reading never trusts a length before it has looked.
 
 /// Appends `value` in seven bits a byte, lowest first.
-pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_number(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let [low, ..] = value.to_le_bytes();
         value >>= 7;
@@ -15,29 +15,33 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends the length of `bytes`, then `bytes`.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// What is left to read of a record.
 #[derive(Clone, Copy)]
-pub(crate) struct Input<'a> {
+pub struct Input<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    pub(crate) const fn new(rest: &'a [u8]) -> Self {
+    /// A whole record.
+    #[must_use]
+    pub const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    pub(crate) fn byte(&mut self) -> Option<u8> {
+    /// The next byte.
+    pub fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
     }
 
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    /// The next number.
+    pub fn number(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -49,26 +53,32 @@ impl<'a> Input<'a> {
         None
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    /// The next `length` bytes.
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(taken)
     }
 
-    pub(crate) fn array<const LENGTH: usize>(&mut self) -> Option<[u8; LENGTH]> {
+    /// The next bytes, of a length that is known.
+    pub fn array<const LENGTH: usize>(&mut self) -> Option<[u8; LENGTH]> {
         self.take(LENGTH)?.try_into().ok()
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    /// The next bytes that have their length before them.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.number()?).ok()?;
         self.take(length)
     }
 
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    /// The next text.
+    pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    pub(crate) const fn rest(self) -> &'a [u8] {
+    /// All that was not read.
+    #[must_use]
+    pub const fn rest(self) -> &'a [u8] {
         self.rest
     }
 }

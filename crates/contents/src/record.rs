@@ -19,15 +19,18 @@ const COMPRESS_FROM_BYTES: usize = 128;
 
 /// What is known of a content, and where its bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub(crate) length: u64,
-    pub(crate) md5: [u8; 16],
-    pub(crate) placement: Placement,
+pub struct Record {
+    /// Bytes of the content, uncompressed.
+    pub length: u64,
+    /// Its MD5 digest.
+    pub md5: [u8; 16],
+    /// Where its bytes are.
+    pub placement: Placement,
 }
 
 /// Where a content's bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub enum Placement {
     /// In the record itself.
     Inline(Data),
     /// In the pieces of an upload, each of `piece_bytes` but the last.
@@ -43,29 +46,33 @@ pub(crate) enum Placement {
 
 /// Which object a content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ObjectPlace {
-    /// The number of the place, [`crate::content::places`].
-    pub(crate) place: u32,
+pub struct ObjectPlace {
+    /// The number of the place, [`crate::places`].
+    pub place: u32,
     /// The number of the upload, which is a part of the object's name.
-    pub(crate) upload: u64,
+    pub upload: u64,
     /// Bytes of the object.
-    pub(crate) stored_bytes: u64,
+    pub stored_bytes: u64,
 }
 
 /// Bytes, compressed where that saved a tenth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Data {
+pub struct Data {
     encoding: u8,
     bytes: Bytes,
 }
 
 impl Record {
-    pub(crate) fn inline(bytes: &[u8], md5: [u8; 16], compressible: bool) -> Self {
+    /// The record of a content that lies in it.
+    #[must_use]
+    pub fn inline(bytes: &[u8], md5: [u8; 16], compressible: bool) -> Self {
         let placement = Placement::Inline(Data::new(bytes, compressible));
         Self { length: bytes.len() as u64, md5, placement }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// As it is stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         put_number(&mut out, self.length);
         out.extend_from_slice(&self.md5);
@@ -88,7 +95,8 @@ impl Record {
     }
 
     /// `None`: damaged, or of a version that is not known.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         if input.byte()? != VERSION {
             return None;
@@ -110,20 +118,22 @@ impl Record {
 }
 
 impl ObjectPlace {
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_number(out, u64::from(self.place));
         put_number(out, self.upload);
         put_number(out, self.stored_bytes);
     }
 
-    pub(super) fn read(input: &mut Input<'_>) -> Option<Self> {
+    pub(crate) fn read(input: &mut Input<'_>) -> Option<Self> {
         let place = u32::try_from(input.number()?).ok()?;
         Some(Self { place, upload: input.number()?, stored_bytes: input.number()? })
     }
 }
 
 impl Data {
-    pub(crate) fn new(bytes: &[u8], compressible: bool) -> Self {
+    /// These bytes, compressed where that pays.
+    #[must_use]
+    pub fn new(bytes: &[u8], compressible: bool) -> Self {
         if compressible
             && bytes.len() >= COMPRESS_FROM_BYTES
             && let Some(compressed) = compress(bytes)
@@ -134,7 +144,8 @@ impl Data {
     }
 
     /// The bytes as they were; `None` if they cannot be had or are more than `max_bytes`.
-    pub(crate) fn open(&self, max_bytes: u64) -> Option<Bytes> {
+    #[must_use]
+    pub fn open(&self, max_bytes: u64) -> Option<Bytes> {
         let max_bytes = usize::try_from(max_bytes).ok()?;
         match self.encoding {
             PLAIN if self.bytes.len() <= max_bytes => Some(self.bytes.clone()),
@@ -143,7 +154,9 @@ impl Data {
         }
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// As it is stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.bytes.len() + 8);
         out.push(self.encoding);
         put_bytes(&mut out, &self.bytes);
@@ -151,7 +164,8 @@ impl Data {
     }
 
     /// `None`: damaged.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         let encoding = input.byte()?;
         Some(Self { encoding, bytes: Bytes::copy_from_slice(input.bytes()?) })
@@ -159,7 +173,8 @@ impl Data {
 }
 
 /// Whether bytes of a MIME type are worth the try: pictures, sound and archives are compressed already.
-pub(crate) fn is_compressible(content_type: &str) -> bool {
+#[must_use]
+pub fn is_compressible(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let (class, name) = kind.split_once('/').unwrap_or((kind.as_str(), ""));
     match class {

@@ -5,37 +5,28 @@
 //! whose pieces were written before, or an object of a store of objects. A content that a caller holds (a
 //! [`Content`]) is *pinned*: the collector leaves it alone until the document that refers to it is stored.
 
-mod bookmark;
-pub(crate) mod collector;
-pub(crate) mod object;
-mod pins;
-pub(crate) mod places;
-mod reader;
-pub(crate) mod record;
-pub(crate) mod relocate;
-pub(crate) mod removal;
-pub(crate) mod upload;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use md5::{Digest as _, Md5};
 use scrinium_store::{Batch, Family, Store, StoreError};
 
-use crate::error::{DatabaseError, Result};
+use crate::error::{ContentError, Result};
+use crate::hex::hex;
 use crate::keys::{self, Digest};
-use pins::{Collecting, Pins};
-use places::Places;
-pub(crate) use reader::{ContentReader, HeldContent};
-use record::{Placement, Record};
-use upload::Upload;
+use crate::pins::{Collecting, Pins};
+use crate::places::Places;
+use crate::reader::{ContentReader, HeldContent};
+use crate::record::{Placement, Record};
+use crate::upload::Upload;
+use crate::{object, upload};
 
 /// Contents are read and written in pieces of at most this many bytes.
-pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+pub const PIECE_BYTES: usize = 256 * 1024;
 
 /// All contents of a server.
 #[derive(Clone)]
-pub(crate) struct Contents {
+pub struct Contents {
     pub(crate) store: Store,
     shared: Arc<Shared>,
 }
@@ -51,20 +42,31 @@ struct Shared {
 /// While it is held, the collector leaves the content alone.
 #[derive(Clone)]
 pub struct Content {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {
+struct Inner {
     pin: Pin,
-    pub(crate) md5: [u8; 16],
-    pub(crate) length: u64,
+    md5: [u8; 16],
+    length: u64,
     /// What the update that refers to it must write; nothing if the content is stored already.
     record: Option<Record>,
     written: AtomicBool,
 }
 
+/// What a document knows of a content that it refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownContent {
+    /// What it is named by.
+    pub digest: Digest,
+    /// Its MD5 digest.
+    pub md5: [u8; 16],
+    /// Bytes of it.
+    pub length: u64,
+}
+
 /// What became of bringing a content of another store.
-pub(crate) enum Brought {
+pub enum Brought {
     /// It is here.
     Here(Content),
     /// It is not there either.
@@ -74,7 +76,7 @@ pub(crate) enum Brought {
 }
 
 /// Keeps the collector away from a content, and from the note that it may be collected.
-pub(crate) struct Pin {
+pub struct Pin {
     contents: Contents,
     digest: Digest,
 }
@@ -86,7 +88,11 @@ impl Drop for Pin {
 }
 
 impl Contents {
-    pub(crate) fn open(store: Store) -> Result<Self> {
+    /// The contents of a store. Removes uploads that an earlier run left unfinished.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn open(store: Store) -> Result<Self> {
         let (from, to) = keys::PENDING_UPLOAD_RANGE;
         let snapshot = store.snapshot();
         let mut cursor = snapshot.cursor(
@@ -126,17 +132,18 @@ impl Contents {
     }
 
     /// Milliseconds since 1970.
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         self.store.clock().now_ms()
     }
 
     /// Where contents are that are objects.
-    pub(crate) fn places(&self) -> &Places {
+    #[must_use]
+    pub fn places(&self) -> &Places {
         &self.shared.places
     }
 
     /// `None` if somebody holds the content; else nobody gets hold of it until the answer is dropped.
-    fn collecting(&self, digest: &Digest) -> Option<Collecting<'_>> {
+    pub(crate) fn collecting(&self, digest: &Digest) -> Option<Collecting<'_>> {
         self.shared.pins.collect(digest)
     }
 
@@ -151,18 +158,22 @@ impl Contents {
         Ok(last.map_or(0, u64::from_be_bytes))
     }
 
-    fn new_upload(&self) -> u64 {
+    pub(crate) fn new_upload(&self) -> u64 {
         self.shared.next_upload.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Waits while the collector is busy with this content.
-    pub(crate) fn pin(&self, digest: &Digest) -> Pin {
+    #[must_use]
+    pub fn pin(&self, digest: &Digest) -> Pin {
         self.shared.pins.pin(digest);
         Pin { contents: self.clone(), digest: *digest }
     }
 
     /// A content of bytes at hand; at most [`PIECE_BYTES`] of them, else use an upload.
-    pub(crate) fn of_bytes(&self, bytes: &[u8], compressible: bool) -> Result<Content> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn of_bytes(&self, bytes: &[u8], compressible: bool) -> Result<Content> {
         let digest = *blake3::hash(bytes).as_bytes();
         let md5 = Md5::digest(bytes).into();
         let pin = self.pin(&digest);
@@ -172,14 +183,19 @@ impl Contents {
     }
 
     /// A stored content, for reading.
-    pub(crate) fn reader(&self, digest: &Digest) -> Result<ContentReader> {
-        let record =
-            self.record(digest)?.ok_or_else(|| DatabaseError::damaged_content("content", &hex(digest)))?;
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn reader(&self, digest: &Digest) -> Result<ContentReader> {
+        let record = self.record(digest)?.ok_or_else(|| ContentError::damaged("content", hex(digest)))?;
         ContentReader::new(self, digest, record)
     }
 
     /// Has a content of another volume's store stored here as well; contents are shared within one store.
-    pub(crate) fn own(&self, content: &mut Content) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn own(&self, content: &mut Content) -> Result<()> {
         let inner = &content.inner;
         let theirs = &inner.pin.contents;
         if Arc::ptr_eq(&self.shared, &theirs.shared) {
@@ -199,7 +215,10 @@ impl Contents {
 
     /// A content of another store, kept here as long as the answer is held. Where it is an object there, it is one of this
     /// store's own here, or none: what the other store removes is then nothing that this one needs.
-    pub(crate) fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Brought> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn bring(&self, theirs: &Self, digest: &Digest) -> Result<Brought> {
         if let Some(content) = self.hold(digest)? {
             return Ok(Brought::Here(content));
         }
@@ -207,17 +226,16 @@ impl Contents {
         let Some(_kept) = theirs.hold(digest)? else { return Ok(Brought::Missing) };
         let reader = theirs.reader(digest)?;
         match self.receive(&reader) {
-            Err(DatabaseError::Damaged { reason } | DatabaseError::Internal { reason })
-                if reader.is_object() =>
-            {
-                Ok(Brought::Lost(reason))
-            }
+            Err(error) if error.is_damage() && reader.is_object() => Ok(Brought::Lost(error.to_string())),
             received => finish(received?, digest).map(Brought::Here),
         }
     }
 
     /// Whether bringing a content may take as long as a store of objects does.
-    pub(crate) fn asks_objects(&self, theirs: &Self, digest: &Digest) -> Result<bool> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn asks_objects(&self, theirs: &Self, digest: &Digest) -> Result<bool> {
         if self.store.contains(Family::Blob, &keys::content(digest))? {
             return Ok(false);
         }
@@ -238,35 +256,49 @@ impl Contents {
     }
 
     /// A content that is stored here, kept as long as the answer is held; `None` if it is not.
-    pub(crate) fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn hold(&self, digest: &Digest) -> Result<Option<Content>> {
         let pin = self.pin(digest);
         let Some(stored) = self.store.get(Family::Blob, &keys::content(digest))? else { return Ok(None) };
-        let record =
-            Record::decode(&stored).ok_or_else(|| DatabaseError::damaged_content("content", &hex(digest)))?;
+        let record = Record::decode(&stored).ok_or_else(|| ContentError::damaged("content", hex(digest)))?;
         Ok(Some(Content::new(pin, record.md5, record.length, None)))
     }
 
-    /// The content of a stored attachment, for another document to refer to.
-    pub(crate) fn share(&self, attachment: &crate::leaf::StoredAttachment) -> Result<Content> {
-        let pin = self.pin(&attachment.digest);
-        if !self.store.contains(Family::Blob, &keys::content(&attachment.digest))? {
-            return Err(DatabaseError::damaged_content("content", &hex(&attachment.digest)));
+    /// A content as a document knows it, for another document to refer to.
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`] if it is not there, and what the store reports.
+    pub fn share(&self, known: &KnownContent) -> Result<Content> {
+        let pin = self.pin(&known.digest);
+        if !self.store.contains(Family::Blob, &keys::content(&known.digest))? {
+            return Err(ContentError::damaged("content", hex(&known.digest)));
         }
-        Ok(Content::new(pin, attachment.md5, attachment.length, None))
+        Ok(Content::new(pin, known.md5, known.length, None))
     }
 
     /// A stored content, opened.
-    pub(crate) fn opened(&self, digest: &Digest) -> Result<HeldContent> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn opened(&self, digest: &Digest) -> Result<HeldContent> {
         Ok(HeldContent::opened(self.reader(digest)?))
     }
 
-    /// The content of a stored attachment, to be read later.
-    pub(crate) fn held(&self, attachment: &crate::leaf::StoredAttachment) -> Result<HeldContent> {
-        Ok(HeldContent::new(self, self.share(attachment)?))
+    /// A content as a document knows it, to be read later.
+    ///
+    /// # Errors
+    /// As [`Contents::share`].
+    pub fn held(&self, known: &KnownContent) -> Result<HeldContent> {
+        Ok(HeldContent::new(self, self.share(known)?))
     }
 
     /// A whole stored content; for those that are known to be small.
-    pub(crate) fn read_all(&self, digest: &Digest) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// [`ContentError::Damaged`], and what the store reports.
+    pub fn read_all(&self, digest: &Digest) -> Result<Vec<u8>> {
         let reader = self.reader(digest)?;
         let mut bytes = Vec::new();
         loop {
@@ -284,14 +316,14 @@ fn finish(upload: Upload, digest: &Digest) -> Result<Content> {
     let content = upload.finish()?;
     if content.name() != digest {
         // Under its own name nobody would find it, and under this one it must not lie.
-        return Err(DatabaseError::damaged_content("content", &hex(digest)));
+        return Err(ContentError::damaged("content", hex(digest)));
     }
     Ok(content)
 }
 
 impl Content {
     /// `record` is what the update that refers to it must write; `None`: it is stored already.
-    fn new(pin: Pin, md5: [u8; 16], length: u64, record: Option<Record>) -> Self {
+    pub(crate) fn new(pin: Pin, md5: [u8; 16], length: u64, record: Option<Record>) -> Self {
         let written = AtomicBool::new(record.is_none());
         Self { inner: Arc::new(Inner { pin, md5, length, record, written }) }
     }
@@ -308,18 +340,26 @@ impl Content {
         md5_text(&self.inner.md5)
     }
 
+    /// Its MD5 digest.
+    #[must_use]
+    pub fn md5(&self) -> [u8; 16] {
+        self.inner.md5
+    }
+
     /// Whether storing it takes anything.
-    pub(crate) fn is_new(&self) -> bool {
+    #[must_use]
+    pub fn is_new(&self) -> bool {
         self.inner.record.is_some()
     }
 
     /// What it is named by.
-    pub(crate) fn name(&self) -> &Digest {
+    #[must_use]
+    pub fn name(&self) -> &Digest {
         &self.inner.pin.digest
     }
 
     /// Adds what storing the content takes to the batch whose document refers to it.
-    pub(crate) fn write(&self, batch: &mut Batch) {
+    pub fn write(&self, batch: &mut Batch) {
         if let Some(record) = &self.inner.record {
             batch.put(Family::Blob, &keys::content(self.name()), &record.encode());
             match record.placement {
@@ -334,7 +374,7 @@ impl Content {
     }
 
     /// The batch that [`Content::write`] added to is stored.
-    pub(crate) fn stored(&self) {
+    pub fn stored(&self) {
         let first = !self.inner.written.swap(true, Ordering::Relaxed);
         if let Some(object) = self.inner.record.as_ref().filter(|_| first).and_then(Record::object) {
             self.inner.pin.contents.places().totals.add(1, object.stored_bytes);
@@ -360,16 +400,8 @@ impl Drop for Inner {
 }
 
 /// CouchDB's spelling of an MD5 digest.
-pub(crate) fn md5_text(md5: &[u8; 16]) -> String {
+#[must_use]
+pub fn md5_text(md5: &[u8; 16]) -> String {
     use base64::Engine as _;
     format!("md5-{}", base64::engine::general_purpose::STANDARD.encode(md5))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        use std::fmt::Write as _;
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

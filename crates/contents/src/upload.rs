@@ -4,11 +4,11 @@ use md5::{Digest as _, Md5};
 use scrinium_objects::{ObjectError, Spool};
 use scrinium_store::{Batch, Family, Store};
 
-use super::object::Outgoing;
-use super::record::{Data, Placement, Record, is_compressible};
-use super::{Content, Contents, PIECE_BYTES};
-use crate::error::{DatabaseError, Result};
+use crate::contents::{Content, Contents, PIECE_BYTES};
+use crate::error::{ContentError, Result};
 use crate::keys;
+use crate::object::Outgoing;
+use crate::record::{Data, Placement, Record, is_compressible};
 
 /// A content on its way in. Dropped before [`Upload::finish`], it is thrown away.
 ///
@@ -29,7 +29,9 @@ pub struct Upload {
 }
 
 impl Upload {
-    pub(crate) fn new(contents: &Contents, content_type: &str, max_bytes: u64) -> Self {
+    /// A content of this MIME type, of at most `max_bytes`.
+    #[must_use]
+    pub fn new(contents: &Contents, content_type: &str, max_bytes: u64) -> Self {
         Self {
             contents: contents.clone(),
             compressible: is_compressible(content_type),
@@ -52,17 +54,11 @@ impl Upload {
     /// Takes the next bytes; may wait for the disk.
     ///
     /// # Errors
-    /// [`DatabaseError::TooLarge`] beyond the server's limit, and what the store reports.
+    /// [`ContentError::TooLarge`] beyond the server's limit, and what the store reports.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.length = self.length.saturating_add(bytes.len() as u64);
         if self.length > self.max_bytes {
-            return Err(DatabaseError::TooLarge {
-                error: "attachment_too_large",
-                reason: format!(
-                    "The attachment is larger than {} bytes, the limit that `attachment.max_bytes` sets.",
-                    self.max_bytes
-                ),
-            });
+            return Err(ContentError::TooLarge { limit_bytes: self.max_bytes });
         }
         self.blake3.update(bytes);
         self.md5.update(bytes);
@@ -177,7 +173,7 @@ impl Drop for Upload {
 
 /// Removes the pieces of an upload that no document refers to. What cannot be removed now is removed
 /// at the next start.
-pub(super) fn discard(store: &Store, upload: u64) {
+pub(crate) fn discard(store: &Store, upload: u64) {
     let mut batch = Batch::for_removing();
     let (from, to) = keys::chunk_range(upload);
     batch.delete_range(Family::Blob, &from, &to);

@@ -7,32 +7,37 @@
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
-use scrinium_objects::{ObjectError, ObjectName, Spool};
+use scrinium_objects::{ObjectName, Spool};
 use scrinium_store::{Batch, Family};
 
-use super::places::Place;
-use super::record::{ObjectPlace, Placement, Record};
-use super::{Content, ContentReader, Contents, PIECE_BYTES, hex};
-use crate::error::{DatabaseError, Result};
+use crate::contents::{Content, Contents, PIECE_BYTES};
+use crate::error::Result;
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::places::Place;
+use crate::reader::ContentReader;
+use crate::record::{ObjectPlace, Placement, Record};
 use crate::wire::{Input, put_number};
 
 const VERSION: u8 = 1;
 
 /// The object of a content, which is needed, or was until lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ObjectState {
-    pub(crate) object: ObjectPlace,
+pub struct ObjectState {
+    /// Which object it is.
+    pub object: ObjectPlace,
     /// Bytes of the content.
-    pub(crate) length: u64,
+    pub length: u64,
     /// When it came to be needed.
-    pub(crate) created_ms: u64,
+    pub created_ms: u64,
     /// Since when it is not; 0: it is.
-    pub(crate) removed_ms: u64,
+    pub removed_ms: u64,
 }
 
 impl ObjectState {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// As it is stored.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         self.object.put(&mut out);
         put_number(&mut out, self.length);
@@ -42,7 +47,8 @@ impl ObjectState {
     }
 
     /// `None`: damaged, or of a version that is not known.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Input::new(bytes);
         if input.byte()? != VERSION {
             return None;
@@ -58,28 +64,28 @@ impl ObjectState {
 }
 
 /// A content whose bytes are all there, to be made an object.
-pub(super) struct Outgoing<'a> {
-    pub(super) digest: Digest,
-    pub(super) md5: [u8; 16],
-    pub(super) length: u64,
-    pub(super) compressible: bool,
-    pub(super) spool: &'a mut Spool,
+pub(crate) struct Outgoing<'a> {
+    pub(crate) digest: Digest,
+    pub(crate) md5: [u8; 16],
+    pub(crate) length: u64,
+    pub(crate) compressible: bool,
+    pub(crate) spool: &'a mut Spool,
 }
 
 /// Notes that an object is to be looked at some time after `now_ms`.
-pub(crate) fn note(batch: &mut Batch, now_ms: u64, digest: &Digest, object: &ObjectPlace) {
+pub fn note(batch: &mut Batch, now_ms: u64, digest: &Digest, object: &ObjectPlace) {
     let key = keys::object_note(now_ms, digest, object.upload);
     batch.put(Family::Point, &key, &object.place.to_be_bytes());
 }
 
 /// Notes that a document refers to an object from `now_ms` on.
-pub(super) fn need(batch: &mut Batch, digest: &Digest, length: u64, object: ObjectPlace, now_ms: u64) {
+pub(crate) fn need(batch: &mut Batch, digest: &Digest, length: u64, object: ObjectPlace, now_ms: u64) {
     let state = ObjectState { object, length, created_ms: now_ms, removed_ms: 0 };
     batch.put(Family::Point, &keys::object(digest), &state.encode());
 }
 
 /// Notes that nobody refers to an object any more, since `removed_ms`.
-pub(super) fn release(
+pub(crate) fn release(
     batch: &mut Batch,
     digest: &Digest,
     (object, length): (ObjectPlace, u64),
@@ -93,12 +99,20 @@ pub(super) fn release(
 }
 
 impl Contents {
-    pub(crate) fn object_state(&self, digest: &Digest) -> Result<Option<ObjectState>> {
+    /// What is known of the object of a content, if it was ever one.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn object_state(&self, digest: &Digest) -> Result<Option<ObjectState>> {
         let stored = self.store.get(Family::Point, &keys::object(digest))?;
         Ok(stored.and_then(|stored| ObjectState::decode(&stored)))
     }
 
-    pub(crate) fn record(&self, digest: &Digest) -> Result<Option<Record>> {
+    /// How a content is stored; `None` if it is not.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn record(&self, digest: &Digest) -> Result<Option<Record>> {
         let stored = self.store.get(Family::Blob, &keys::content(digest))?;
         Ok(stored.and_then(|stored| Record::decode(&stored)))
     }
@@ -111,7 +125,7 @@ impl Contents {
     }
 
     /// Makes an object of a content, unless it is stored already.
-    pub(super) fn send(&self, (number, place): &(u32, Place), outgoing: Outgoing<'_>) -> Result<Content> {
+    pub(crate) fn send(&self, (number, place): &(u32, Place), outgoing: Outgoing<'_>) -> Result<Content> {
         let Outgoing { digest, md5, length, compressible, spool } = outgoing;
         let pin = self.pin(&digest);
         let before = self.record(&digest)?;
@@ -147,7 +161,7 @@ impl Contents {
     }
 
     /// Writes an object under a new name, noted before; so is the one that it stands in for, if there is one.
-    pub(super) fn write_object(
+    pub(crate) fn write_object(
         &self,
         number: u32,
         place: &Place,
@@ -171,7 +185,9 @@ impl Contents {
 }
 
 impl Record {
-    pub(crate) fn object(&self) -> Option<ObjectPlace> {
+    /// The object that the content is, if it is one.
+    #[must_use]
+    pub const fn object(&self) -> Option<ObjectPlace> {
         match self.placement {
             Placement::Object(object) => Some(object),
             Placement::Inline(_) | Placement::Upload { .. } => None,
@@ -181,10 +197,10 @@ impl Record {
 
 /// Told of each piece that was read, in bytes, and how long it took; may hold whoever reads, or say that there is to be no
 /// other piece.
-pub(super) type Pacer<'a> = dyn Fn(u64, Duration) -> Result<()> + 'a;
+pub(crate) type Pacer<'a> = dyn Fn(u64, Duration) -> Result<()> + 'a;
 
 /// The bytes of a stored content, one after the other.
-pub(super) struct Bytewise<'a> {
+pub(crate) struct Bytewise<'a> {
     reader: &'a ContentReader,
     pacer: &'a Pacer<'a>,
     offset: u64,
@@ -193,7 +209,7 @@ pub(super) struct Bytewise<'a> {
 }
 
 impl<'a> Bytewise<'a> {
-    pub(super) fn new(reader: &'a ContentReader, pacer: &'a Pacer<'a>) -> Self {
+    pub(crate) fn new(reader: &'a ContentReader, pacer: &'a Pacer<'a>) -> Self {
         Self { reader, pacer, offset: 0, given: Instant::now() }
     }
 }
@@ -211,23 +227,8 @@ impl Read for Bytewise<'_> {
     }
 }
 
-impl From<ObjectError> for DatabaseError {
-    fn from(error: ObjectError) -> Self {
-        let reason = format!("An attachment cannot be read or stored: {error}.");
-        match &error {
-            ObjectError::Missing { .. } | ObjectError::Damaged { .. } | ObjectError::Source(_) => {
-                tracing::error!(%error, "an attachment cannot be read or stored");
-                Self::Internal { reason }
-            }
-            ObjectError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Self::Full { reason }
-            }
-            _ => Self::Unavailable { reason },
-        }
-    }
-}
-
 /// How an object is called in messages.
-pub(crate) fn called(digest: &Digest, object: &ObjectPlace) -> String {
+#[must_use]
+pub fn called(digest: &Digest, object: &ObjectPlace) -> String {
     format!("{}-{:016x}", hex(digest), object.upload)
 }

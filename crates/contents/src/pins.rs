@@ -12,7 +12,7 @@ const SHARDS: usize = 64;
 
 /// Pins are given back by the thread that commits, which everybody waits for: nothing here holds a lock
 /// while it waits for a commit.
-pub(super) struct Pins {
+pub(crate) struct Pins {
     shards: Vec<Shard>,
 }
 
@@ -29,13 +29,13 @@ struct State {
 }
 
 /// The collector is at this content; ends when dropped.
-pub(super) struct Collecting<'a> {
+pub(crate) struct Collecting<'a> {
     shard: &'a Shard,
     digest: Digest,
 }
 
 impl Pins {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
     }
 
@@ -45,7 +45,7 @@ impl Pins {
     }
 
     /// Waits while the collector is at this content.
-    pub(super) fn pin(&self, digest: &Digest) {
+    pub(crate) fn pin(&self, digest: &Digest) {
         let Some(shard) = self.shard(digest) else { return };
         let mut state = shard.state.lock();
         while state.collecting.contains(digest) {
@@ -54,7 +54,7 @@ impl Pins {
         *state.pins.entry(*digest).or_default() += 1;
     }
 
-    pub(super) fn unpin(&self, digest: &Digest) {
+    pub(crate) fn unpin(&self, digest: &Digest) {
         let Some(shard) = self.shard(digest) else { return };
         let mut state = shard.state.lock();
         if let Some(count) = state.pins.get_mut(digest) {
@@ -66,7 +66,7 @@ impl Pins {
     }
 
     /// `None` if the content is pinned, or another collector is at it.
-    pub(super) fn collect(&self, digest: &Digest) -> Option<Collecting<'_>> {
+    pub(crate) fn collect(&self, digest: &Digest) -> Option<Collecting<'_>> {
         let shard = self.shard(digest)?;
         let mut state = shard.state.lock();
         if state.pins.contains_key(digest) || !state.collecting.insert(*digest) {

@@ -2,7 +2,7 @@
 //! those that are objects.
 //!
 //! A content is written to its new place first, then its record is changed in one batch. So it can be ended at any
-//! moment, and a bookmark tells the next one where to go on ([`super::bookmark`]). Who reads a content meanwhile finds the
+//! moment, and a bookmark tells the next one where to go on ([`crate::bookmark`]). Who reads a content meanwhile finds the
 //! new place by its record. It is background work as any other: it keeps a rate, and gives way while requests wait.
 
 use std::time::{Duration, Instant};
@@ -12,13 +12,14 @@ use scrinium_statistics::Task;
 use scrinium_store::{Batch, Direction, Family, IoClass, IoLimits, KeyRange};
 use serde::{Deserialize, Serialize};
 
-use super::bookmark::{Bookmark, Ordered};
-use super::object::{Bytewise, ObjectState, Pacer, need, note, release};
-use super::record::{Data, ObjectPlace, Placement, Record};
-use super::{ContentReader, Contents, PIECE_BYTES, hex};
-use crate::databases::Databases;
-use crate::error::{DatabaseError, Result};
+use crate::bookmark::{Bookmark, Ordered};
+use crate::contents::{Contents, PIECE_BYTES};
+use crate::error::{ContentError, Result};
+use crate::hex::hex;
 use crate::keys::{self, Digest};
+use crate::object::{Bytewise, ObjectState, Pacer, need, note, release};
+use crate::reader::ContentReader;
+use crate::record::{Data, ObjectPlace, Placement, Record};
 
 /// Contents looked at with one snapshot.
 const AT_ONCE: usize = 1000;
@@ -83,101 +84,55 @@ pub struct ObjectInUse {
     pub removed_ms: u64,
 }
 
-impl Databases {
-    /// Moves the contents of a database, or of all, to where they should be. Contents that other databases share are
-    /// moved for all of them. It shows as a task `attachments`, which can be paused and cancelled. One like it that was ended
-    /// before its time goes on where it was, unless where contents go was set anew in between, or `anew` is said.
-    ///
-    /// # Errors
-    /// [`DatabaseError::NotFound`]; [`DatabaseError::Unavailable`] if a store of objects does not answer; and what the
-    /// store reports. What was moved by then is moved.
-    pub fn relocate_attachments(
-        &self,
-        database: Option<&str>,
-        to: Relocation,
-        anew: bool,
-    ) -> Result<RelocatedAttachments> {
-        let (number, commons) = match database {
-            Some(name) => {
-                let (number, common) = self.place_of(name)?;
-                (Some(number), vec![common])
-            }
-            None => (None, self.commons()),
-        };
-        let task = self.common().tasks().map(|tasks| tasks.start("attachments", database, None));
-        let contents: Vec<&Contents> = commons.iter().map(|common| &common.contents).collect();
-        let moved = move_all(&contents, (number, to, anew), (self.io_limits(), task.as_ref()));
-        let Some(task) = task else { return moved };
-        match &moved {
-            Ok(done) if done.stopped => {}
-            Ok(_) => task.finish(),
-            Err(error) => task.fail(error.to_string()),
-        }
-        moved
-    }
-
-    /// Whether a move of contents was ended before its time, and would go on where it was.
-    ///
-    /// # Errors
-    /// What the stores report.
-    pub fn has_attachments_to_relocate(&self) -> Result<bool> {
-        for common in self.commons() {
-            if common.contents.places().bookmark()?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Calls `take` with each object that a document of a volume refers to, or did until lately, in the order of their
-    /// digests, until it answers false.
-    ///
-    /// # Errors
-    /// That there is no such volume, and what its store reports.
-    pub fn each_object(&self, volume: &str, mut take: impl FnMut(ObjectInUse) -> Result<bool>) -> Result<()> {
-        let common = self.common_of(volume)?;
-        let contents = &common.contents;
-        contents.each_state(|digest, state| {
-            let (address, stored) = contents.places().locate(digest, state.length, &state.object)?;
-            let ObjectState { created_ms, removed_ms, .. } = state;
-            take(ObjectInUse { needed: Needed { address, stored }, created_ms, removed_ms })
-        })
-    }
-
-    /// Counts for the statistics how many objects contents are, and their bytes.
-    ///
-    /// # Errors
-    /// What the stores report.
-    pub fn count_objects(&self) -> Result<()> {
-        self.commons().iter().try_for_each(|common| common.contents.count_objects())
-    }
-}
-
 impl Contents {
-    fn count_objects(&self) -> Result<()> {
+    /// Counts how many objects contents are, and their bytes, for [`Contents::object_totals`].
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn count_objects(&self) -> Result<()> {
         let (mut objects, mut bytes) = (0, 0);
         self.each_state(|_, state| {
             if state.removed_ms == 0 {
                 objects += 1;
                 bytes += state.object.stored_bytes;
             }
-            Ok(true)
+            Ok::<_, ContentError>(true)
         })?;
         self.places().totals.set(objects, bytes);
         Ok(())
     }
 
     /// How many objects contents are, and their bytes.
-    pub(crate) fn object_totals(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn object_totals(&self) -> (u64, u64) {
         self.places().totals.get()
     }
 
-    fn each_state(&self, mut take: impl FnMut(&Digest, ObjectState) -> Result<bool>) -> Result<()> {
+    /// Calls `take` with each object that a document refers to, or did until lately, in the order of their digests, until
+    /// it answers false.
+    ///
+    /// # Errors
+    /// What the store reports, and that of `take`.
+    pub fn each_object<E: From<ContentError>>(
+        &self,
+        mut take: impl FnMut(ObjectInUse) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
+        self.each_state(|digest, state| {
+            let (address, stored) = self.places().locate(digest, state.length, &state.object)?;
+            let ObjectState { created_ms, removed_ms, .. } = state;
+            take(ObjectInUse { needed: Needed { address, stored }, created_ms, removed_ms })
+        })
+    }
+
+    fn each_state<E: From<ContentError>>(
+        &self,
+        mut take: impl FnMut(&Digest, ObjectState) -> std::result::Result<bool, E>,
+    ) -> std::result::Result<(), E> {
         let (from, to) = keys::object_range();
         let snapshot = self.store.snapshot();
         let range = KeyRange { from: &from, to: Some(&to) };
         let mut cursor = snapshot.cursor(Family::Point, range, Direction::Forward);
-        while let Some((key, value)) = cursor.next()? {
+        while let Some((key, value)) = cursor.next().map_err(ContentError::from)? {
             if let Some((digest, state)) = keys::digest_of(key).zip(ObjectState::decode(value))
                 && !take(&digest, state)?
             {
@@ -211,7 +166,7 @@ impl Contents {
             Ok(true)
         });
         if let Err(error) = copied {
-            super::upload::discard(&self.store, upload);
+            crate::upload::discard(&self.store, upload);
             return Err(error);
         }
         let placement = Placement::Upload { upload, piece_bytes: PIECE_BYTES as u64 };
@@ -264,8 +219,12 @@ struct Moving<'a> {
     noted: Instant,
 }
 
-/// Moves what is to be moved of several stores, one after the other.
-fn move_all(
+/// Moves the contents of several stores, one after the other, to where they should be: those that a database with this
+/// number refers to, or all. One like it that was ended before its time goes on where it was, unless `anew` is said.
+///
+/// # Errors
+/// What the stores report. What was moved by then is moved.
+pub fn move_all(
     stores: &[&Contents],
     (number, to, anew): (Option<u32>, Relocation, bool),
     (limits, task): (&IoLimits, Option<&Task>),
@@ -410,7 +369,7 @@ impl Moving<'_> {
         if self.limits.pace(IoClass::Attachments, bytes, took, go_on) {
             return Ok(());
         }
-        Err(DatabaseError::Unavailable { reason: "It was stopped.".to_owned() })
+        Err(ContentError::Stopped)
     }
 
     /// Where a content is to go; `None` if it is where it should be.
@@ -441,10 +400,10 @@ impl Moving<'_> {
                 self.done.moved_bytes += record.length;
             }
             // What is damaged or missing stays what it is, and keeps nothing else from being moved.
-            Err(DatabaseError::Damaged { reason } | DatabaseError::Internal { reason }) if self.go_on() => {
+            Err(error) if error.is_damage() && self.go_on() => {
                 self.done.failed += 1;
                 if self.done.failed <= TOLD_MAX {
-                    tracing::warn!(content = hex(digest), reason, "a content was not moved");
+                    tracing::warn!(content = hex(digest), %error, "a content was not moved");
                 }
             }
             Err(error) => return Err(error),
