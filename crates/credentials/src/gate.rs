@@ -12,7 +12,7 @@ use ring::hmac;
 use crate::oidc::SignIn;
 use crate::password::{PasswordCredential, PasswordError};
 use crate::protocol::Protocol;
-use crate::sasl::{ScramAccount, ScramSalt};
+use crate::sasl::{ITERATIONS, ScramAccount, ScramSalt};
 use crate::secret::{RandomError, SealError, SealingKey, random};
 
 /// How long somebody who has shown a password has for the second step.
@@ -25,13 +25,14 @@ const SIGN_IN: &str = "sign-in";
 /// What a gate needs to know of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct GateOptions {
-    /// How often PBKDF2 goes round for SCRAM's keys; also what a name that nobody has seems to have.
-    pub scram_iterations: u32,
+    /// How often PBKDF2 goes round for SCRAM's keys; also what a name that nobody has seems to have. `None` where the server
+    /// does not offer SCRAM, so that no keys are kept.
+    pub scram_iterations: Option<u32>,
 }
 
 impl Default for GateOptions {
     fn default() -> Self {
-        Self { scram_iterations: crate::sasl::ITERATIONS }
+        Self { scram_iterations: Some(ITERATIONS) }
     }
 }
 
@@ -62,9 +63,9 @@ impl Gate {
         Ok(Self { options, nobodies, sealing, nobody: PasswordCredential::hash(&unknown)? })
     }
 
-    /// How often PBKDF2 goes round, for who sets passwords.
+    /// How often PBKDF2 goes round, as [`crate::StoredCredentials::set_password`] takes it.
     #[must_use]
-    pub const fn scram_iterations(&self) -> u32 {
+    pub const fn scram_iterations(&self) -> Option<u32> {
         self.options.scram_iterations
     }
 
@@ -81,9 +82,8 @@ impl Gate {
         let keys = person.map(|person| person.credentials.scram_keys(protocol, now_ms)).unwrap_or_default();
         // The same one by every protocol, whether or not one of the keys is for it.
         let known = person.and_then(|person| person.credentials.scram_salt());
-        let salt = known
-            .cloned()
-            .unwrap_or_else(|| ScramSalt::of_nobody(&self.nobodies, name, self.options.scram_iterations));
+        let iterations = self.options.scram_iterations.unwrap_or(ITERATIONS);
+        let salt = known.cloned().unwrap_or_else(|| ScramSalt::of_nobody(&self.nobodies, name, iterations));
         ScramAccount { salt, keys, person_id: person.map(|person| person.id.to_owned()) }
     }
 

@@ -98,11 +98,11 @@ impl PasswordCredential {
         right && possible
     }
 
-    /// Whether it would be stored in another way today: it has no keys for SCRAM, is of the bytes as they were typed, or
-    /// its hash is cheaper.
+    /// Whether it would be stored in another way today: it has no keys for SCRAM, where that is offered, is of the bytes as
+    /// they were typed, or its hash is cheaper.
     #[must_use]
-    pub fn is_outdated(&self) -> bool {
-        self.scram.is_none() || !self.prepared || is_cheap(&self.hash.0)
+    pub fn is_outdated(&self, has_scram: bool) -> bool {
+        (has_scram && self.scram.is_none()) || !self.prepared || is_cheap(&self.hash.0)
     }
 
     /// Whether what was read can be used.

@@ -113,9 +113,10 @@ impl Gate {
         match (person, stored) {
             (None, _) => Err(Reason::NobodyThere),
             (Some(_), None) => Err(Reason::NoSuchCredential),
-            (Some(_), Some(stored)) if is_right => {
-                Ok(Shown { is_outdated: stored.is_outdated(), ..Shown::by(Method::Password) })
-            }
+            (Some(_), Some(stored)) if is_right => Ok(Shown {
+                is_outdated: stored.is_outdated(self.options.scram_iterations.is_some()),
+                ..Shown::by(Method::Password)
+            }),
             (Some(_), Some(_)) => Err(Reason::WrongProof),
         }
     }

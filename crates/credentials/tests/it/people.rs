@@ -16,8 +16,9 @@ pub(crate) const NAMES: &[&str] = &["ada", "ada@example.org"];
 /// The least of rounds, so that tests are quick.
 pub(crate) const ROUNDS: u32 = 4096;
 
-pub(crate) static GATE: LazyLock<Gate> =
-    LazyLock::new(|| Gate::new(b"a secret of tests", GateOptions { scram_iterations: ROUNDS }).unwrap());
+pub(crate) static GATE: LazyLock<Gate> = LazyLock::new(|| {
+    Gate::new(b"a secret of tests", GateOptions { scram_iterations: Some(ROUNDS) }).unwrap()
+});
 
 /// Ada has a password and an app password for everything but the browser.
 pub(crate) static ADA_STORED: LazyLock<(StoredCredentials, AppPasswordText)> = LazyLock::new(|| {

@@ -1,7 +1,7 @@
 //! The record: what is written is read back, versions and limits, and nothing of it in a log.
 
 use scrinium_credentials::{
-    Decision, Proof, Protocol, ProviderLink, Standing, StoredCredentials, StoredError,
+    Decision, Gate, GateOptions, Proof, Protocol, ProviderLink, Standing, StoredCredentials, StoredError,
 };
 
 use crate::passkeys::Device;
@@ -51,7 +51,7 @@ const GOLDEN: &str = r#"{"version":1,
 #[test]
 fn a_record_of_the_first_version_is_read() {
     let stored = StoredCredentials::from_bytes(GOLDEN.as_bytes()).unwrap();
-    assert!(stored.password().unwrap().is_outdated());
+    assert!(stored.password().unwrap().is_outdated(false));
     let app = stored.app_password("k3f9").unwrap();
     assert!(app.scope.has(Protocol::Imap) && !app.scope.has(Protocol::Http) && app.revoked_ms == Some(3));
     assert_eq!((stored.recovery().unwrap().left(), stored.passkeys().len(), stored.links().len()), (1, 1, 1));
@@ -106,6 +106,16 @@ fn a_password_that_was_taken_over_is_renewed_when_it_is_seen() {
     stored.set_password(PASSWORD, Some(ROUNDS), NOW_MS).unwrap();
     let Decision::Admitted(admission) = decide(&stored) else { panic!("it is right") };
     assert!(!admission.is_outdated && scram(&stored));
+    // A server without SCRAM does not renew it at each log-in for keys that it does not want.
+    let without = Gate::new(b"a secret of tests", GateOptions { scram_iterations: None }).unwrap();
+    stored.set_password(PASSWORD, without.scram_iterations(), NOW_MS).unwrap();
+    let person = Some(ada(&stored, Standing::default()));
+    let Decision::Admitted(admission) =
+        without.decide(&question(Protocol::Imap, person, Proof::Password(PASSWORD)))
+    else {
+        panic!("it is right")
+    };
+    assert!(!admission.is_outdated && !scram(&stored));
     for wrong in ["", "$argon2i$v=19$m=64,t=1,p=1$c29tZXNhbHQ$AAAA", "$2b$12$abc", &"x".repeat(600)] {
         assert!(stored.take_over_password(wrong).is_err());
     }
