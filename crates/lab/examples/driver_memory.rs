@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use scrinium_lab::Progress;
 use scrinium_lab::load::{Plan, load};
 use scrinium_lab::monitor::ProcessMeter;
-use scrinium_lab::report::{Report, table};
+use scrinium_lab::report::report_of;
+use scrinium_lab_report::run::table;
 
 #[path = "../tests/crowd/mod.rs"]
 mod crowd;
@@ -42,7 +43,7 @@ async fn main() {
     let before = ProcessMeter::new(std::process::id()).unwrap().read().unwrap().resident_bytes;
     let began = Instant::now();
     let measured = load(server.targets(users), &plan, &Progress::new()).await.unwrap();
-    let report = Report::of(&plan, &measured, "driver_memory");
+    let report = report_of(&plan, &measured, "driver_memory");
     println!("{}", table::text(&report));
     let driver = &report.drivers[0];
     println!(

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::compare_command::CompareArguments;
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Login, ViewLanguage};
 use crate::experiment::{ExperimentArguments, ExperimentsArguments};
 use crate::probe::{ProbeArguments, ProbeBesideArguments};
-use crate::report::compare::CompareArguments;
+use crate::values::{duration, variable};
 
 /// `lab ...`: the performance laboratory.
 #[derive(Debug, Args)]
@@ -253,15 +254,6 @@ pub struct LoadArguments {
     pub max_errors: f64,
 }
 
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text} is no time; write 90s, 15m or 6h");
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).map_err(|_| wrong());
-    }
-    let signed: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
-    Duration::try_from(signed).map_err(|_| wrong())
-}
-
 fn speedup(text: &str) -> Result<f64, String> {
     let speedup: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
     if (0.01..=100_000.0).contains(&speedup) {
@@ -281,13 +273,4 @@ fn prefix(text: &str) -> Result<String, String> {
 
 fn token(text: &str) -> Result<String, String> {
     if text.len() < 16 { Err("a token has 16 characters or more".to_owned()) } else { Ok(text.to_owned()) }
-}
-
-pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| "write NAME=VALUE".to_owned())?;
-    if name.is_empty() {
-        Err("the name is missing".to_owned())
-    } else {
-        Ok((name.to_owned(), value.to_owned()))
-    }
 }

@@ -8,9 +8,7 @@ use std::sync::OnceLock;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-
-use crate::driver::{MessageNumber, Person};
-use crate::script::{CalendarKind, MessageSize};
+use scrinium_lab_script::{CalendarKind, MessageSize};
 
 /// Length of the text that bodies are cut from.
 const TEXT_BYTES: usize = 1 << 20;
@@ -129,6 +127,30 @@ const WORDS: &[&str] = &[
     "Thursday",
     "confirmation",
 ];
+
+/// A simulated user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Person {
+    /// The first user is 1.
+    pub number: usize,
+    /// The short name, with which the user logs in: `user0001`.
+    pub name: String,
+    pub full_name: String,
+    /// The mail database: `mail/user0001`.
+    pub mail_database: String,
+}
+
+/// Which message of which run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct MessageNumber {
+    pub run: u32,
+    /// The first user is 1.
+    pub sender: u32,
+    /// The sender's first message is 1.
+    pub sequence: u32,
+}
 
 /// What kind of document a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,70 +1,27 @@
 //! What ends a laboratory command without a result.
 
+use scrinium_lab_report::ReportError;
+use scrinium_lab_script::WorkloadError;
+use scrinium_terminal::{Outcome, OutputError};
 use thiserror::Error;
 
 use crate::driver::{Failure, FailureKind};
 use crate::experiment::ExperimentError;
-use crate::script::ScriptErrors;
-
-/// How a command of the laboratory ended; [`Outcome::code`] is the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Everything asked for was done: 0.
-    Done,
-    /// It could not be done: 1.
-    Failed,
-    /// What was asked for cannot be: 2.
-    Usage,
-    /// A run ended, and it is not valid or an objective was missed: 99, as load tools use it.
-    Missed,
-    /// The operator broke it off, and it can be gone on with: 130, as shells say of a program that was interrupted.
-    BrokenOff,
-}
-
-impl Outcome {
-    /// The exit code.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Missed => 99,
-            Self::BrokenOff => 130,
-        }
-    }
-}
-
-impl From<Outcome> for std::process::ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(outcome.code())
-    }
-}
 
 /// Why a command could not be done.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum LabError {
-    #[error("there is no file and no workload called {name}; there is: {known}")]
-    NoSuchWorkload { name: String, known: String },
     #[error("cannot {what} {path}: {source}")]
     File { what: &'static str, path: String, source: std::io::Error },
-    #[error("cannot read {path} as {what}: {why}")]
-    NoText { path: String, what: &'static str, why: String },
     #[error("the report cannot be written into {path}: {source}. Name another folder by --report")]
     Folder { path: String, source: std::io::Error },
-    #[error("{origin}\n{errors}")]
-    Script { origin: String, errors: ScriptErrors },
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
     #[error("{origin} cannot be run yet: {commands}")]
     CannotRun { origin: String, commands: String },
     #[error("{origin} needs a server for {what}: add --target {target}")]
     NoTarget { origin: String, what: String, target: String },
-    #[error(
-        "{origin} has no variable {name}{}; it has {}",
-        .nearest.as_ref().map_or_else(String::new, |nearest| format!("; did you mean {nearest}?")),
-        if .known.is_empty() { "none" } else { .known.as_str() }
-    )]
-    NoSuchVariable { origin: String, name: String, nearest: Option<String>, known: String },
     #[error("{0}")]
     Usage(String),
     #[error("{}", no_server(.target, .failure))]
@@ -75,38 +32,31 @@ pub enum LabError {
     Driver { name: String, why: String },
     #[error("cannot listen at {address}: {source}")]
     Listen { address: String, source: std::io::Error },
-    #[error("cannot draw a chart: {0}")]
-    Chart(String),
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     #[error("cannot write the report: {0}")]
-    Report(#[from] serde_json::Error),
-    #[error("cannot write to standard output: {0}")]
-    Output(std::io::Error),
-    #[error("nobody reads standard output any more")]
-    NobodyReads,
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 impl LabError {
     /// Whether it is nothing that anybody need be told.
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        matches!(self, Self::NobodyReads)
+        matches!(self, Self::Output(error) if error.is_silent())
     }
 
     /// How the program ends because of this.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::NoSuchWorkload { .. }
-            | Self::NoText { .. }
-            | Self::Script { .. }
-            | Self::CannotRun { .. }
-            | Self::NoTarget { .. }
-            | Self::NoSuchVariable { .. }
-            | Self::Usage(_) => Outcome::Usage,
-            // Whoever stops reading has what they want.
-            Self::NobodyReads => Outcome::Done,
+            Self::CannotRun { .. } | Self::NoTarget { .. } | Self::Usage(_) => Outcome::Usage,
+            Self::Workload(error) if error.is_usage() => Outcome::Usage,
+            Self::Report(error) if error.is_usage() => Outcome::Usage,
+            Self::Output(error) => error.outcome(),
             Self::Experiment(error) if error.is_usage() => Outcome::Usage,
             Self::Experiment(ExperimentError::BrokenOff { .. }) => Outcome::BrokenOff,
             _ => Outcome::Failed,

@@ -3,21 +3,23 @@
 //! It talks to a server only over its ports, and reads only what any process monitor can read, so that it
 //! measures any server with CouchDB's interface.
 //!
-//! - [`script`] reads workloads in the language of Server.Load;
+//! Workloads are scripts of crate `scrinium-lab-script`.
+//!
 //! - [`driver`] turns what a user does into requests, and checks every answer;
 //! - [`schedule`] keeps each user's timetable, from which latency counts;
+//! - `crew` is the users that one process simulates;
 //! - [`load`] runs all users and measures them ([`measure`]) and the server's process ([`monitor`]);
 //! - [`remote`] lets several processes drive one run;
-//! - [`capture`] makes a workload of what a server's users did;
-//! - [`report`] says what came of it, and compares;
+//! - [`report`] judges a run and makes the report of it, which crate `scrinium-lab-report` shows;
 //! - [`experiment`] runs many loads on servers that it starts, one setting changed at a time;
 //! - [`probe`] is one end user beside all others.
 //!
 //! [`run()`] is the command `lab`; a program mounts it by [`LabArguments`].
 
 mod arguments;
-pub mod capture;
+mod compare_command;
 mod content;
+mod crew;
 pub mod driver;
 mod error;
 pub mod experiment;
@@ -25,7 +27,6 @@ mod files;
 pub mod load;
 pub mod measure;
 pub mod monitor;
-mod output;
 pub mod probe;
 mod program;
 mod progress;
@@ -33,18 +34,16 @@ pub mod remote;
 pub mod report;
 mod run;
 pub mod schedule;
-pub mod script;
 mod script_commands;
-mod workload;
+mod setup;
+mod values;
 
 pub use arguments::{
     CaptureArguments, DriveArguments, LabArguments, LabCommand, ListArguments, LoadArguments,
     ScriptArguments, ShowArguments,
 };
+pub use compare_command::CompareArguments;
 pub use content::{Form, Message};
-pub use error::{LabError, Outcome};
-pub use output::{is_capable, leave_colours_out, print, refuses_colours, say, tell_usage};
+pub use error::LabError;
 pub use progress::Progress;
 pub use run::run;
-pub use script::reference_markdown as workloads_markdown;
-pub use workload::Workload;

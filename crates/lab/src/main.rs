@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use scrinium_lab::{LabArguments, LabError, Outcome};
+use scrinium_lab::{LabArguments, LabError};
+use scrinium_terminal::Outcome;
 
 #[derive(Parser)]
 #[command(name = "scrinium-lab", version)]
@@ -16,7 +17,7 @@ struct Program {
 async fn main() -> ExitCode {
     let program = match Program::try_parse() {
         Ok(program) => program,
-        Err(told) => return ended(scrinium_lab::tell_usage(&told)),
+        Err(told) => return ended(scrinium_terminal::tell_usage(&told).map_err(LabError::from)),
     };
     ended(scrinium_lab::run(program.arguments).await)
 }
@@ -26,7 +27,7 @@ fn ended(outcome: Result<Outcome, LabError>) -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(error) => {
             if !error.is_silent() {
-                scrinium_lab::say(&error.to_string());
+                scrinium_terminal::say(&error.to_string());
             }
             error.outcome().into()
         }

@@ -1,4 +1,4 @@
-//! The programs that the laboratory starts: itself, and the server that it is part of or lies beside.
+//! The programs that the laboratory starts, itself and the server that it is part of or lies beside; and how it was started.
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,36 @@ fn server_of(here: PathBuf) -> PathBuf {
 fn is(program: &Path, name: &str) -> bool {
     let stem = program.file_name().unwrap_or_default().to_string_lossy();
     stem.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+}
+
+/// An address without the password that may stand in it.
+pub(crate) fn without_password(target: &str) -> String {
+    let Some((before, place)) = target.rsplit_once('@') else { return target.to_owned() };
+    let Some((scheme, account)) = before.split_once("://") else { return target.to_owned() };
+    match account.split_once(':') {
+        Some((name, _)) => format!("{scheme}://{name}:***@{place}"),
+        None => target.to_owned(),
+    }
+}
+
+/// Options whose values nobody is shown.
+const SECRETS: [&str; 3] = ["--password", "--user-password", "--driver-token"];
+
+/// The command line without what follows a password's option.
+pub(crate) fn command_line() -> String {
+    let mut secret = false;
+    let words: Vec<String> = std::env::args()
+        .map(|word| {
+            let hidden = std::mem::replace(&mut secret, SECRETS.contains(&word.as_str()));
+            match word.split_once('=') {
+                _ if hidden => "***".to_owned(),
+                Some((name, _)) if SECRETS.contains(&name) => format!("{name}=***"),
+                _ if word.contains(' ') => format!("'{word}'"),
+                _ => without_password(&word),
+            }
+        })
+        .collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

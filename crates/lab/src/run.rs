@@ -1,23 +1,26 @@
 //! `lab ...`: from the command line to an exit code. Data goes to standard output, talk to standard error.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+
+use scrinium_lab_report::run::{Report, table};
+use scrinium_lab_script::Workload;
+use scrinium_terminal::{Outcome, has_colours, print};
 
 use crate::arguments::{LabArguments, LabCommand, LoadArguments};
-use crate::driver::{Driver, HttpOptions, TargetOptions, Targets};
-use crate::error::{LabError, Outcome};
+use crate::compare_command::compare;
+use crate::crew::Plan;
+use crate::driver::Driver;
+use crate::error::LabError;
 use crate::files::try_folder;
-use crate::load::{Cut, Objectives, Plan, StopConditions, load, load_there};
+use crate::load::{Cut, load, load_there};
 use crate::monitor::is_this_machine;
-use crate::output::{has_colours, print};
 use crate::probe::{Account, ProbeBeside};
+use crate::program::command_line;
 use crate::progress::Progress;
 use crate::remote::{Job, Team, drive};
-use crate::report::{Report, table};
-use crate::schedule::Model;
-use crate::script::Variables;
+use crate::report::report_of;
 use crate::script_commands;
-use crate::workload::Workload;
+use crate::setup::{driver, plan_of, variables};
 
 /// Runs a command of the laboratory.
 ///
@@ -34,16 +37,8 @@ pub async fn run(arguments: LabArguments) -> Result<Outcome, LabError> {
         LabCommand::Experiment(arguments) => crate::experiment::experiment(*arguments).await,
         LabCommand::Experiments(arguments) => crate::experiment::experiments(&arguments),
         LabCommand::Probe(arguments) => crate::probe::run(*arguments).await,
-        LabCommand::Compare(arguments) => crate::report::compare::run(&arguments),
+        LabCommand::Compare(arguments) => compare(&arguments),
     }
-}
-
-pub(crate) fn given(set: &[(String, String)]) -> Variables {
-    let mut variables = Variables::default();
-    for (name, value) in set {
-        variables.set(name, value);
-    }
-    variables
 }
 
 async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
@@ -90,7 +85,7 @@ async fn run_load(arguments: LoadArguments) -> Result<Outcome, LabError> {
     if !arguments.no_report {
         report.write(&folder)?;
         if let Some(error) = unwritten {
-            return Err(error);
+            return Err(error.into());
         }
         progress.say(&format!("The report is {}", folder.join("report.html").display()));
     }
@@ -123,7 +118,7 @@ async fn run_once(
         None => load(driver, &plan, progress).await?,
     };
     let stopped = measured.run.cut == Some(Cut::Operator);
-    let mut report = Report::of(&plan, &measured, &command_line());
+    let mut report = report_of(&plan, &measured, &command_line());
     if let Some(probe) = probe {
         report.add_probe(probe.end(measured.began, report.hold_s()).await);
     }
@@ -167,123 +162,13 @@ fn refuse_wrong_place(arguments: &LoadArguments, host: &str) -> Result<(), LabEr
     })
 }
 
-/// Values for the script's variables.
-pub(crate) fn variables(arguments: &LoadArguments) -> Variables {
-    let mut variables = given(&arguments.script.set);
-    if let Some(messages) = arguments.messages_per_user {
-        variables.set("NumMailNotesPerUser", &messages.to_string());
-    }
-    variables
-}
-
 fn find_workload(arguments: &LoadArguments) -> Result<Workload, LabError> {
-    Workload::find(&arguments.script.workload, &variables(arguments))
-}
-
-/// What the command line and the workload say of a run.
-pub(crate) fn plan_of(arguments: &LoadArguments, workload: Workload) -> Plan {
-    let model = if arguments.closed_model { Model::Closed } else { Model::Open };
-    Plan {
-        workload: workload.name,
-        origin: workload.origin,
-        script: Arc::new(workload.script),
-        variables: workload.variables,
-        users: usize::try_from(arguments.users).unwrap_or(usize::MAX),
-        user_prefix: arguments.user_prefix.clone(),
-        target: arguments.target.iter().map(|target| without_password(target)).collect::<Vec<_>>().join(", "),
-        duration: arguments.duration,
-        ramp_up: arguments.ramp_up,
-        ramp_down: arguments.ramp_down,
-        speedup: arguments.speedup,
-        keep_alive: arguments.keep_alive,
-        model,
-        seed: arguments.seed,
-        time_out: arguments.time_out,
-        prepare: !arguments.skip_prepare,
-        server_pid: arguments.server_pid,
-        stop: StopConditions {
-            time_outs: arguments.stop_time_outs,
-            errors_percent: arguments.stop_errors,
-            average_ms: arguments.stop_average,
-        },
-        objectives: Objectives {
-            average_ms: arguments.max_average,
-            p99_ms: arguments.max_p99,
-            errors_percent: arguments.max_errors,
-        },
-    }
-}
-
-/// The servers that the command line names.
-pub(crate) fn driver(arguments: &LoadArguments, plan: &Plan) -> Result<Targets, LabError> {
-    let admin = arguments.admin.as_ref().map(|name| (name.clone(), arguments.password.clone()));
-    let http = HttpOptions {
-        target: String::new(),
-        admin,
-        login: arguments.login,
-        user_password: arguments.user_password.clone(),
-        view_language: arguments.view_language,
-        directory: arguments.directory.clone(),
-        mail_box: arguments.mail_box.clone(),
-        time_out: arguments.time_out,
-        compressed: arguments.compressed,
-    };
-    Targets::new(&TargetOptions {
-        targets: arguments.target.clone(),
-        http,
-        domain: arguments
-            .mail_domain
-            .as_deref()
-            .or_else(|| plan.variables.get("RecipientDomain"))
-            .unwrap_or("lab.invalid")
-            .to_owned(),
-        login_name: arguments.login_name.clone(),
-        authority: arguments.ca.clone(),
-        check_deliveries: match (arguments.check_deliveries, arguments.no_check_deliveries) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
-        },
-        users: plan.users,
-        recipients: plan.script.recipients(),
-        delivery_wait: arguments.delivery_wait,
-    })
-    .map_err(LabError::Usage)
+    Ok(Workload::find(&arguments.script.workload, &variables(arguments))?)
 }
 
 fn default_folder(workload: &str) -> PathBuf {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
     PathBuf::from("reports").join(format!("{}-{now}", workload.to_lowercase()))
-}
-
-/// An address without the password that may stand in it.
-fn without_password(target: &str) -> String {
-    let Some((before, place)) = target.rsplit_once('@') else { return target.to_owned() };
-    let Some((scheme, account)) = before.split_once("://") else { return target.to_owned() };
-    match account.split_once(':') {
-        Some((name, _)) => format!("{scheme}://{name}:***@{place}"),
-        None => target.to_owned(),
-    }
-}
-
-/// Options whose values nobody is shown.
-const SECRETS: [&str; 3] = ["--password", "--user-password", "--driver-token"];
-
-/// The command line without what follows a password's option.
-pub(crate) fn command_line() -> String {
-    let mut secret = false;
-    let words: Vec<String> = std::env::args()
-        .map(|word| {
-            let hidden = std::mem::replace(&mut secret, SECRETS.contains(&word.as_str()));
-            match word.split_once('=') {
-                _ if hidden => "***".to_owned(),
-                Some((name, _)) if SECRETS.contains(&name) => format!("{name}=***"),
-                _ if word.contains(' ') => format!("'{word}'"),
-                _ => without_password(&word),
-            }
-        })
-        .collect();
-    words.join(" ")
 }
 
 /// Bold heading, red complaints; on a terminal only.

@@ -1,15 +1,15 @@
 //! `lab check`, `lab show`, `lab list` and `lab capture`: what is said about scripts without running them.
 
+use scrinium_lab_script::{
+    Ability, COMMANDS, Estimate, Support, Variables, Workload, WorkloadError, capture, find_command,
+};
+use scrinium_terminal::{Outcome, print, say};
 use serde_json::{Value, json};
 
 use crate::arguments::{CaptureArguments, ListArguments, ScriptArguments, ShowArguments};
-use crate::capture::capture as capture_log;
-use crate::driver::Ability;
-use crate::error::{LabError, Outcome};
-use crate::output::{print, say};
-use crate::run::given;
-use crate::script::{COMMANDS, Estimate, Support, Variables, find_command};
-use crate::workload::Workload;
+use crate::driver::target_form;
+use crate::error::LabError;
+use crate::setup::given;
 
 pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     let workload = Workload::find(&arguments.workload, &given(&arguments.set))?;
@@ -27,12 +27,13 @@ pub(crate) fn check(arguments: &ScriptArguments) -> Result<Outcome, LabError> {
     let outcome = if text.is_empty() {
         text = format!("{}: {} commands, nothing wrong\n", workload.origin, workload.script.statements.len());
         for needed in workload.script.abilities() {
-            let all =
-                |of: fn(&Ability) -> &'static str| needed.iter().map(of).collect::<Vec<_>>().join(" or ");
+            let all = |of: fn(Ability) -> &'static str| {
+                needed.iter().copied().map(of).collect::<Vec<_>>().join(" or ")
+            };
             text.push_str(&format!(
                 "needs a server for {}: --target {}\n",
-                all(|ability| ability.name()),
-                all(|ability| ability.target())
+                all(Ability::name),
+                all(target_form)
             ));
         }
         Outcome::Done
@@ -124,7 +125,7 @@ fn as_json(workload: &Workload, estimate: &Estimate) -> Value {
 
 pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
     let names = Workload::names();
-    let found: Vec<(&String, Result<Workload, LabError>)> =
+    let found: Vec<(&String, Result<Workload, WorkloadError>)> =
         names.iter().map(|name| (name, Workload::find(name, &Variables::default()))).collect();
     if arguments.json {
         let list: Vec<Value> = found
@@ -158,7 +159,7 @@ pub(crate) fn list(arguments: ListArguments) -> Result<Outcome, LabError> {
 }
 
 pub(crate) fn capture(arguments: &CaptureArguments) -> Result<Outcome, LabError> {
-    let captured = capture_log(&arguments.log, &arguments.name)?;
+    let captured = capture::capture(&arguments.log, &arguments.name)?;
     match &arguments.output {
         Some(path) => std::fs::write(path, &captured.script).map_err(|source| LabError::File {
             what: "write",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use scrinium_lab::{Outcome, print, say};
+use scrinium_terminal::{Outcome, print, say};
 
 use crate::answer::answer;
 use crate::arguments::{

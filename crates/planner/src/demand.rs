@@ -1,7 +1,6 @@
 //! What an organisation asks of its servers in the busiest hour: requests by class, who is connected, what lies on disk.
 
-use scrinium_lab::Workload;
-use scrinium_lab::script::{Estimate, Variables};
+use scrinium_lab_script::{Estimate, Variables, Workload};
 
 use crate::class::{Class, PerClass};
 use crate::error::PlanError;

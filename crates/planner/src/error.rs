@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use scrinium_lab::{LabError, Outcome};
+use scrinium_lab::LabError;
+use scrinium_lab_report::ReportError;
+use scrinium_lab_script::WorkloadError;
+use scrinium_terminal::{Outcome, OutputError};
 use thiserror::Error;
 
 /// Why a command of the planner could not be done.
@@ -37,6 +40,12 @@ pub enum PlanError {
     NothingMeasured { why: String, folder: String },
     #[error(transparent)]
     Laboratory(#[from] LabError),
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -54,7 +63,11 @@ impl PlanError {
     /// Whether it is nothing that anybody need be told.
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        matches!(self, Self::Laboratory(error) if error.is_silent())
+        match self {
+            Self::Laboratory(error) => error.is_silent(),
+            Self::Output(error) => error.is_silent(),
+            _ => false,
+        }
     }
 
     /// How the program ends because of this.
@@ -68,6 +81,9 @@ impl PlanError {
             | Self::WrongCalibration { .. }
             | Self::NotMeasured { .. } => Outcome::Usage,
             Self::Laboratory(error) => error.outcome(),
+            Self::Output(error) => error.outcome(),
+            Self::Report(error) if error.is_usage() => Outcome::Usage,
+            Self::Workload(error) if error.is_usage() => Outcome::Usage,
             _ => Outcome::Failed,
         }
     }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use http::Method;
-use scrinium_lab::{LabArguments, Outcome};
+use scrinium_lab::LabArguments;
 use scrinium_mail::import::{ImportOptions, ImportReport, MailFiles, Position};
+use scrinium_terminal::Outcome;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Parser;
-use scrinium_lab::{LabArguments as Laboratory, Outcome};
+use scrinium_lab::LabArguments as Laboratory;
+use scrinium_terminal::Outcome;
 
 use crate::cli::{Failure, LabArguments, Terminal};
 
@@ -18,7 +19,7 @@ struct CommandLine {
 /// Carries out the command.
 pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_colourless() {
-        scrinium_lab::leave_colours_out();
+        scrinium_terminal::leave_colours_out();
     }
     // A driver must not be late because a server beside it comes first; the servers that it starts begin alike.
     scrinium_store::come_before_others();

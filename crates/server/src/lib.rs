@@ -14,6 +14,7 @@ mod compaction;
 pub mod config;
 pub mod console;
 pub mod credentials;
+#[cfg(feature = "lab")]
 mod demo;
 mod file_limits;
 mod files;
@@ -24,7 +25,10 @@ mod ground;
 mod guard;
 mod healthcheck;
 mod inspect_command;
+#[cfg(feature = "lab")]
 mod lab_command;
+#[cfg_attr(not(feature = "lab"), path = "no_laboratory.rs")]
+mod laboratory;
 mod limits;
 mod log_command;
 mod log_database;
@@ -33,6 +37,7 @@ mod mail_import;
 pub mod messages;
 mod people;
 mod people_command;
+#[cfg(feature = "lab")]
 mod plan_command;
 mod private;
 mod program;

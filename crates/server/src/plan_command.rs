@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::Parser;
-use scrinium_lab::Outcome;
 use scrinium_planner::PlanArguments as Planner;
+use scrinium_terminal::Outcome;
 
 use crate::cli::{Failure, PlanArguments, Terminal};
 
@@ -24,7 +24,7 @@ struct CommandLine {
 /// Carries out the command. The switch --json for every command may stand before what the planner reads itself.
 pub(crate) fn run(arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_colourless() {
-        scrinium_lab::leave_colours_out();
+        scrinium_terminal::leave_colours_out();
     }
     let name = [OsString::from("scrinium plan")].into_iter();
     let switch = terminal.wants_json().then(|| OsString::from("--json"));

@@ -12,8 +12,8 @@ use crate::ground::Ground;
 use crate::running::Running;
 use crate::service_manager::ServiceManager;
 use crate::{
-    allocators, demo, fixup_command, healthcheck, inspect_command, lab_command, log_command, mail_import,
-    people_command, plan_command, upgrade,
+    allocators, fixup_command, healthcheck, inspect_command, laboratory, log_command, mail_import,
+    people_command, upgrade,
 };
 
 /// The binary `scrinium`.
@@ -44,7 +44,7 @@ impl Program for Scrinium {
         arguments: &DemoArguments,
         terminal: &Terminal,
     ) -> Result<(), Failure> {
-        demo::run(&configuration, arguments, terminal)
+        laboratory::demo(&configuration, arguments, terminal)
     }
 
     fn import_mail(
@@ -133,10 +133,10 @@ impl Program for Scrinium {
     }
 
     fn lab(&self, arguments: &LabArguments, terminal: &Terminal) -> Result<(), Failure> {
-        lab_command::run(arguments, terminal)
+        laboratory::lab(arguments, terminal)
     }
 
     fn plan(&self, arguments: &PlanArguments, terminal: &Terminal) -> Result<(), Failure> {
-        plan_command::run(arguments, terminal)
+        laboratory::plan(arguments, terminal)
     }
 }

@@ -2,12 +2,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use scrinium_lab_script::CalendarKind;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Found, MessageNumber, Person, ViewLanguage};
 use crate::content::{self, Form, Message, digest};
-use crate::script::CalendarKind;
 
 /// A message as a document of a mail database or of the mail box.
 #[derive(Serialize)]

@@ -26,6 +26,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use scrinium_lab_script::Needs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -42,7 +43,6 @@ use super::{
     ServerDescription, Session, check, delivered,
 };
 use crate::content::{Form, Message, Writer};
-use crate::script::Needs;
 
 /// What stays as it is in a part of a path: all that RFC 3986 calls unreserved.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

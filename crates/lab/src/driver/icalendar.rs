@@ -3,9 +3,9 @@
 use scrinium_dav_wire::Parameter;
 use scrinium_dav_wire::content::{Component, ContentLimits, ContentLine};
 use scrinium_dav_wire::value::escape_text;
+use scrinium_lab_script::CalendarKind;
 
 use crate::content::{Form, Message};
-use crate::script::CalendarKind;
 
 /// Properties of an event that must come back with the values that they were written with. A server may put them in
 /// another order, fold them otherwise and add its own.

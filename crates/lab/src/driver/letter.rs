@@ -5,7 +5,7 @@
 //! digest of the header lines that the sender has written ([`GIVEN`]) and the body. Lines that a server adds on the
 //! way (`Received`, `Return-Path`, `Delivered-To`, ..) are not in it.
 
-use crate::content::Message;
+use crate::content::{Message, MessageNumber};
 
 /// Header lines that must arrive as they were sent.
 const GIVEN: &[&str] = &[
@@ -28,17 +28,6 @@ const LONGEST_HEADER_LINE_BYTES: usize = 64 << 10;
 const LINE_BYTES: usize = 57;
 
 const BOUNDARY: &str = "lab-boundary";
-
-/// Which message of which run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct MessageNumber {
-    pub run: u32,
-    /// The first user is 1.
-    pub sender: u32,
-    /// The sender's first message is 1.
-    pub sequence: u32,
-}
 
 /// A message, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

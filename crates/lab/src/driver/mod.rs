@@ -38,8 +38,10 @@ mod wire;
 use std::future::Future;
 use std::sync::Arc;
 
+use scrinium_lab_script::{Ability, MessageSize, Needs};
+
 use crate::content::Message;
-use crate::script::{MessageSize, Needs};
+pub use crate::content::{MessageNumber, Person};
 
 pub use caldav::CalendarSession;
 pub(crate) use client::{Client, path_part};
@@ -48,9 +50,9 @@ pub use counts::ServerCounts;
 pub use failure::{Failure, FailureKind};
 pub use groupware::{Changes, Groupware};
 pub use http::{HttpDriver, HttpOptions, HttpSession, Login, ViewLanguage};
-pub use imap::{ImapSession, MailEntry};
-pub use ledger::{Deliveries, Found, Ledger, Noted};
-pub use letter::{Letter, MessageNumber, Scan};
+pub use imap::ImapSession;
+pub use ledger::{Found, Ledger, Noted};
+pub use letter::{Letter, Scan};
 pub use mail::MailOptions;
 pub use pop3::{Pop3Entry, Pop3Session};
 pub use postgres::{PostgresDriver, PostgresSession};
@@ -60,54 +62,15 @@ pub use surroundings::database_named;
 pub(crate) use targets::stay_logged_in;
 pub use targets::{TargetOptions, Targets};
 
-/// What a command needs a server for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Ability {
-    Documents,
-    SendMail,
-    Imap,
-    Pop3,
-    Calendar,
-}
-
-impl Ability {
-    /// For people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Documents => "documents",
-            Self::SendMail => "sending mail",
-            Self::Imap => "IMAP",
-            Self::Pop3 => "POP3",
-            Self::Calendar => "calendars",
-        }
+/// How a server for something is named on a command line.
+pub(crate) fn target_form(ability: Ability) -> &'static str {
+    match ability {
+        Ability::Documents => "http://HOST:PORT or postgres://USER@HOST:PORT/DATABASE",
+        Ability::SendMail => "smtp://HOST:PORT or lmtp://HOST:PORT",
+        Ability::Imap => "imap://HOST:PORT",
+        Ability::Pop3 => "pop3://HOST:PORT",
+        Ability::Calendar => "caldav://HOST:PORT/{user}/calendar/",
     }
-
-    /// How a server for it is named.
-    #[must_use]
-    pub fn target(self) -> &'static str {
-        match self {
-            Self::Documents => "http://HOST:PORT or postgres://USER@HOST:PORT/DATABASE",
-            Self::SendMail => "smtp://HOST:PORT or lmtp://HOST:PORT",
-            Self::Imap => "imap://HOST:PORT",
-            Self::Pop3 => "pop3://HOST:PORT",
-            Self::Calendar => "caldav://HOST:PORT/{user}/calendar/",
-        }
-    }
-}
-
-/// A simulated user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Person {
-    /// The first user is 1.
-    pub number: usize,
-    /// The short name, with which the user logs in: `user0001`.
-    pub name: String,
-    pub full_name: String,
-    /// The mail database: `mail/user0001`.
-    pub mail_database: String,
 }
 
 /// What a server says of itself.

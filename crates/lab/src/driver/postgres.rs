@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_lab_script::Needs;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
@@ -27,7 +28,6 @@ use super::{
     ServerCounts, ServerDescription, Session, check, database_named,
 };
 use crate::content::{Message, Writer, digest};
-use crate::script::Needs;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS lab_documents (

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use scrinium_lab_script::Ability;
+
 use super::caldav::CalendarSession;
 use super::failure::{Failure, FailureKind};
 use super::http::HttpSession;
@@ -10,7 +12,7 @@ use super::ledger::{Found, Ledger};
 use super::pop3::Pop3Session;
 use super::postgres::PostgresSession;
 use super::smtp::SmtpSender;
-use super::{Ability, Change, DatabaseState, Fetched, From, Page, Session};
+use super::{Change, DatabaseState, Fetched, From, Page, Session};
 use crate::content::Message;
 
 /// One user's connections. Each is made when it is first used.

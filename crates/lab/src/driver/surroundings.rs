@@ -1,6 +1,7 @@
 //! Makes what a script needs beside the users' mail databases: shared databases, views, folders, an address book.
 
 use http::Method;
+use scrinium_lab_script::Needs;
 use serde_json::{Map, Value, json};
 
 use super::collections::{LAB_DESIGN, own_view, view_name};
@@ -10,7 +11,6 @@ use super::failure::{Failure, FailureKind};
 use super::groupware::ADDRESS_BOOK;
 use super::http::{HttpDriver, body, folders, part};
 use super::{Person, check};
-use crate::script::Needs;
 
 /// People of one `_bulk_docs` request.
 const PEOPLE_AT_ONCE: usize = 1000;
@@ -36,7 +36,7 @@ impl HttpDriver {
             fill_address_book(&mut connection, people).await?;
         }
         let Some(first) = people.first() else { return Ok(()) };
-        let mut views = needs.views_for(first);
+        let mut views = views_for(needs, first);
         if !views.iter().any(|view| view == "topics") {
             views.push("topics".to_owned());
         }
@@ -54,7 +54,7 @@ impl HttpDriver {
 
     /// Makes the views and folders of one user's mail database that the script needs.
     pub(super) async fn make_mail_surroundings(&self, needs: &Needs, person: &Person) -> Result<(), Failure> {
-        let views = needs.views_for(person);
+        let views = views_for(needs, person);
         let mut connection = self.administrator();
         self.make_own_views(&mut connection, &person.mail_database, &views).await?;
         if needs.folders.is_empty() || !self.has_folders(&mut connection, &person.mail_database).await? {
@@ -146,10 +146,9 @@ impl HttpDriver {
     }
 }
 
-impl Needs {
-    fn views_for(&self, person: &Person) -> Vec<String> {
-        self.views.iter().map(|view| view_name(&view.of(person.number, &person.name))).collect()
-    }
+/// The views that a user's databases need.
+fn views_for(needs: &Needs, person: &Person) -> Vec<String> {
+    needs.views.iter().map(|view| view_name(&view.of(person.number, &person.name))).collect()
 }
 
 /// Every user as a person whom everybody may look up, without a password.

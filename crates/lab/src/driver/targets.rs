@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use scrinium_lab_script::{Ability, Needs};
+
 use super::caldav::{CalendarSession, CalendarTarget};
 use super::connection::Connection;
 use super::endpoint::Endpoint;
@@ -18,10 +20,9 @@ use super::postgres::PostgresDriver;
 use super::session::{DocumentsSession, Protocols, TargetsSession};
 use super::smtp::{Dialect, SmtpSender};
 use super::tls::Tls;
-use super::{Ability, Driver, Filling, Person, Prepared, ServerCounts, ServerDescription, nothing_to_read};
+use super::{Driver, Filling, Person, Prepared, ServerCounts, ServerDescription, nothing_to_read};
 use crate::content::{Form, Writer};
 use crate::monitor::process_listening;
-use crate::script::Needs;
 
 /// How the command line names the servers.
 #[derive(Clone, Debug)]

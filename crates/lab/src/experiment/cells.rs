@@ -2,31 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use scrinium_lab_report::experiment::Form;
 
-use super::definition::{Definition, Factor, Level, Parameter, Scalar, Step};
+use super::definition::{Definition, Factor, Level, Parameter, Scalar};
 use super::error::ExperimentError;
-
-/// How large an experiment is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// Minutes: shows that it works and which way things go.
-    Quick,
-    /// As large and as long as the source, or larger.
-    Full,
-}
-
-impl Form {
-    /// For people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        }
-    }
-}
+use super::step::{Step, each_text};
 
 /// Values of parameters.
 pub(super) type Values = BTreeMap<String, String>;
@@ -224,7 +204,11 @@ impl Turns {
 /// The first step that a level of the factor changes, through whatever values it is named.
 pub(super) fn first_step_of(factor: &Factor, definition: &Definition) -> Option<usize> {
     let changed = changed_by(factor, definition);
-    let depends = |step: &Step| names(&format!("{step:?}")).any(|name| changed.contains(name));
+    let depends = |step: &Step| {
+        let mut found = false;
+        each_text(&step.written(), &mut |text| found |= names(text).any(|name| changed.contains(name)));
+        found
+    };
     definition.steps.iter().position(depends)
 }
 

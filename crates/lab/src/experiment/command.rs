@@ -3,23 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use scrinium_lab_report::experiment::{ExperimentReport, Form, cell_count, terminal_text, write_index};
+use scrinium_lab_report::time;
+use scrinium_terminal::{Outcome, print};
 
-use super::cells::{Form, Plan};
+use super::cells::Plan;
 use super::error::ExperimentError;
 use super::estimate::{cell_s, group_s};
-use super::index;
 use super::library::Experiment;
-use super::model::ExperimentReport;
 use super::run::{Order, run};
 use super::server::ServerCommand;
-use super::text;
-use crate::arguments::variable;
-use crate::error::{LabError, Outcome};
+use crate::error::LabError;
 use crate::files::try_folder;
-use crate::output::print;
 use crate::program;
 use crate::progress::Progress;
-use crate::report::time;
+use crate::values::variable;
 
 /// What `lab experiment` can be told.
 #[derive(Debug, Args)]
@@ -78,7 +76,7 @@ pub struct ExperimentsArguments {
 /// Lists the experiments, or makes the page of their reports.
 pub(crate) fn experiments(arguments: &ExperimentsArguments) -> Result<Outcome, LabError> {
     if let Some(folder) = &arguments.index {
-        let page = index::write(folder)?;
+        let page = write_index(folder)?;
         print(&format!("The page is {}\n", page.display()))?;
         return Ok(Outcome::Done);
     }
@@ -143,10 +141,10 @@ pub(crate) async fn experiment(arguments: ExperimentArguments) -> Result<Outcome
     let (report, folder) = measure_plan(&arguments, &experiment, &plan, &progress).await?;
     let printed = if arguments.json {
         let printed = print(&(serde_json::to_string_pretty(&report)? + "\n"));
-        progress.say(&text::terminal(&report));
+        progress.say(&terminal_text(&report));
         printed
     } else {
-        print(&text::terminal(&report))
+        print(&terminal_text(&report))
     };
     report.write(&folder)?;
     progress.say(&format!("The report is {}", folder.join("experiment.html").display()));
@@ -197,7 +195,7 @@ async fn measure_plan(
         Some(data) => absolute(data)?,
         None => folder.join("data"),
     };
-    let command = crate::run::command_line();
+    let command = program::command_line();
     let order = Order {
         experiment,
         plan,
@@ -240,7 +238,7 @@ fn dry(experiment: &Experiment, plan: &Plan) -> String {
     }
     text.push_str(&format!(
         "\n{}, {} of each: about {}\n",
-        text::cells(plan.cells.len()),
+        cell_count(plan.cells.len()),
         if plan.runs() == 1 { "one run".to_owned() } else { format!("{} runs", plan.runs()) },
         time(length_s(experiment, plan))
     ));

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use scrinium_lab_report::experiment::{Published, Unit};
 use serde::{Deserialize, Serialize};
+
+use super::step::Step;
 
 /// The whole file.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,7 +60,7 @@ pub struct Parameter {
 }
 
 /// How often.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Repeats {
@@ -127,7 +130,7 @@ pub struct Factor {
 }
 
 /// One level of a factor.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Level {
@@ -141,180 +144,6 @@ pub struct Level {
     /// Not part of the quick form.
     #[serde(default)]
     pub only_full: bool,
-}
-
-/// A step of a cell: one of its members says what it does. What it measures has its name before it: `load.mean_ms`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// By default what it does: `load`.
-    pub name: Option<String>,
-    /// Starts the server on the cell's data, and waits until it answers.
-    pub start: Option<Start>,
-    /// Makes databases and writes documents into them.
-    pub fill: Option<Fill>,
-    /// Users at work.
-    pub load: Option<Load>,
-    /// A probe alone.
-    pub probe: Option<ProbeStep>,
-    /// A command on the server's console; waits until its task is done.
-    pub console: Option<String>,
-    /// Requests, one after the other in each of some databases, in all of these at once.
-    pub request: Option<RequestStep>,
-    /// Waits until the servers neither work nor give memory back, for so many seconds at most.
-    pub rest: Option<Scalar>,
-    /// SIGKILL to all servers: the machine's power goes, as far as they can tell.
-    pub kill: Option<bool>,
-    /// SIGTERM, and waits for their end.
-    pub stop: Option<bool>,
-    /// Seconds in which nothing is done.
-    pub pause: Option<Scalar>,
-}
-
-/// The server.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Start {
-    #[serde(default)]
-    pub settings: BTreeMap<String, Scalar>,
-    /// Memory of the server's control group, such as `128 MB`; empty or left out: no limit.
-    #[serde(default)]
-    pub memory: Option<Scalar>,
-    /// CPUs that it may use; 0 or left out: all.
-    #[serde(default)]
-    pub cpus: Option<Scalar>,
-    /// Servers, each with data and a port of its own.
-    #[serde(default)]
-    pub servers: Option<Scalar>,
-}
-
-/// Documents.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Fill {
-    pub database: String,
-    /// Makes so many databases, called `database`, and `database` and a number from 2 on.
-    #[serde(default)]
-    pub databases: Option<Scalar>,
-    pub documents: Scalar,
-    #[serde(default)]
-    pub body_bytes: Option<Scalar>,
-    /// Every document is written so many times, each time as a new revision.
-    #[serde(default)]
-    pub times: Option<Scalar>,
-    /// Puts the design document with the seven views of a discussion there, before the documents.
-    #[serde(default)]
-    pub views: bool,
-}
-
-/// Users at work: `lab load`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Load {
-    pub workload: String,
-    pub users: Scalar,
-    pub duration: Scalar,
-    #[serde(default)]
-    pub ramp_up: Option<Scalar>,
-    #[serde(default)]
-    pub speedup: Option<Scalar>,
-    #[serde(default)]
-    pub messages_per_user: Option<Scalar>,
-    #[serde(default)]
-    pub user_prefix: Option<String>,
-    /// Which of the servers, from 1.
-    #[serde(default)]
-    pub server: Option<Scalar>,
-    /// Variables of the script.
-    #[serde(default)]
-    pub set: BTreeMap<String, Scalar>,
-    /// Over the encrypted port.
-    #[serde(default)]
-    pub encrypted: Option<Scalar>,
-    /// Asking for compressed answers.
-    #[serde(default)]
-    pub compressed: Option<Scalar>,
-    /// Users close an HTTP connection that was idle for so long; "" where they keep it.
-    #[serde(default)]
-    pub keep_alive: Option<Scalar>,
-    /// In the closed model: users think after each answer.
-    #[serde(default)]
-    pub closed: Option<Scalar>,
-    /// A probe beside the users.
-    #[serde(default)]
-    pub probe: Option<ProbeStep>,
-    /// Others at work meanwhile, who are not measured; none where their `users` are 0.
-    #[serde(default)]
-    pub beside: Vec<Load>,
-    /// Searches for the largest number of users that reach an objective.
-    #[serde(default)]
-    pub search: Option<Search>,
-}
-
-/// Doubles the users from `Load::users` until the objective is missed, then halves the interval.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Search {
-    pub most_users: Scalar,
-    pub max_average_ms: Scalar,
-    /// How often the interval is halved.
-    pub halvings: Scalar,
-}
-
-/// `lab probe`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct ProbeStep {
-    #[serde(default)]
-    pub database: Option<String>,
-    #[serde(default)]
-    pub view: Option<String>,
-    #[serde(default)]
-    pub mail: bool,
-    pub interval: Scalar,
-    /// Only for a probe alone.
-    #[serde(default, rename = "for")]
-    pub length: Option<Scalar>,
-}
-
-/// Requests whose time counts together.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct RequestStep {
-    #[serde(default = "get")]
-    pub method: String,
-    /// Paths; `$database` in them is the database.
-    pub paths: Vec<String>,
-    /// A JSON text.
-    #[serde(default)]
-    pub body: Option<String>,
-    pub database: String,
-    #[serde(default)]
-    pub databases: Option<Scalar>,
-}
-
-fn get() -> String {
-    "GET".to_owned()
-}
-
-/// In what a value is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Unit {
-    #[default]
-    Count,
-    Percent,
-    Milliseconds,
-    Seconds,
-    Bytes,
-    Ratio,
 }
 
 /// One value of a cell.
@@ -370,16 +199,4 @@ pub struct Objective {
     /// Not asked of the quick form.
     #[serde(default)]
     pub only_full: bool,
-}
-
-/// A table of the source. The first cell of a row says what the row is.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Published {
-    pub title: String,
-    pub columns: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-    #[serde(default)]
-    pub note: String,
 }

@@ -32,9 +32,14 @@ pub enum ExperimentError {
     #[error("{0}")]
     Usage(String),
     #[error(
-        "{folder} holds results of another experiment, form or version of it; remove it, or name another by --report"
+        "{folder} holds results of another experiment, form or version of it (other {}); remove it, or name another by --report",
+        .differences.join(", ")
     )]
-    OtherResults { folder: String },
+    OtherResults { folder: String, differences: Vec<String> },
+    #[error(
+        "{folder} holds results of an earlier version of the laboratory, which this one cannot resume; remove it, or name another by --report"
+    )]
+    FormerResults { folder: String },
     #[error(
         "the server cannot be started by \u{201c}{command}\u{201d}: {cause}. Name another command by --server-command"
     )]
@@ -61,6 +66,13 @@ impl ExperimentError {
     /// Whether the command line or the file is at fault, and not the work.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Unknown { .. } | Self::Wrong { .. } | Self::Usage(_) | Self::OtherResults { .. })
+        matches!(
+            self,
+            Self::Unknown { .. }
+                | Self::Wrong { .. }
+                | Self::Usage(_)
+                | Self::OtherResults { .. }
+                | Self::FormerResults { .. }
+        )
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::cells::{Cell, Group, Plan, substitute};
-use super::definition::{Definition, Fill, Load, Scalar, Step};
-use crate::arguments::duration;
+use super::definition::{Definition, Scalar};
+use super::step::{Fill, Load, Step, StepAction};
+use crate::values::duration;
 
 /// Seconds for what depends on the machine: these are of a small one of today.
 const START_S: f64 = 2.0;
@@ -39,7 +40,10 @@ pub(super) fn steps_s(definition: &Definition, steps: &[Step], cell: &Cell) -> f
     let documents: f64 = definition
         .steps
         .iter()
-        .filter_map(|step| step.fill.as_ref())
+        .filter_map(|step| match &step.action {
+            StepAction::Fill(fill) => Some(fill),
+            _ => None,
+        })
         .map(|fill| number(cell, Some(&fill.documents), 0.0) * number(cell, fill.databases.as_ref(), 1.0))
         .sum();
     steps.iter().map(|step| step_s(step, cell, documents)).sum()
@@ -56,28 +60,19 @@ fn time(cell: &Cell, scalar: Option<&Scalar>) -> Option<f64> {
 }
 
 fn step_s(step: &Step, cell: &Cell, documents: f64) -> f64 {
-    if let Some(start) = &step.start {
-        return START_S * number(cell, start.servers.as_ref(), 1.0);
+    match &step.action {
+        StepAction::Start(start) => START_S * number(cell, start.servers.as_ref(), 1.0),
+        StepAction::Fill(fill) => fill_s(fill, cell),
+        StepAction::Load(load) => load_s(load, cell),
+        StepAction::Probe(probe) => time(cell, probe.length.as_ref()).unwrap_or(0.0),
+        StepAction::Console(_) => CONSOLE_S + documents / BUILT_PER_S,
+        StepAction::Request(request) => {
+            1.0 + documents * number(cell, request.databases.as_ref(), 1.0) / BUILT_PER_S
+        }
+        StepAction::Rest(most) => number(cell, Some(most), 0.0).min(REST_S),
+        StepAction::Pause(seconds) => number(cell, Some(seconds), 1.0),
+        StepAction::Kill | StepAction::Stop => 1.0,
     }
-    if let Some(fill) = &step.fill {
-        return fill_s(fill, cell);
-    }
-    if let Some(load) = &step.load {
-        return load_s(load, cell);
-    }
-    if let Some(probe) = &step.probe {
-        return time(cell, probe.length.as_ref()).unwrap_or(0.0);
-    }
-    if step.console.is_some() {
-        return CONSOLE_S + documents / BUILT_PER_S;
-    }
-    if let Some(request) = &step.request {
-        return 1.0 + documents * number(cell, request.databases.as_ref(), 1.0) / BUILT_PER_S;
-    }
-    if let Some(most) = &step.rest {
-        return number(cell, Some(most), 0.0).min(REST_S);
-    }
-    number(cell, step.pause.as_ref(), 1.0)
 }
 
 fn fill_s(fill: &Fill, cell: &Cell) -> f64 {

@@ -32,7 +32,7 @@ impl Ground {
     pub(super) fn new(limits: Limits, name: &str) -> Self {
         let mut ground = Self { group: None, cpus: None, notes: Vec::new() };
         if let Some(bytes) = limits.memory_bytes {
-            let size = crate::report::bytes(bytes_as_float(bytes));
+            let size = scrinium_lab_report::bytes(bytes_as_float(bytes));
             match make_group(name, bytes) {
                 Ok(group) => {
                     ground.notes.push(format!("The servers' memory was limited to {size} by a control group."));

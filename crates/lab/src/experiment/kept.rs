@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use scrinium_lab_report::experiment::SearchPoint;
 use serde::{Deserialize, Serialize};
 
 use super::cells::slug;
 use super::error::ExperimentError;
-use super::search::SearchPoint;
+use super::resume::ResumeKey;
 
 /// One measurement of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,34 +39,41 @@ pub(super) struct Kept {
     folder: PathBuf,
 }
 
-/// What a folder's results are of: the experiment's text, its form and what was set.
-const PRINT: &str = "experiment.print";
+/// What a folder's results are of.
+const KEY: &str = "experiment.key.json";
+
+/// What said so in versions before there were keys.
+const FORMER_KEY: &str = "experiment.print";
 
 impl Kept {
     /// Opens a folder. Results in it are used again if they are to be and are of the same experiment.
     ///
     /// # Errors
-    /// [`ExperimentError::OtherResults`] if `resume` and they are not; [`ExperimentError::Usage`] if there are results
-    /// and not `resume`.
-    pub(super) fn open(folder: &Path, print: &str, resume: bool) -> Result<Self, ExperimentError> {
-        let kept = Self { folder: folder.to_owned() };
-        let path = folder.join(PRINT);
+    /// [`ExperimentError::OtherResults`] if `resume` and they are not, [`ExperimentError::FormerResults`] if that cannot be
+    /// known; [`ExperimentError::Usage`] if there are results and not `resume`.
+    pub(super) fn open(folder: &Path, key: &ResumeKey, resume: bool) -> Result<Self, ExperimentError> {
+        let path = folder.join(KEY);
         let shown = folder.display().to_string();
-        match std::fs::read_to_string(&path) {
-            Ok(_) if !resume => Err(ExperimentError::Usage(format!(
+        let before = std::fs::read_to_string(&path).ok();
+        let is_former = before.is_none() && folder.join(FORMER_KEY).exists();
+        match before {
+            _ if !resume && (before.is_some() || is_former) => Err(ExperimentError::Usage(format!(
                 "{shown} holds results already; continue with --resume, remove it, or name another by --report"
             ))),
-            Ok(before) if before != print => Err(ExperimentError::OtherResults { folder: shown }),
-            Ok(_) => Ok(kept),
-            Err(_) => {
+            _ if is_former => Err(ExperimentError::FormerResults { folder: shown }),
+            Some(before) => match key.differences(&before) {
+                differences if differences.is_empty() => Ok(Self { folder: folder.to_owned() }),
+                differences => Err(ExperimentError::OtherResults { folder: shown, differences }),
+            },
+            None => {
                 std::fs::create_dir_all(folder.join("cells"))
-                    .and_then(|()| std::fs::write(&path, print))
+                    .and_then(|()| std::fs::write(&path, key.text()))
                     .map_err(|source| ExperimentError::File {
                         what: "write",
                         path: path.display().to_string(),
                         source,
                     })?;
-                Ok(kept)
+                Ok(Self { folder: folder.to_owned() })
             }
         }
     }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use scrinium_lab_script::{TextFileError, read_text};
+
 use super::cells::first_step_of;
-use super::definition::{Column, Definition, Factor, Step};
+use super::definition::{Column, Definition, Factor};
 use super::error::{ExperimentError, Problem};
-use crate::error::LabError;
-use crate::files::read_text;
+use super::step::Step;
 
 /// Experiments that the program carries with it: name and text.
 const CARRIED: &[(&str, &str)] = &[
@@ -99,7 +100,7 @@ fn text_of(name: &str) -> Result<(String, String), ExperimentError> {
             let origin = path.display().to_string();
             return match read_text(&path, "an experiment", LONGEST_BYTES) {
                 Ok(text) => Ok((origin, text)),
-                Err(LabError::File { what, path, source }) => {
+                Err(TextFileError::File { what, path, source }) => {
                     Err(ExperimentError::File { what, path, source })
                 }
                 Err(error) => Err(ExperimentError::Usage(error.to_string())),
@@ -139,13 +140,7 @@ fn problems(definition: &Definition, text: &str) -> Vec<Problem> {
             tell(&format!("\"{}\"", factor.name), what);
         }
     }
-    let mut steps = Vec::new();
-    for step in &definition.steps {
-        match step.kind() {
-            Ok(kind) => steps.push(step.name.as_deref().unwrap_or(kind)),
-            Err(what) => tell(step.name.as_deref().unwrap_or("[[step]]"), what),
-        }
-    }
+    let steps: Vec<&str> = definition.steps.iter().map(Step::name).collect();
     for column in &definition.columns {
         if let Err(what) = check_column(column, &steps) {
             tell(&column.value, what);
@@ -256,33 +251,6 @@ fn check_column(column: &Column, steps: &[&str]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-impl Step {
-    /// What it does.
-    ///
-    /// # Errors
-    /// It says nothing, or several things.
-    pub(super) fn kind(&self) -> Result<&'static str, String> {
-        let kinds = [
-            ("start", self.start.is_some()),
-            ("fill", self.fill.is_some()),
-            ("load", self.load.is_some()),
-            ("probe", self.probe.is_some()),
-            ("console", self.console.is_some()),
-            ("request", self.request.is_some()),
-            ("rest", self.rest.is_some()),
-            ("kill", self.kill.is_some()),
-            ("stop", self.stop.is_some()),
-            ("pause", self.pause.is_some()),
-        ];
-        let mut said = kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind);
-        match (said.next(), said.next()) {
-            (Some(kind), None) => Ok(kind),
-            (Some(one), Some(other)) => Err(format!("a step is one thing; this one is {one} and {other}")),
-            (None, _) => Err(format!("a step needs one of {}", kinds.map(|(kind, _)| kind).join(", "))),
-        }
-    }
 }
 
 /// All `$names` of a text without its comments.

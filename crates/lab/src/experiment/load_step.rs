@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
+use scrinium_lab_report::experiment::SearchPoint;
 use serde_json::Value;
 use tokio::process::Command;
 
 use super::cells::{Values, slug, substitute};
-use super::definition::{Load, ProbeStep, Scalar};
+use super::definition::Scalar;
 use super::error::ExperimentError;
-use super::search::SearchPoint;
 use super::server::{ServerCommand, end_of};
+use super::step::{Load, ProbeStep};
 use super::usage::Measured;
 use crate::program::laboratory;
 

@@ -2,55 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use scrinium_lab_report::experiment::{
+    CellPart, ColumnPart, FactorPart, Form, ObjectivePart, factor as times, shown,
+};
 
-use super::cells::Form;
 use super::definition::{Definition, Factor, Objective, Scalar};
-use super::findings::{factor as times, shown};
-use super::model::{CellPart, ColumnPart, FactorPart};
-
-/// An objective, held against the cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct ObjectivePart {
-    pub title: String,
-    pub column: String,
-    /// `at most` or `at least`, and the limit.
-    pub asked: String,
-    /// Of the cell that is farthest from holding it; `None` where none of its cells has a valid value.
-    pub measured: Option<String>,
-    /// The cell of that value.
-    pub cell: Vec<String>,
-    /// `None`: not measured.
-    pub held: Option<bool>,
-}
-
-impl ObjectivePart {
-    /// Whether it holds, in a word or two.
-    #[must_use]
-    pub fn verdict(&self) -> &'static str {
-        match self.held {
-            Some(true) => "held",
-            Some(false) => "missed",
-            None => "not measured",
-        }
-    }
-
-    /// In a sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let measured =
-            self.measured.as_ref().map(|measured| format!("{measured} ({}), ", self.cell.join(", ")));
-        format!(
-            "{}: {}. {}: {}asked: {}.",
-            self.title,
-            self.verdict(),
-            self.column,
-            measured.unwrap_or_default(),
-            self.asked
-        )
-    }
-}
 
 /// What there is to look at.
 pub(super) struct Measured<'a> {
@@ -217,8 +173,8 @@ fn labels(factor: &Factor) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Unit;
-    use super::super::model::Spread;
+    use scrinium_lab_report::experiment::{Spread, Unit};
+
     use super::*;
 
     fn cell(labels: [&str; 2], mean: f64, invalid: &[&str]) -> CellPart {

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_lab_report::experiment::{ExperimentReport, Form, cell_count};
+use scrinium_lab_report::time;
 
-use super::cells::{Cell, Form, Group, Plan};
-use super::definition::Step;
+use super::assemble::{Making, report_of};
+use super::cells::{Cell, Group, Plan};
 use super::error::ExperimentError;
 use super::estimate::{group_s, steps_s};
 use super::kept::{CellRun, Kept};
 use super::library::Experiment;
-use super::model::{ExperimentReport, Making};
+use super::resume::ResumeKey;
 use super::server::ServerCommand;
 use super::stage::{Gathered, Stage};
-use super::text;
+use super::step::Step;
 use crate::progress::Progress;
-use crate::report::time;
 
 /// What is to be run, and where.
 pub(super) struct Order<'a> {
@@ -51,7 +52,7 @@ impl Pace {
 pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<ExperimentReport, ExperimentError> {
     let definition = &order.experiment.definition;
     let plan = order.plan;
-    let kept = Kept::open(order.folder, &print_of(order), order.resume)?;
+    let kept = Kept::open(order.folder, &key_of(order), order.resume)?;
     let groups = plan.groups();
     let once_s: f64 = groups.iter().map(|group| group_s(definition, plan, group, plan.turns())).sum();
     let left_s = once_s * f64::from(plan.repeats);
@@ -59,7 +60,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         "{} ({}): {}, each {}, about {}; results in {}",
         definition.title,
         order.form.name(),
-        text::cells(plan.cells.len()),
+        cell_count(plan.cells.len()),
         if plan.runs() == 1 { "once".to_owned() } else { format!("{} times", plan.runs()) },
         time(left_s),
         order.folder.display()
@@ -89,7 +90,7 @@ pub(super) async fn run(order: &Order<'_>, progress: &Progress) -> Result<Experi
         // Of those that were kept from before, too.
         seconds: course.runs.iter().map(|run| run.seconds).sum(),
     };
-    Ok(ExperimentReport::of(&making, &course.runs))
+    Ok(report_of(&making, &course.runs))
 }
 
 /// An experiment under way.
@@ -195,17 +196,10 @@ fn name(cell: &Cell, number: u32) -> String {
     format!("{} #{number}", cell.labels.join(", "))
 }
 
-/// What tells results from those of something else in the same folder: all that is measured, and not what is said of it.
-fn print_of(order: &Order<'_>) -> String {
-    format!(
-        "{} {} {:?} {}\n{:?}\n{:?}\n",
-        order.experiment.name,
-        order.form.name(),
-        order.plan.parameters,
-        order.server.words.join(" "),
-        order.plan.factors,
-        order.experiment.definition.steps,
-    )
+fn key_of(order: &Order<'_>) -> ResumeKey {
+    let server_command = order.server.words.join(" ");
+    let steps = &order.experiment.definition.steps;
+    ResumeKey::of(&order.experiment.name, order.form, order.plan, &server_command, steps)
 }
 
 /// How far a group has come, and how long each of its runs took.

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 
 use http::Method;
 use rustix::process::Signal;
+use scrinium_lab_report::experiment::SearchPoint;
 use serde_json::{Value, json};
 
 use super::cells::{Cell, Values, substitute};
-use super::definition::{self, Fill, RequestStep, Scalar, Step};
+use super::definition::Scalar;
 use super::error::ExperimentError;
 use super::fill::{Filling, fill};
 use super::ground::{Ground, Limits};
 use super::load_step::{Address, Loaded, Place};
-use super::search::SearchPoint;
 use super::server::{self, Server, ServerCommand};
+use super::step::{Fill, RequestStep, Start, Step, StepAction};
 use super::usage::{Measured, StepUsage, disk_bytes};
 use crate::driver::{Client, Failure, path_part};
 use crate::monitor::{QUIET_LOOKS, rest};
@@ -124,11 +125,10 @@ impl<'a> Stage<'a> {
         step: &Step,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), ExperimentError> {
-        let kind = step.kind().map_err(ExperimentError::Usage)?;
-        let name = step.name.as_deref().unwrap_or(kind).to_owned();
+        let name = step.name().to_owned();
         tell(&name);
         let usage = StepUsage::begin(&self.pids());
-        let own = self.carry_out(step, &name, tell).await?;
+        let own = self.carry_out(&step.action, &name, tell).await?;
         let mut measured = usage.end(self.cpus);
         measured.extend(own);
         for server in &mut self.servers {
@@ -164,46 +164,49 @@ impl<'a> Stage<'a> {
 
     async fn carry_out(
         &mut self,
-        step: &Step,
+        action: &StepAction,
         name: &str,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<Measured, ExperimentError> {
         let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
-        if let Some(start) = &step.start {
-            return self.start(start, name).await;
+        match action {
+            StepAction::Start(start) => self.start(start, name).await,
+            StepAction::Fill(filling) => self.fill(filling, name, tell).await,
+            StepAction::Load(load) => {
+                let urls = self.urls();
+                let loaded = self.place(name, &urls).load(load).await?;
+                Ok(self.take(loaded))
+            }
+            StepAction::Probe(probe) => {
+                let urls = self.urls();
+                let loaded = self.place(name, &urls).probe(probe).await?;
+                Ok(self.take(loaded))
+            }
+            StepAction::Console(command) => {
+                let command = substitute(command, &self.values).map_err(wrong)?;
+                self.console(&command, name).await
+            }
+            StepAction::Request(request) => self.request(request, name).await,
+            StepAction::Rest(most) => {
+                let looked = |quiet| tell(&format!("{name}: quiet {quiet} of {QUIET_LOOKS} times"));
+                rest(&self.pids(), self.seconds(most, name)?, looked).await;
+                Ok(Measured::new())
+            }
+            StepAction::Pause(seconds) => {
+                tokio::time::sleep(self.seconds(seconds, name)?).await;
+                Ok(Measured::new())
+            }
+            StepAction::Kill => self.end_servers(Signal::KILL, name).await,
+            StepAction::Stop => self.end_servers(Signal::TERM, name).await,
         }
-        if let Some(filling) = &step.fill {
-            return self.fill(filling, name, tell).await;
-        }
-        if let Some(load) = &step.load {
-            let urls = self.urls();
-            let loaded = self.place(name, &urls).load(load).await?;
-            return Ok(self.take(loaded));
-        }
-        if let Some(probe) = &step.probe {
-            let urls = self.urls();
-            let loaded = self.place(name, &urls).probe(probe).await?;
-            return Ok(self.take(loaded));
-        }
-        if let Some(command) = &step.console {
-            let command = substitute(command, &self.values).map_err(wrong)?;
-            return self.console(&command, name).await;
-        }
-        if let Some(request) = &step.request {
-            return self.request(request, name).await;
-        }
-        if let Some(most) = &step.rest {
-            let looked = |quiet| tell(&format!("{name}: quiet {quiet} of {QUIET_LOOKS} times"));
-            rest(&self.pids(), self.seconds(most, name)?, looked).await;
-            return Ok(Measured::new());
-        }
-        if let Some(seconds) = &step.pause {
-            tokio::time::sleep(self.seconds(seconds, name)?).await;
-            return Ok(Measured::new());
-        }
-        let signal = if step.kill.is_some() { Signal::KILL } else { Signal::TERM };
+    }
+
+    async fn end_servers(&mut self, signal: Signal, name: &str) -> Result<Measured, ExperimentError> {
         for server in self.servers.drain(..) {
-            server.end(signal).await.ok_or_else(|| wrong("a server did not end".to_owned()))?;
+            server.end(signal).await.ok_or_else(|| ExperimentError::Step {
+                step: name.to_owned(),
+                why: "a server did not end".to_owned(),
+            })?;
         }
         Ok(Measured::new())
     }
@@ -253,7 +256,7 @@ impl<'a> Stage<'a> {
         scalar.map_or(Ok(otherwise), |scalar| self.number(scalar, step))
     }
 
-    async fn start(&mut self, start: &definition::Start, name: &str) -> Result<Measured, ExperimentError> {
+    async fn start(&mut self, start: &Start, name: &str) -> Result<Measured, ExperimentError> {
         let wrong = |why: String| ExperimentError::Step { step: name.to_owned(), why };
         let mut settings = self.cell.settings.clone();
         settings.extend(start.settings.iter().map(|(key, value)| (key.clone(), value.0.clone())));
@@ -290,7 +293,7 @@ impl<'a> Stage<'a> {
         Ok(Measured::from([("seconds".to_owned(), slowest.as_secs_f64())]))
     }
 
-    fn limits(&self, start: &definition::Start, name: &str) -> Result<Limits, ExperimentError> {
+    fn limits(&self, start: &Start, name: &str) -> Result<Limits, ExperimentError> {
         let text = |scalar: &Scalar| {
             substitute(&scalar.0, &self.values)
                 .map_err(|why| ExperimentError::Step { step: name.to_owned(), why })

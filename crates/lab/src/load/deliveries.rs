@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_lab_report::run::Deliveries;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::driver::{Deliveries, Driver, Failure, Ledger, Person};
+use crate::driver::{Driver, Failure, Ledger, Person};
 use crate::progress::Progress;
 
 /// So many mailboxes are read at a time.

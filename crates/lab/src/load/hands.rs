@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::context::Stop;
-use super::crew::{Crew, CrewSecond, DriverUse, Outcome, Share};
-use super::critical::CriticalRegion;
-use super::plan::Plan;
+use scrinium_lab_report::TimesSummary;
+
+use crate::crew::{Crew, CrewSecond, CriticalRegion, DriverUse, Outcome, Plan, Share, Stop};
 use crate::driver::{Driver, Person};
-use crate::measure::{Recorder, TimesSummary};
+use crate::measure::Recorder;
 use crate::remote::{ClockReading, Remote};
 
 /// Other processes are told so long before what is to begin at the same moment everywhere.
@@ -164,19 +163,5 @@ impl Ended {
             beat: outcome.recorded.beat.summary(),
             clocks,
         });
-    }
-}
-
-impl CrewSecond {
-    /// Adds what another driver did in the same second.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.kept.merge(&other.kept);
-        self.active += other.active;
-        self.first_rounds += other.first_rounds;
-        self.left += other.left;
-        match (&mut self.usage, other.usage) {
-            (Some(here), Some(there)) => here.add(there),
-            (here, there) => *here = here.or(there),
-        }
     }
 }

@@ -1,41 +1,28 @@
 //! `lab load`: a workload run against a server.
 
-mod context;
 mod counts;
-mod crew;
-mod critical;
 mod deliveries;
-mod desk;
-mod documents;
-mod groupware;
 mod hands;
-mod plan;
 mod prepare;
-mod resources;
 mod run;
-mod user;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::driver::{Deliveries, Driver, ServerDescription};
+use crate::crew::provide;
+use crate::driver::{Driver, ServerDescription, target_form};
 use crate::error::LabError;
 use crate::monitor::{QUIET_LOOKS, program_name, rest};
 use crate::progress::Progress;
 use crate::remote::Team;
 
 use hands::Hands;
+use scrinium_lab_report::run::Deliveries;
 
-pub(crate) use context::Stop;
-pub use crew::DriverUse;
-pub(crate) use crew::{Crew, CrewSecond, Outcome, Share};
-pub(crate) use critical::{Asked, CriticalRegion};
+pub use crate::crew::{DriverUse, Objectives, Plan, StopConditions, Supplies, judge_supplies};
 pub use hands::DriverData;
-pub use plan::{Objectives, Plan, StopConditions};
 pub use prepare::Preparation;
-pub(crate) use resources::provide;
-pub use resources::{Supplies, judge as judge_supplies};
-pub use run::{Cut, Phase, RunData, Tick};
+pub use run::{Cut, RunData, Tick};
 
 /// A server that was filled rests no longer than filling took, and no longer than this.
 const MOST_REST: Duration = Duration::from_secs(20);
@@ -150,7 +137,7 @@ fn refuse_without_target<D: Driver>(driver: &D, plan: &Plan) -> Result<(), LabEr
     let missing = needed.into_iter().find(|any| !any.iter().any(|ability| driver.has(*ability)));
     let Some(missing) = missing else { return Ok(()) };
     let names: Vec<&str> = missing.iter().map(|ability| ability.name()).collect();
-    let targets: Vec<&str> = missing.iter().map(|ability| ability.target()).collect();
+    let targets: Vec<&str> = missing.iter().map(|ability| target_form(*ability)).collect();
     Err(LabError::NoTarget {
         origin: plan.origin.clone(),
         what: names.join(" or "),

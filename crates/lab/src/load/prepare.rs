@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use scrinium_lab_script::Needs;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::plan::Plan;
+use crate::crew::Plan;
 use crate::driver::{Driver, Filling, Person, Prepared};
 use crate::error::LabError;
 use crate::progress::Progress;
-use crate::script::Needs;
 
 /// So many users are prepared at a time.
 const AT_A_TIME: usize = 8;

@@ -3,39 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_lab_report::run::Phase;
 use tokio::time::MissedTickBehavior;
 
-use super::context::Stop;
 use super::counts::CountsMeter;
-use super::crew::Share;
 use super::hands::{DriverData, Hands};
-use super::plan::{Plan, StopConditions};
+use crate::crew::{Plan, Share, Stop, StopConditions};
 use crate::driver::{Driver, Person, ServerCounts};
 use crate::measure::{KeptSecond, Recorder, Times};
 use crate::monitor::{ProcessMeter, Usage};
 use crate::progress::{Live, Progress};
-
-/// A phase of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Phase {
-    RampUp,
-    Hold,
-    RampDown,
-}
-
-impl Phase {
-    /// For people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RampUp => "ramp-up",
-            Self::Hold => "hold",
-            Self::RampDown => "ramp-down",
-        }
-    }
-}
 
 /// One second of a run.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use scrinium_lab_report::TimesSummary;
 use serde::{Deserialize, Serialize};
 
 /// One hour; anything longer is counted as this.
@@ -145,19 +146,6 @@ impl SparseTimes {
             times.add(u64::from(*microseconds), u64::from(*count));
         }
     }
-}
-
-/// Count, mean and percentiles, in milliseconds. All are 0 when nothing was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct TimesSummary {
-    pub count: u64,
-    pub mean_ms: f64,
-    pub min_ms: f64,
-    pub p50_ms: f64,
-    pub p95_ms: f64,
-    pub p99_ms: f64,
-    pub max_ms: f64,
 }
 
 fn milliseconds(microseconds: u64) -> f64 {

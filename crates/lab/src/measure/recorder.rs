@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_lab_script::Operation;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{SparseTimes, Times};
-use super::operation::Operation;
 use super::recorded::{Recorded, RecordedFailure, RecordedOperation};
 use crate::driver::{Failure, FailureKind};
 

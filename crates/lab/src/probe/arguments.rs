@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::arguments::duration;
+use crate::values::duration;
 
 /// Everything that a probe can be told.
 #[derive(Debug, Args)]

@@ -5,14 +5,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Args;
+use scrinium_lab_report::run::{ProbePart, ProbePoint};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-use super::record::{Point, Record, Subject, SubjectSummary};
-use crate::arguments::duration;
+use super::record::{Point, Record};
 use crate::error::LabError;
+use crate::values::duration;
 
 /// More points than this are not kept: a day of one each second.
 const MOST_POINTS: usize = 100_000;
@@ -46,30 +47,6 @@ pub(crate) struct Account<'a> {
     pub(crate) mail_box: &'a str,
     /// Where the first user's mail lies.
     pub(crate) first_mail_database: String,
-}
-
-/// What a probe saw in a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct ProbePart {
-    pub database: String,
-    pub view: String,
-    pub mail: bool,
-    pub interval_s: f64,
-    /// Rounds that were due in the hold phase.
-    pub summary: BTreeMap<Subject, SubjectSummary>,
-    /// Those of the whole run.
-    pub points: Vec<ProbePoint>,
-}
-
-/// A round on the run's time axis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct ProbePoint {
-    pub at_s: f64,
-    pub subject: Subject,
-    pub response_ms: f64,
-    pub failed: bool,
 }
 
 /// A probe at work.

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use scrinium_lab_report::milliseconds;
+use scrinium_lab_report::run::{Subject, SubjectSummary};
+use scrinium_terminal::{Outcome, OutputError, print, say};
 use serde_json::json;
 
 use super::arguments::ProbeArguments;
 use super::prometheus;
-use super::record::{Point, ProbeObjectives, Record, Subject};
+use super::record::{Point, ProbeObjectives, Record};
 use super::rounds::{DatabaseRounds, MailRounds, Operations};
 use super::timetable::Timetable;
 use crate::driver::{Client, Failure};
-use crate::error::{LabError, Outcome};
-use crate::output::{print, say};
-use crate::report::milliseconds;
+use crate::error::LabError;
 
 enum Rounds {
     Database(DatabaseRounds),
@@ -68,7 +69,7 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
         }
         // Nobody sees any more what it finds: whoever had it begun is gone, killed perhaps. Where there is no room for a
         // line there may be some for the next one.
-        !matches!(*printed, Err(LabError::NobodyReads)) || arguments.prometheus.is_some()
+        !matches!(*printed, Err(OutputError::NobodyReads)) || arguments.prometheus.is_some()
     };
     let works = users.into_iter().map(|user| work(user, begin, end, arguments.interval, &tell));
     let all = futures_of(works);
@@ -163,7 +164,7 @@ async fn futures_of(works: impl Iterator<Item = impl Future<Output = ()>>) {
 }
 
 /// Lines for standard output.
-fn print_line(text: &str) -> Result<(), LabError> {
+fn print_line(text: &str) -> Result<(), OutputError> {
     print(&format!("{}\n", text.trim_end()))
 }
 
@@ -186,12 +187,12 @@ fn line(point: &Point) -> String {
 }
 
 /// The summary for people.
-fn table(summaries: &std::collections::BTreeMap<Subject, super::SubjectSummary>) -> String {
+fn table(summaries: &std::collections::BTreeMap<Subject, SubjectSummary>) -> String {
     let mut text = format!(
         "\n{:<22}{:>8}{:>8}{:>11}{:>11}{:>11}{:>11}\n",
         "", "Rounds", "Failed", "Average", "Median", "p99", "Slowest"
     );
-    let mut row = |name: &str, rounds: String, failed: String, times: &crate::measure::TimesSummary| {
+    let mut row = |name: &str, rounds: String, failed: String, times: &scrinium_lab_report::TimesSummary| {
         text.push_str(&format!(
             "{name:<22}{rounds:>8}{failed:>8}{:>11}{:>11}{:>11}{:>11}\n",
             milliseconds(times.mean_ms),

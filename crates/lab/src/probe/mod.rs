@@ -13,8 +13,8 @@ mod rounds;
 mod timetable;
 
 pub use arguments::ProbeArguments;
+pub use beside::ProbeBesideArguments;
 pub(crate) use beside::{Account, ProbeBeside};
-pub use beside::{ProbeBesideArguments, ProbePart, ProbePoint};
 pub(crate) use command::run;
 pub use prometheus::text as prometheus_text;
-pub use record::{Found, Point, ProbeObjectives, Record, Subject, SubjectSummary};
+pub use record::{Found, Point, ProbeObjectives, Record};

@@ -15,11 +15,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use scrinium_lab_report::TimesSummary;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use super::record::{ProbeObjectives, Record};
-use crate::measure::TimesSummary;
 
 /// Connections at once: a scraper has one.
 const MOST_CONNECTIONS: usize = 16;

@@ -3,30 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use scrinium_lab_report::run::{Subject, SubjectSummary};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Times, TimesSummary};
-
-/// What is probed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Subject {
-    /// A shared database: it is opened, a view is opened, entries and a document are read, a document is written.
-    Database,
-    /// A message to oneself: sent, delivered, read.
-    Mail,
-}
-
-impl Subject {
-    /// For people.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Database => "database",
-            Self::Mail => "mail",
-        }
-    }
-}
+use crate::measure::Times;
 
 /// One round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,30 +22,6 @@ pub struct Point {
     pub operations: Vec<(String, f64)>,
     /// Why it failed.
     pub failure: Option<String>,
-}
-
-/// What was seen of one subject.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct SubjectSummary {
-    pub rounds: u64,
-    pub failed: u64,
-    /// Rounds that were due while the one before was still being answered; they are part of `rounds`.
-    pub waited: u64,
-    pub response: TimesSummary,
-    pub operations: BTreeMap<String, TimesSummary>,
-    /// The last failure, word for word.
-    pub last_failure: Option<String>,
-}
-
-impl SubjectSummary {
-    /// Share of rounds that failed.
-    #[must_use]
-    pub fn failed_percent(&self) -> f64 {
-        #[allow(clippy::cast_precision_loss, reason = "rounds are few")]
-        let share = self.failed as f64 / self.rounds.max(1) as f64;
-        100.0 * share
-    }
 }
 
 #[derive(Default)]

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::record::{Point, Subject};
+use scrinium_lab_report::run::Subject;
+
+use super::record::Point;
 use super::rounds::Operations;
 use crate::driver::Failure;
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
+use scrinium_terminal::{can_be_drawn, has_colours, say};
 
-use crate::load::Plan;
-use crate::output::{can_be_drawn, has_colours, say};
+use crate::crew::Plan;
 pub(crate) use view::Live;
 use view::View;
 

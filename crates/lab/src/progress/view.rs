@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::load::{Phase, Plan};
+use scrinium_lab_report::run::Phase;
+
+use crate::crew::Plan;
 
 /// Seconds that the small charts show.
 const CHART_SECONDS: usize = 32;
@@ -216,11 +218,11 @@ fn sparks(values: &VecDeque<f64>) -> String {
 }
 
 fn thousands(value: f64) -> String {
-    crate::report::thousands(value)
+    scrinium_lab_report::thousands(value)
 }
 
 fn milliseconds(value: f64) -> String {
-    crate::report::milliseconds(value)
+    scrinium_lab_report::milliseconds(value)
 }
 
 /// `45 s`, `2:05 min`, `1:30 h`: never longer than it was a second ago.

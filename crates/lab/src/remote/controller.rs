@@ -18,9 +18,9 @@ use super::local::LocalDriver;
 use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Job, Login, Order, Word};
 use super::version;
+use crate::crew::{CrewSecond, Outcome, Share, Stop};
 use crate::driver::Ledger;
 use crate::error::LabError;
-use crate::load::{CrewSecond, Outcome, Share, Stop};
 
 /// How long a driver may take for an answer that needs no work.
 const TO_ANSWER: Duration = Duration::from_secs(10);

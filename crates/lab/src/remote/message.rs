@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use scrinium_lab_report::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::LoadArguments;
+use crate::crew::{CrewSecond, Outcome, Share};
 use crate::driver::Noted;
-use crate::load::{CrewSecond, Outcome, Share};
-use crate::monitor::Machine;
 
 /// The driver's first words.
 #[derive(Clone, Debug, Serialize, Deserialize)]

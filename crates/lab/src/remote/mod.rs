@@ -17,6 +17,8 @@
 //! microseconds of the driver's clock; a latency begins and ends on the same one. Neither side sends the token,
 //! but what follows the login is not encrypted.
 
+use scrinium_lab_script::Operation;
+
 mod clock;
 mod controller;
 mod critical;
@@ -30,8 +32,6 @@ pub use clock::{ClockReading, Exchange};
 pub(crate) use controller::{Remote, Team};
 pub(crate) use message::Job;
 pub(crate) use worker::drive;
-
-use crate::measure::Operation;
 
 /// Raised when messages change.
 const PROTOCOL: u32 = 1;

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use scrinium_lab_script::Workload;
+use scrinium_terminal::{Outcome, print, say};
 use tokio::io::BufReader;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,13 +20,11 @@ use super::login::{Side, challenge, is_proof, proof};
 use super::message::{Answer, Assignment, Greeting, Login, Order, Word};
 use super::version;
 use crate::arguments::DriveArguments;
+use crate::crew::{Asked, Crew, CriticalRegion, Plan, Share, Stop, provide};
 use crate::driver::{Driver, Person, Targets};
-use crate::error::{LabError, Outcome};
-use crate::load::{Asked, Crew, CriticalRegion, Plan, Share, Stop, provide};
-use crate::monitor::Machine;
-use crate::output::{print, say};
-use crate::run;
-use crate::workload::Workload;
+use crate::error::LabError;
+use crate::monitor::{machine_identity, this_machine};
+use crate::setup;
 
 /// How long a controller may take to log in, and to take what is sent.
 const TO_ANSWER: Duration = Duration::from_secs(10);
@@ -125,8 +125,8 @@ async fn log_in(stream: TcpStream, token: &str) -> Result<(Reading, OwnedWriteHa
     }
     let welcome = Answer::Welcome {
         proof: proof(token, Side::Driver, &ours, &login.challenge),
-        machine: Box::new(Machine::this()),
-        machine_identity: Machine::identity(),
+        machine: Box::new(this_machine()),
+        machine_identity: machine_identity(),
     };
     frame::write(&mut write, &welcome).await.map_err(words)?;
     Ok((read, write))
@@ -148,9 +148,9 @@ impl Work {
     async fn of(assignment: Assignment) -> Result<Self, LabError> {
         let Assignment { job, share, together, noted_run } = assignment;
         let (arguments, origin) = (job.arguments, job.origin);
-        let workload = Workload::of(origin, job.text, &run::variables(&arguments))?;
-        let plan = run::plan_of(&arguments, workload);
-        let mut driver = run::driver(&arguments, &plan)?;
+        let workload = Workload::of(origin, job.text, &setup::variables(&arguments))?;
+        let plan = setup::plan_of(&arguments, workload);
+        let mut driver = setup::driver(&arguments, &plan)?;
         driver.note(noted_run);
         let driver = Arc::new(driver);
         let connected = plan.connected(share.count(plan.users));

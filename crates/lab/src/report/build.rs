@@ -2,56 +2,56 @@
 
 use std::time::Duration;
 
-use super::model::{
-    DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, PhasePart, Report, RunPart,
-    SecondRow, Summary, WorkloadPart,
+use scrinium_lab_report::run::{
+    Deliveries, DriverRow, ExpectedRow, FORMAT, FailureRow, ObjectiveResult, OperationRow, Phase, PhasePart,
+    Report, RunPart, SecondRow, Summary, WorkloadPart,
 };
+use scrinium_lab_report::time;
+use scrinium_lab_script::Estimate;
+
+use super::drivers;
 use super::validity::{Evidence, judge};
-use super::{drivers, findings};
-use crate::driver::Deliveries;
-use crate::load::{Measured, Phase, Plan, RunData, Tick};
+use crate::crew::Plan;
+use crate::load::{Measured, RunData, Tick};
 use crate::measure::Times;
-use crate::monitor::{Machine, Usage};
+use crate::monitor::{Usage, this_machine};
 use crate::schedule::Model;
-use crate::script::Estimate;
 
 /// A user who is this far behind the timetable is late.
 const LATE: Duration = Duration::from_secs(1);
 
-impl Report {
-    /// The report of a run. `command` is the command line that repeats it.
-    #[must_use]
-    pub fn of(plan: &Plan, measured: &Measured, command: &str) -> Self {
-        let machine = Machine::this();
-        let drivers = drivers::rows(&measured.run, measured.server_pid.is_some());
-        let summary = summary(plan, &measured.run, machine.cpus, &drivers);
-        let validity = judge(&evidence(plan, measured, &summary, &drivers));
-        let mut objectives = objectives(plan, &summary);
-        objectives.extend(measured.deliveries.as_ref().map(delivered));
-        let workload = workload(plan);
-        let operations = operations(&measured.run);
-        let heading = heading(plan, &workload, validity.valid);
-        let mut report = Self {
-            format: FORMAT.to_owned(),
-            heading,
-            validity,
-            objectives,
-            workload,
-            run: run_part(plan, measured, command),
-            summary,
-            operations,
-            failures: failures(&measured.run),
-            deliveries: measured.deliveries.clone(),
-            findings: Vec::new(),
-            seconds: seconds(&measured.run, machine.cpus, drivers::cpus(&measured.run)),
-            machine,
-            probe: None,
-            drivers,
-            repeats: None,
-        };
-        report.findings = findings::of(&report);
-        report
-    }
+/// The report of a run. `command` is the command line that repeats it.
+#[must_use]
+pub fn report_of(plan: &Plan, measured: &Measured, command: &str) -> Report {
+    let machine = this_machine();
+    let drivers = drivers::rows(&measured.run, measured.server_pid.is_some());
+    let summary = summary(plan, &measured.run, machine.cpus, &drivers);
+    let validity = judge(&evidence(plan, measured, &summary, &drivers));
+    let mut objectives = objectives(plan, &summary);
+    objectives.extend(measured.deliveries.as_ref().map(delivered));
+    let workload = workload(plan);
+    let operations = operations(&measured.run);
+    let heading = heading(plan, &workload, validity.valid);
+    let mut report = Report {
+        format: FORMAT.to_owned(),
+        heading,
+        validity,
+        objectives,
+        workload,
+        run: run_part(plan, measured, command),
+        summary,
+        operations,
+        failures: failures(&measured.run),
+        deliveries: measured.deliveries.clone(),
+        findings: Vec::new(),
+        seconds: seconds(&measured.run, machine.cpus, drivers::cpus(&measured.run)),
+        machine,
+        probe: None,
+        drivers,
+        repeats: None,
+    };
+    report.set_findings();
+    report
 }
 
 fn heading(plan: &Plan, workload: &WorkloadPart, valid: bool) -> String {
@@ -60,8 +60,8 @@ fn heading(plan: &Plan, workload: &WorkloadPart, valid: bool) -> String {
         heading.push_str(&format!(
             " \u{b7} speed-up {}: {} of think time took {}",
             plan.speedup,
-            findings::time(workload.round_s),
-            findings::time(workload.round_with_speedup_s)
+            time(workload.round_s),
+            time(workload.round_with_speedup_s)
         ));
     } else {
         heading.push_str(" \u{b7} the script's own pace");
@@ -254,7 +254,7 @@ fn phases(run: &RunData) -> Vec<PhasePart> {
 fn operations(run: &RunData) -> Vec<OperationRow> {
     let minutes = run.hold.as_secs_f64() / 60.0;
     let row =
-        |(operation, times): (crate::measure::Operation, crate::measure::OperationTimes)| OperationRow {
+        |(operation, times): (scrinium_lab_script::Operation, crate::measure::OperationTimes)| OperationRow {
             command: operation.command().to_owned(),
             transaction: operation.transaction().to_owned(),
             answered: times.answered,
@@ -268,7 +268,7 @@ fn operations(run: &RunData) -> Vec<OperationRow> {
 
 fn failures(run: &RunData) -> Vec<FailureRow> {
     let row = |(operation, kind, log): (
-        crate::measure::Operation,
+        scrinium_lab_script::Operation,
         crate::driver::FailureKind,
         crate::measure::FailureLog,
     )| FailureRow {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::model::DriverRow;
+use scrinium_lab_report::run::DriverRow;
+
 use crate::load::{DriverData, RunData};
-use crate::monitor::{Machine, Waiting};
+use crate::monitor::{Waiting, machine_identity};
 
 /// One row for each driver. `server_is_here`: the server's process was found on the controller's machine.
 pub(super) fn rows(run: &RunData, server_is_here: bool) -> Vec<DriverRow> {
-    let here = Machine::identity();
+    let here = machine_identity();
     let together = together(run);
     let row = |driver: &DriverData| {
         let used = &driver.used;

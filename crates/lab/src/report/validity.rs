@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::model::{DriverRow, Validity};
+use scrinium_lab_report::run::{DriverRow, Validity};
+
 use crate::load::Cut;
 
 /// Drivers that use more of what they may use of a machine than this may have been what was measured. The rule

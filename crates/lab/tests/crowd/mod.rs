@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use scrinium_lab::driver::{HttpOptions, TargetOptions, Targets};
 use scrinium_lab::load::Plan;
-use scrinium_lab::script::{Script, Variables};
+use scrinium_lab_script::{Script, Variables};
 
 #[path = "../it/fake/mod.rs"]
 mod fake;

@@ -5,14 +5,15 @@ use std::time::Duration;
 use crate::fake::{FakeServer, Faults};
 use proptest::prelude::*;
 use scrinium_lab::driver::{
-    Deliveries, Failure, FailureKind, Found, HttpOptions, Ledger, Letter, MessageNumber, Noted, Scan,
-    TargetOptions, Targets,
+    Failure, FailureKind, Found, HttpOptions, Ledger, Letter, MessageNumber, Noted, Scan, TargetOptions,
+    Targets,
 };
 use scrinium_lab::load::{Objectives, Plan, StopConditions, load};
-use scrinium_lab::report::Report;
+use scrinium_lab::report::report_of;
 use scrinium_lab::schedule::Model;
-use scrinium_lab::script::{Script, Variables};
 use scrinium_lab::{Form, Message, Progress};
+use scrinium_lab_report::run::Deliveries;
+use scrinium_lab_script::{Script, Variables};
 
 fn message(body: String, attachment_bytes: usize) -> Message {
     Message {
@@ -264,7 +265,7 @@ async fn wrong_deliveries_of_memos_are_told() {
         let measured = load(driver.unwrap(), &plan, &Progress::silent()).await.unwrap();
         let deliveries = measured.deliveries.clone().unwrap();
         assert_eq!((deliveries.messages, deliveries.promised), (24, 48), "{deliveries:?}");
-        let report = Report::of(&plan, &measured, "test");
+        let report = report_of(&plan, &measured, "test");
         let sentence =
             report.findings.iter().find(|finding| finding.contains("deliveries promised")).unwrap();
         if nth.is_none() {

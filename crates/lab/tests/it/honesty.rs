@@ -9,9 +9,10 @@ use crate::fake::{Delivery, FakeServer, Faults, Served};
 use scrinium_lab::Progress;
 use scrinium_lab::driver::{HttpDriver, HttpOptions};
 use scrinium_lab::load::{Measured, Objectives, Plan, StopConditions, load};
-use scrinium_lab::measure::{Operation, OperationTimes, Times};
-use scrinium_lab::report::Report;
-use scrinium_lab::script::{Script, Variables};
+use scrinium_lab::measure::{OperationTimes, Times};
+use scrinium_lab::report::report_of;
+use scrinium_lab_report::run::Report;
+use scrinium_lab_script::{Operation, Script, Variables};
 use serde_json::Value;
 
 /// What the laboratory promises: figures are within this of what happened.
@@ -99,7 +100,7 @@ async fn known_delays_are_reported_within_two_percent() {
         let ramp_up = Some(Duration::from_secs(2));
         let plan = Plan { ramp_up, ..plan(&server, 100, 3000, 3) };
         let measured = run(&server, &plan).await;
-        let (served, report) = (server.served(), Report::of(&plan, &measured, "test"));
+        let (served, report) = (server.served(), report_of(&plan, &measured, "test"));
         let (ours, theirs) = (reads(&measured).service.summary(), times(&served).summary());
         assert_eq!((ours.count, theirs.count), (300, 300));
         assert_eq!(failures(&measured), []);

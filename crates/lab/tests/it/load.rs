@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::fake::{FakeServer, Faults};
 use scrinium_lab::driver::{HttpDriver, HttpOptions};
 use scrinium_lab::load::{Cut, Measured, Plan, StopConditions, load};
-use scrinium_lab::measure::{Operation, OperationTimes};
-use scrinium_lab::report::Report;
-use scrinium_lab::script::{Script, Variables};
-use scrinium_lab::{LabError, Progress, Workload};
+use scrinium_lab::measure::OperationTimes;
+use scrinium_lab::report::report_of;
+use scrinium_lab::{LabError, Progress};
+use scrinium_lab_script::{Operation, Script, Variables, Workload};
 
 const TIME_OUT: Duration = Duration::from_secs(20);
 
@@ -82,7 +82,7 @@ async fn twenty_users_do_three_rounds_of_r5_mail() {
     assert_eq!(measured.run.cut, Some(Cut::UsersEnded));
     assert_eq!((measured.preparation.databases_created, measured.preparation.documents_added), (20, 1200));
 
-    let report = Report::of(&plan, &measured, "test");
+    let report = report_of(&plan, &measured, "test");
     let count = |command: &str, transaction: &str| {
         let mut rows = report.operations.iter();
         rows.find(|row| (row.command.as_str(), row.transaction.as_str()) == (command, transaction))
@@ -209,7 +209,7 @@ async fn a_wrong_answer_is_an_error_and_no_sample() {
     assert_eq!(failures(&measured), [(Operation::Navigate, "wrong answer".to_owned(), 40)]);
     let reads = times(&measured, Operation::Navigate);
     assert_eq!((reads.answered, reads.failed, reads.latency.summary().count), (160, 40, 160));
-    let report = Report::of(&plan, &measured, "test");
+    let report = report_of(&plan, &measured, "test");
     assert!(report.failures[0].first.len() == 3 && report.failures[0].first[0].contains("digest"));
     assert!(!report.passed() && !report.objectives[0].reached);
 }
@@ -277,7 +277,7 @@ async fn a_run_that_fails_too_much_is_stopped() {
     plan.stop.errors_percent = 40.0;
     let measured = run(&server, &plan).await;
     assert!(matches!(measured.run.cut, Some(Cut::Errors(percent)) if percent > 40.0));
-    let report = Report::of(&plan, &measured, "test");
+    let report = report_of(&plan, &measured, "test");
     assert!(!report.validity.valid && report.validity.reasons[0].contains("stopped early"));
 }
 

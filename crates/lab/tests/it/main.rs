@@ -3,7 +3,6 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod against_servers;
-mod compare;
 mod deliveries;
 mod encryption;
 mod experiment;
@@ -16,10 +15,9 @@ mod monitor;
 mod probe;
 mod program;
 mod protocols;
-mod report;
 mod schedule;
-mod script;
 mod scripted;
 mod servers;
 mod several_drivers;
+mod validity;
 mod workloads;

@@ -10,8 +10,9 @@ use crate::fake::{FakeServer, Faults};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use scrinium_lab::driver::FailureKind;
-use scrinium_lab::measure::{Operation, Recorded, Recorder, Sample};
+use scrinium_lab::measure::{Recorded, Recorder, Sample};
 use scrinium_lab::remote::{ClockReading, Exchange};
+use scrinium_lab_script::Operation;
 use serde_json::Value;
 
 const TOKEN: &str = "a-token-of-this-test";

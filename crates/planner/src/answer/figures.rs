@@ -1,6 +1,6 @@
 //! The figures of an answer, what they go beyond, and what is to be set.
 
-use scrinium_lab::report::{bytes, thousands};
+use scrinium_lab_report::{bytes, thousands};
 
 use super::servers::{LOG_BYTES, SYSTEM_BYTES, Servers};
 use super::{Figure, Reach, Setting, Unit};

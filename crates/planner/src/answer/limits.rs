@@ -1,6 +1,6 @@
 //! What a server can run into.
 
-use scrinium_lab::report::{bytes, milliseconds};
+use scrinium_lab_report::{bytes, milliseconds};
 
 use super::servers::Servers;
 use crate::range::Case;

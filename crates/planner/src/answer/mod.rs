@@ -152,7 +152,7 @@ pub fn answer(
             "{} CPUs ({}), {} of memory, Scrinium {}, {}{}",
             calibration.machine.cpus,
             calibration.machine.cpu_model,
-            scrinium_lab::report::bytes(bytes_as_float(calibration.machine.memory_bytes)),
+            scrinium_lab_report::bytes(bytes_as_float(calibration.machine.memory_bytes)),
             calibration.scrinium_version,
             calibration.made,
             if calibration.quick { ", the quick form" } else { "" }
@@ -193,7 +193,7 @@ fn problems(servers: &Servers<'_>, installed: u32, found: bool) -> Vec<String> {
 }
 
 fn summary(servers: &Servers<'_>, installed: u32, count: Option<Range>, holds: bool) -> String {
-    let users = scrinium_lab::report::thousands(servers.demand.users);
+    let users = scrinium_lab_report::thousands(servers.demand.users);
     let what = |count: u32| if count == 1 { "1 server".to_owned() } else { format!("{count} servers") };
     let machines = format!("{} of {} cores", what(installed), servers.cores());
     if count.is_none() {
@@ -219,7 +219,7 @@ fn breaks_first(servers: &Servers<'_>, installed: u32, factor: f64) -> String {
     }
     let missed = servers.missed(running, factor * 1.02, Case::Expected);
     let Some(limit) = missed.first() else { return "Nothing that the model knows.".to_owned() };
-    let users = scrinium_lab::report::thousands((servers.demand.users * factor).floor());
+    let users = scrinium_lab_report::thousands((servers.demand.users * factor).floor());
     format!("{}, at {factor:.1} times the load ({users} users).", limit.name())
 }
 

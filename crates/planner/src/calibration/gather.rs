@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use scrinium_lab::experiment::model::{CellPart, ExperimentReport, LoadReport};
-use scrinium_lab::load::Phase;
-use scrinium_lab::report::{OperationRow, Report};
+use scrinium_lab_report::experiment::{CellPart, ExperimentReport, LoadReport};
+use scrinium_lab_report::run::{OperationRow, Phase, Report};
 use serde_json::Value;
 
 use super::definition::{Cell, MESSAGE_BYTES};

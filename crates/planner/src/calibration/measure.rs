@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scrinium_lab::Progress;
 use scrinium_lab::experiment::{self, ExperimentArguments};
-use scrinium_lab::monitor::Machine;
+use scrinium_lab::monitor::this_machine;
 
 use super::definition::{self, Cell, Size};
 use super::gather::points;
@@ -47,7 +47,7 @@ pub async fn measure(size: &Size, measuring: &Measuring) -> Result<Calibration, 
         made: format!("{:.0}", jiff::Timestamp::now()),
         scrinium_version: env!("CARGO_PKG_VERSION").to_owned(),
         quick: measuring.quick,
-        machine: Machine::this(),
+        machine: this_machine(),
         data_dir: data.display().to_string(),
         run_folder: measuring.folder.display().to_string(),
         device,

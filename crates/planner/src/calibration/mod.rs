@@ -11,7 +11,7 @@ mod measure;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use scrinium_lab::monitor::Machine;
+use scrinium_lab_report::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::class::PerClass;

@@ -1,7 +1,7 @@
 //! `plan.html`: one page that needs nothing else, in the laboratory's style.
 
-use scrinium_lab::report::parts::{CurvePoint, Curves, Marks, begin, escape, figure, keys, table};
-use scrinium_lab::report::{milliseconds, thousands};
+use scrinium_lab_report::page::{CurvePoint, Curves, Marks, begin, escape, figure, keys, table};
+use scrinium_lab_report::{milliseconds, thousands};
 
 use super::Plan;
 use super::lines::{rows, sentences, value};

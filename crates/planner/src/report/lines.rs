@@ -1,6 +1,6 @@
 //! What all forms of a report say alike: values with their units, rows of figures.
 
-use scrinium_lab::report::{bytes, milliseconds, thousands};
+use scrinium_lab_report::{bytes, milliseconds, thousands};
 
 use super::Plan;
 use crate::answer::{Figure, Unit};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use scrinium_lab::report::bytes;
+use scrinium_lab_report::bytes;
 
 use super::lines::{COMPARED, compared, extrapolated, rows, sentences};
 use super::{Plan, calibration_text};

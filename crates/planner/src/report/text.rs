@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use scrinium_lab::report::parts::Table;
-use scrinium_lab::report::{bytes, milliseconds, thousands};
+use scrinium_lab_report::{TextTable, bytes, milliseconds, thousands};
 
 use super::Plan;
 use super::lines::{COMPARED, capital, compared, extrapolated, rows, sentences};
@@ -26,7 +25,7 @@ pub fn plan(plan: &Plan) -> String {
     }
     let mut heads = vec!["Figure", "Value", "Range"];
     heads.extend(plan.what_if.iter().map(|scenario| scenario.change.as_str()));
-    let mut table = Table::new(&heads);
+    let mut table = TextTable::new(&heads);
     let rows = rows(plan);
     for row in &rows {
         let mut cells = vec![row.figure.title.to_owned(), row.value.clone(), row.spread.clone()];
@@ -66,7 +65,7 @@ pub fn plan(plan: &Plan) -> String {
 #[must_use]
 pub fn calibration(calibration: &Calibration, model: &Model) -> String {
     let mut text = "What a request costs\n".to_owned();
-    let mut table = Table::new(&["Class", "CPU", "Alone", "Commits", "Written"]);
+    let mut table = TextTable::new(&["Class", "CPU", "Alone", "Commits", "Written"]);
     for class in Class::ALL {
         table.row([
             capital(class.name()),
@@ -84,7 +83,7 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
         model.costs.rest_cpus.value
     );
     text.push_str("\nThe ladder, and what the model makes of it\n");
-    let mut table = Table::new(&["Users", "Requests/s", "Response", "Model", "Processors", "Model"]);
+    let mut table = TextTable::new(&["Users", "Requests/s", "Response", "Model", "Processors", "Model"]);
     for rung in &model.ladder {
         table.row([
             thousands(rung.users),
@@ -142,7 +141,7 @@ pub fn calibration(calibration: &Calibration, model: &Model) -> String {
 #[must_use]
 pub fn check(check: &Check) -> String {
     let mut text = format!("{}\n\n", extrapolated(check));
-    let mut table = Table::new(&COMPARED);
+    let mut table = TextTable::new(&COMPARED);
     check.comparisons.iter().for_each(|row| table.row(compared(row)));
     table.write(&mut text);
     text.push('\n');

@@ -6,7 +6,6 @@ use std::sync::Once;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use scrinium_lab::Outcome;
 use scrinium_planner::PlanError;
 use scrinium_planner::answer::{Answer, answer};
 use scrinium_planner::calibration::{Calibration, Kind, Point};
@@ -17,6 +16,7 @@ use scrinium_planner::report::{
     Plan, Scenario, calibration_text, check_markdown, check_text, markdown, page, plan_text,
 };
 use scrinium_planner::what_if::changed;
+use scrinium_terminal::Outcome;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)

@@ -62,6 +62,7 @@ pub enum CommandLine {
     /// Serve until stopped (SIGTERM or ^C; a second one ends at once, and loses nothing)
     Serve,
     /// Show everything on this machine: a server with people and real mail, load on it, and a report
+    #[command(hide = cfg!(not(feature = "lab")))]
     Demo(DemoArguments),
     /// Import mail that other programs have kept
     Import {
@@ -132,8 +133,10 @@ pub enum CommandLine {
         dir: PathBuf,
     },
     /// Measure a server, this one or another: workloads, reports
+    #[command(hide = cfg!(not(feature = "lab")))]
     Lab(LabArguments),
     /// Plan machines for an organisation: calibrate this machine, forecast, ask what if
+    #[command(hide = cfg!(not(feature = "lab")))]
     Plan(PlanArguments),
 }
 

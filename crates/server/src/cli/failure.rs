@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use scrinium_lab::Outcome;
+#[cfg(feature = "lab")]
+use scrinium_terminal::Outcome;
 
 use super::Terminal;
 use crate::config::ConfigError;
@@ -45,6 +46,7 @@ impl Failure {
     }
 
     /// What a command of the laboratory or of the planner ended with, where it is not done.
+    #[cfg(feature = "lab")]
     #[allow(clippy::needless_pass_by_value, reason = "so that it can stand in map_err")]
     pub(crate) fn of(outcome: Outcome, reason: impl ToString) -> Self {
         let reason = reason.to_string();

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use scrinium_lab::{Outcome, is_capable, refuses_colours, tell_usage};
+use scrinium_terminal::{Outcome, is_capable, refuses_colours, tell_usage};
 use serde_json::Value;
 
 use super::{Failure, GlobalArguments};

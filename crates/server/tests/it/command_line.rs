@@ -26,9 +26,9 @@ fn help_and_version_are_data() {
     let folder = tempfile::tempdir().unwrap();
     let (code, output, talk) = run(folder.path(), &["--version"]);
     assert_eq!((code, output, talk), (0, format!("scrinium {}\n", env!("CARGO_PKG_VERSION")), String::new()));
-    for command in [
-        "serve", "demo", "import", "person", "group", "console", "advise", "config", "formula", "lab", "plan",
-    ] {
+    let of_laboratory: &[&str] = if cfg!(feature = "lab") { &["demo", "lab", "plan"] } else { &[] };
+    let own = ["serve", "import", "person", "group", "console", "advise", "config", "formula"];
+    for command in own.iter().chain(of_laboratory) {
         let (code, output, talk) = run(folder.path(), &["--help"]);
         assert!(code == 0 && talk.is_empty() && output.contains(&format!("\n  {command} ")), "{output}");
     }
@@ -41,7 +41,21 @@ fn help_and_version_are_data() {
     assert!(talk.contains("a similar subcommand exists: 'serve'"), "{talk}");
 }
 
+/// The server can be built without the laboratory. Its commands are not listed then, and say so.
+#[cfg(not(feature = "lab"))]
+#[test]
+fn a_build_without_the_laboratory_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, output, _) = run(folder.path(), &["--help"]);
+    for words in [&["lab", "list"][..], &["plan", "--example"], &["demo"]] {
+        assert!(!output.contains(&format!("\n  {} ", words[0])), "{output}");
+        let (code, _, talk) = run(folder.path(), words);
+        assert!(code == 2 && talk.contains("this build has no laboratory"), "{words:?}: {code}, {talk}");
+    }
+}
+
 /// They ended with 1, as a run that failed does.
+#[cfg(feature = "lab")]
 #[test]
 fn mistakes_in_commands_of_the_laboratory_end_with_2() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use scrinium_lab::experiment::model::ExperimentReport;
+use scrinium_lab::experiment::ExperimentReport;
 
 #[test]
 fn a_cell_of_an_experiment_is_measured() {

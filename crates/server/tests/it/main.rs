@@ -30,13 +30,16 @@ mod freeze;
 mod full_disk;
 mod hostile;
 mod import_port;
+#[cfg(feature = "lab")]
 mod lab_experiment;
 mod log_database;
 mod logins;
 mod messages;
 mod operate;
+#[cfg(feature = "lab")]
 mod operation_log;
 mod output;
+#[cfg(feature = "lab")]
 mod plan;
 mod private_files;
 mod repair_killed;

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use clap::{Args, CommandFactory};
+use clap::CommandFactory;
 use scrinium_fault::skip;
-use scrinium_lab::LabArguments;
-use scrinium_planner::PlanArguments;
 use scrinium_server::cli::Arguments;
 
 use crate::common::{PASSWORD, SMALL, Server};
@@ -83,14 +81,28 @@ const COMMANDS: &[(&str, Data)] = &[
 /// The names of all commands that do something themselves.
 fn names() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let laboratory = LabArguments::augment_args(clap::Command::new("lab"));
-    let planner = PlanArguments::augment_args(clap::Command::new("plan"));
+    let mounted = mounted();
     let program = Arguments::command();
     let own = program.get_subcommands().filter(|command| !["lab", "plan"].contains(&command.get_name()));
-    for command in own.chain([&laboratory, &planner]) {
+    for command in own.chain(&mounted) {
         add(&mut names, command, "");
     }
     names
+}
+
+/// Commands that read their own command lines.
+#[cfg(feature = "lab")]
+fn mounted() -> Vec<clap::Command> {
+    use clap::Args;
+    vec![
+        scrinium_lab::LabArguments::augment_args(clap::Command::new("lab")),
+        scrinium_planner::PlanArguments::augment_args(clap::Command::new("plan")),
+    ]
+}
+
+#[cfg(not(feature = "lab"))]
+fn mounted() -> Vec<clap::Command> {
+    Vec::new()
 }
 
 fn add(names: &mut BTreeSet<String>, command: &clap::Command, before: &str) {

@@ -9,38 +9,13 @@ use scrinium_imap_wire::{
     AppendMessage, Command, FetchAttribute, FetchModifiers, Flag, ListCommand, MailboxName, MessageData,
     ResponseCode, Section, SectionText, SelectParameters, SequenceSet, SetNumber, StoreAction, Value,
 };
+use scrinium_lab_script::MailEntry;
 
 use self::client::{Client, Untagged, name_of};
 use super::endpoint::{Endpoint, Security};
 use super::failure::{Failure, FailureKind};
 use super::letter::{Letter, Scan};
 use super::mail::{Account, MailOptions, in_time};
-
-/// Which message of the page a command is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailEntry {
-    /// The one that was opened last, or the first.
-    Current,
-    /// The one behind it; behind the last comes the first.
-    Next,
-    /// The next one that has not been read.
-    NextUnseen,
-    /// The first one.
-    First,
-}
-
-impl MailEntry {
-    /// As a script has it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Current => "CURRENT",
-            Self::Next => "NEXT",
-            Self::NextUnseen => "NEXT_UNSEEN",
-            Self::First => "FIRST",
-        }
-    }
-}
 
 /// One user's connection to an IMAP server.
 pub struct ImapSession {

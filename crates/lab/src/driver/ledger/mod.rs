@@ -9,9 +9,11 @@ mod noted;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use scrinium_lab_report::run::Deliveries;
 
 use super::failure::{Failure, FailureKind};
-use super::letter::{MessageNumber, Scan};
+use super::letter::Scan;
+use crate::content::MessageNumber;
 
 pub use noted::Noted;
 
@@ -88,39 +90,10 @@ impl Found {
     }
 }
 
-/// What became of the messages of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Deliveries {
-    /// Messages that the server has taken.
-    pub messages: u64,
-    /// Each message counts once for each of its recipients.
-    pub promised: u64,
-    pub delivered: u64,
-    pub missing: u64,
-    pub twice: u64,
-    pub altered: u64,
-    /// With somebody who is none of the recipients.
-    pub strayed: u64,
-    /// Deliveries of messages whose sending was not answered; that they arrive or not is no mistake.
-    pub uncertain: u64,
-    /// Mailboxes that could not be read.
-    pub unread: u64,
-    /// The first few that are wrong, for people.
-    pub examples: Vec<String>,
-}
-
-impl Deliveries {
-    /// Deliveries that are not as they must be, and mailboxes of which nothing is known.
-    #[must_use]
-    pub fn wrong(&self) -> u64 {
-        self.missing + self.twice + self.altered + self.strayed + self.unread
-    }
-
-    fn tell(&mut self, example: impl FnOnce() -> String) {
-        if self.examples.len() < TOLD {
-            self.examples.push(example());
-        }
+/// Notes a wrong delivery as an example, if there are not enough already.
+fn tell(deliveries: &mut Deliveries, example: impl FnOnce() -> String) {
+    if deliveries.examples.len() < TOLD {
+        deliveries.examples.push(example());
     }
 }
 
@@ -230,15 +203,15 @@ impl Ledger {
         let mut wrong = self.wrong.lock();
         if at.is_none() {
             wrong.strayed += 1;
-            wrong.tell(|| {
+            tell(&mut wrong, || {
                 format!("message {sequence} of user {number} reached {person}, who is not a recipient")
             });
         } else if again {
             wrong.twice += 1;
-            wrong.tell(|| format!("message {sequence} of user {number} reached {person} twice"));
+            tell(&mut wrong, || format!("message {sequence} of user {number} reached {person} twice"));
         } else if let Some(why) = &found.altered {
             wrong.altered += 1;
-            wrong.tell(|| format!("message {sequence} of user {number} to {person}: {why}"));
+            tell(&mut wrong, || format!("message {sequence} of user {number} to {person}: {why}"));
         }
     }
 
@@ -246,7 +219,7 @@ impl Ledger {
     pub(crate) fn unread(&self, person: &str, failure: &Failure) {
         let mut wrong = self.wrong.lock();
         wrong.unread += 1;
-        wrong.tell(|| format!("the mailbox of {person} could not be read: {failure}"));
+        tell(&mut wrong, || format!("the mailbox of {person} could not be read: {failure}"));
     }
 
     /// What is known now.
@@ -266,7 +239,7 @@ impl Ledger {
                 }
                 all.missing += 1;
                 let (sequence, place) = (at / self.stride + 1, at % self.stride + 1);
-                all.tell(|| {
+                tell(&mut all, || {
                     format!("message {sequence} of user {} has not reached recipient {place}", index + 1)
                 });
             }

@@ -3,7 +3,7 @@
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use scrinium_lab::monitor::Machine;
+use scrinium_lab_report::Machine;
 use scrinium_planner::calibration::{Calibration, Device, FORMAT, Kind, Point, Run, Size};
 use scrinium_planner::queueing::{GroupCommit, waiting_s};
 use scrinium_planner::{Class, PerClass, Range};
