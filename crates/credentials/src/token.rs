@@ -31,7 +31,7 @@ pub enum TokenError {
     /// It is no JWT of three parts, or a part is no JSON object.
     #[error("the token is malformed")]
     Malformed,
-    /// Its algorithm is none that is accepted, or not that of the key.
+    /// Its algorithm is not accepted, or is not that of the key.
     #[error("the token's algorithm is not accepted")]
     Algorithm,
     /// It has an extension that it says must be understood (`crit`; RFC 7515, section 4.1.11).

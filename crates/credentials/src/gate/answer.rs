@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::Protocol;
 use crate::stored::Change;
 
-/// By what somebody has come in.
+/// By what somebody comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {

@@ -30,7 +30,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All that are accepted. `none` is none of them.
+    /// All that are accepted. `none` is not one of them.
     pub const ALL: [Self; 8] = [
         Self::Rs256,
         Self::Rs384,

@@ -114,7 +114,7 @@ impl JsonKey {
                 .is_none_or(|operations| operations.iter().any(|operation| operation == "verify"))
     }
 
-    /// The key; `None` where it is of a kind that is not used here. A secret (`oct`) in a public set is none.
+    /// The key; `None` where it is of a kind that is not used here. A secret (`oct`) in a public set is refused.
     fn public_key(&self) -> Option<PublicKey> {
         let bytes = |field: &Option<String>| URL_SAFE_NO_PAD.decode(field.as_ref()?).ok();
         match (self.kty.as_str(), self.crv.as_deref()) {

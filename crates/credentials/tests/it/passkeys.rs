@@ -314,7 +314,7 @@ fn an_answer_that_is_not_as_it_should_be_is_refused() {
         "it could not be copied"
     );
     assert_eq!(device.check(&[], PRESENT, Wrong::Nothing), Err(PasskeyError::Unknown));
-    // An assertion is no answer to a registration, and a challenge for one is none for the other.
+    // An assertion does not answer a registration, nor is a challenge for one good for the other.
     let asked = PasskeyChallenge::with_bytes([2; 32], Ceremony::Registration, NOW_MS);
     let used = device.assertion(&[2; 32], PRESENT, Wrong::Nothing);
     assert_eq!(verify_assertion(&party(), &asked, &used, &known, NOW_MS), Err(PasskeyError::Ceremony));
