@@ -31,7 +31,7 @@ const MOST_POLLS: u64 = 1000;
 
 type Parsed = Result<Command, ScriptError>;
 
-/// A file that a message is to carry has so many bytes, as the smaller of the two that Server.Load's profile attaches,
+/// A file that a message is to carry has this many bytes, as the smaller of the two that Server.Load's profile attaches,
 /// unless `AttachmentBytes` says otherwise.
 const USUAL_ATTACHMENT_BYTES: u64 = 50_000;
 
@@ -308,7 +308,7 @@ fn message(
 }
 
 /// The name of a file, as in Server.Load, or a number of bytes. A file is not read: it may lie on another machine, and
-/// each of a run's messages is to be the same whoever sends it.
+/// each of a run's messages is to be the same, no matter who sends it.
 fn attachment_bytes(arguments: &mut Arguments<'_>, notes: &mut Vec<ScriptNote>) -> Result<u64, ScriptError> {
     let Some(word) = arguments.take() else { return Ok(0) };
     let text = arguments.text(word)?;

@@ -162,10 +162,10 @@ impl From<&str> for UserText {
 /// How large a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageSize {
-    /// A body of so many bytes and an attachment of so many.
+    /// A body of this many bytes and an attachment of this many.
     #[allow(missing_docs, reason = "the names say it")]
     Bytes { body: usize, attachment: usize },
-    /// Drawn for each message: a body of so many bytes, with that weight.
+    /// Drawn for each message: a body of this many bytes, with that weight.
     Weighted(Arc<[(usize, u32)]>),
     /// Drawn for each message from the distribution of Server.Load's message profile.
     Profile,
@@ -372,7 +372,7 @@ pub enum Command {
     /// Documents that were changed since this was last asked.
     ModifiedNotes,
     FolderChanges,
-    /// Names that are looked up together; of `None` so many people are chosen.
+    /// Names that are looked up together; of `None` this many people are chosen.
     Lookup {
         name: Option<UserText>,
         count: u64,
@@ -420,7 +420,7 @@ pub enum Command {
         holds: bool,
         target: usize,
     },
-    /// Goes on at statement `target`, but in so many of a hundred cases.
+    /// Goes on at statement `target`, but in this many of a hundred cases.
     SkipUnlessChance {
         percent: Percent,
         target: usize,

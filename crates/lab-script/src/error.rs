@@ -31,7 +31,7 @@ pub struct ScriptError {
     pub problem: Problem,
 }
 
-/// So much of a word is shown, and so many errors: a file that is no script has very long ones, or very many.
+/// So much of a word is shown, and this many errors: a file that is no script has very long ones, or very many.
 const SHOWN_CHARACTERS: usize = 80;
 const SHOWN_ERRORS: usize = 50;
 

@@ -1,4 +1,4 @@
-//! The commands for mail and calendars, of protocols beside documents.
+//! The commands for mail and calendars, of protocols next to documents.
 
 use crate::arguments::Arguments;
 use crate::command::{Command, MessageSize, Sending};
@@ -93,7 +93,7 @@ const PAGE: u64 = 20;
 const DAYS: u64 = 28;
 
 impl MailCommand {
-    /// The command of that name; `None` when it is none of these.
+    /// The command of that name; `None` when it is not one of these.
     pub(super) fn parse(name: &str, arguments: &mut Arguments<'_>) -> Result<Option<Command>, ScriptError> {
         let command = match name {
             "ImailHelp" => Self::ImapHelp,

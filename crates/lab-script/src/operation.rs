@@ -260,7 +260,7 @@ impl Operation {
         }
     }
 
-    /// The name under which Domino's server counts such a transaction; for protocols beside documents, the protocol and
+    /// The name under which Domino's server counts such a transaction; for protocols next to documents, the protocol and
     /// what it calls it.
     #[must_use]
     pub fn transaction(self) -> &'static str {

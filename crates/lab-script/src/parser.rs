@@ -10,7 +10,7 @@ use crate::header::Variables;
 use crate::table::{COMMANDS, CommandInfo, Support, find, nearest};
 use crate::words::{Line, Word};
 
-/// After so many errors nothing more is looked at.
+/// After this many errors nothing more is looked at.
 const MOST_ERRORS: usize = 1000;
 
 pub(super) struct Parser<'a> {
@@ -43,7 +43,7 @@ pub(super) fn parse(
         if let Err(error) = parser.line(line) {
             errors.push(error);
         }
-        // A file with so many is no script.
+        // A file with this many is no script.
         if errors.len() >= MOST_ERRORS {
             break;
         }

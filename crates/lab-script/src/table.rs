@@ -191,7 +191,7 @@ pub fn find(name: &str) -> Option<&'static CommandInfo> {
 /// The name that looks most like this one, if any does.
 pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     const ALIKE: f64 = 0.7;
-    // Whoever has written more has not mistyped a name, and comparing would take its time.
+    // Anyone who has written more has not mistyped a name, and comparing would take its time.
     const LONGEST_BYTES: usize = 80;
     if name.len() > LONGEST_BYTES {
         return None;

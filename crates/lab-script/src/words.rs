@@ -9,7 +9,7 @@ use crate::error::{Place, Problem, ScriptError};
 /// Longer scripts are refused: the longest of Server.Load's own has some 200 lines.
 pub(super) const LONGEST_SCRIPT_BYTES: usize = 1 << 20;
 
-/// A comment that is closed on a later line has at most so many. One that is closed nowhere near ends with its line.
+/// A comment that is closed on a later line has at most this many. One that is closed nowhere near ends with its line.
 const LONGEST_COMMENT_LINES: usize = 20;
 
 /// One line that holds a command.

@@ -28,19 +28,19 @@ pub enum LabCommand {
     Load(Box<LoadArguments>),
     /// Simulate users for `lab load --driver`, which runs on another machine
     Drive(DriveArguments),
-    /// Read a script and say what is wrong with it, or that nothing is
+    /// Check a script, and report its mistakes
     Check(ScriptArguments),
     /// Print a workload with what it does in an hour
     Show(ShowArguments),
     /// List the workloads
     List(ListArguments),
-    /// Make a workload of a server's operation log (http.operation_log)
+    /// Make a workload from a server's operation log (http.operation_log)
     Capture(CaptureArguments),
     /// Run an experiment: cells of settings, users and sizes, each on fresh data
     Experiment(Box<ExperimentArguments>),
     /// List the experiments, or make a page of their reports
     Experiments(ExperimentsArguments),
-    /// Be one end user of a server, and say how it answers
+    /// Act as one end user of a server, and report its response times
     Probe(Box<ProbeArguments>),
     /// Compare the reports of two or more runs, or of experiments
     Compare(CompareArguments),
@@ -68,7 +68,7 @@ pub struct ListArguments {
 /// What `lab capture` can be told.
 #[derive(Debug, Args)]
 pub struct CaptureArguments {
-    /// The operation log; the file beside it that ends in .1 is read first
+    /// The operation log; the file next to it that ends in .1 is read first
     pub log: PathBuf,
     /// Write the workload into this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -84,10 +84,10 @@ pub struct DriveArguments {
     /// Where to listen for a controller
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7650")]
     pub listen: String,
-    /// What a controller has to know; without it one is made up and shown
+    /// The token that a controller must present; without it one is generated and shown
     #[arg(long, env = "SCRINIUM_LAB_TOKEN", hide_env_values = true, value_parser = token)]
     pub token: Option<String>,
-    /// One run for the process that holds standard input, and no more
+    /// One run, for the process that holds standard input
     #[arg(long, hide = true)]
     pub local: bool,
 }
@@ -136,14 +136,14 @@ pub struct LoadArguments {
     /// Documents that each mail database begins with
     #[arg(long, value_name = "N")]
     pub messages_per_user: Option<u64>,
-    /// Spread the users' beginnings over this time, and count from its end.
+    /// Start the users spread over this time, and count from its end.
     /// Without it, one round of the script, and counting begins when everyone has done a round
     #[arg(long, value_parser = duration)]
     pub ramp_up: Option<Duration>,
-    /// Spread the users' ends over this time
+    /// Stop the users spread over this time
     #[arg(long, default_value = "3s", value_parser = duration)]
     pub ramp_down: Duration,
-    /// Users close an HTTP connection that was idle for so long, as browsers do. Without it they keep theirs
+    /// Users close an HTTP connection that was idle for this long, as browsers do. Without it they keep theirs
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[serde(default)]
     pub keep_alive: Option<Duration>,
@@ -163,7 +163,7 @@ pub struct LoadArguments {
     /// The password that the users get
     #[arg(long, default_value = "scrinium-lab", env = "SCRINIUM_LAB_USER_PASSWORD", hide_env_values = true)]
     pub user_password: String,
-    /// Name of an administrator, who makes databases and registers the users
+    /// Name of an administrator, who creates databases and registers the users
     #[arg(long, value_name = "NAME")]
     pub admin: Option<String>,
     /// The administrator's password
@@ -172,16 +172,16 @@ pub struct LoadArguments {
     /// As whom the users log in: admin is for servers without a directory
     #[arg(long, value_enum, default_value_t = Login::Users)]
     pub login: Login,
-    /// What stands behind the @ of the users' addresses; without it the script's RecipientDomain, or else lab.invalid
+    /// The domain of the users' addresses; without it the script's RecipientDomain, or else lab.invalid
     #[arg(long, value_name = "NAME")]
     pub mail_domain: Option<String>,
     /// As what the users log in to mail and calendars; {user} and {domain} are put in
     #[arg(long, value_name = "NAME", default_value = "{user}")]
     pub login_name: String,
-    /// Believe the certificates of this file (PEM) instead of the system's
+    /// Trust the certificates in this file (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Read all mailboxes after the run and see that each message has arrived once, byte for byte
+    /// Read all mailboxes after the run and check that each message arrived once, byte for byte
     /// (the default where a target sends mail and one reads it)
     #[arg(long, overrides_with = "no_check_deliveries")]
     pub check_deliveries: bool,
@@ -191,7 +191,7 @@ pub struct LoadArguments {
     /// How long messages may be on their way after the run before they count as missing
     #[arg(long, default_value = "120s", value_parser = duration)]
     pub delivery_wait: Duration,
-    /// In what the inbox is written where it has to be made
+    /// The language of the inbox's view, where it has to be created
     #[arg(long, value_enum, default_value_t = ViewLanguage::Formula)]
     pub view_language: ViewLanguage,
     /// The database of people
@@ -200,11 +200,11 @@ pub struct LoadArguments {
     /// The database into which messages are put to be delivered
     #[arg(long, default_value = "mail.box")]
     pub mail_box: String,
-    /// The databases are there and full: do not look
+    /// The databases exist and are full: skip preparing them
     #[arg(long)]
     pub skip_prepare: bool,
 
-    /// A probe beside the users.
+    /// A probe next to the users.
     #[command(flatten)]
     pub probe: ProbeBesideArguments,
     /// Divide the users among this many processes of this machine
@@ -220,7 +220,7 @@ pub struct LoadArguments {
     /// Run this many times, and show how far the results are apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
-    /// Give each of the runs users and mail files of its own
+    /// Give each run its own users and mail files
     #[arg(long)]
     pub fresh: bool,
 

@@ -1,4 +1,4 @@
-//! The programs that the laboratory starts, itself and the server that it is part of or lies beside; and how it was started.
+//! The programs that the laboratory starts, itself and the server that it is part of or lies alongside; and how it was started.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) fn laboratory() -> Result<(PathBuf, Vec<&'static str>), LabError> {
     Ok((program, words))
 }
 
-/// The server: this program if it has one, or the one beside it. `None` if there is none.
+/// The server: this program if it has one, or the one next to it. `None` if there is none.
 pub(crate) fn server() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     let program = server_of(here);

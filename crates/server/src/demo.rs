@@ -269,7 +269,7 @@ fn deal(mail: &Path, hands: &Path, people: u32) -> Result<(), Failure> {
         MailFiles::open(mail, Position::default(), MESSAGE_LIMIT_BYTES).map_err(Failure::work)?;
     let mut number = 0_u32;
     while let Some(message) = messages.next_message() {
-        // What cannot be read here is counted by whoever imports the folder itself.
+        // What cannot be read here is counted by the one who imports the folder itself.
         let Ok(message) = message else { continue };
         let owner = name(number % people + 1);
         let file = part.join(owner).join(format!("{number:06}.eml"));

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal) -> Result<(), F
     if terminal.is_colourless() {
         scrinium_terminal::leave_colours_out();
     }
-    // A driver must not be late because a server beside it comes first; the servers that it starts begin alike.
+    // A driver must not be late because a server next to it comes first; the servers that it starts begin alike.
     scrinium_store::come_before_others();
     let words = [OsString::from("scrinium lab")].into_iter().chain(arguments.arguments.iter().cloned());
     let parsed = match CommandLine::try_parse_from(words) {

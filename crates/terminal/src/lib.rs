@@ -17,7 +17,7 @@ pub enum Outcome {
     Usage,
     /// A run ended, and it is not valid or an objective was missed: 99, as load tools use it.
     Missed,
-    /// The operator broke it off, and it can be gone on with: 130, as shells say of a program that was interrupted.
+    /// The operator broke it off, and it can be resumed: 130, as shells say of a program that was interrupted.
     BrokenOff,
 }
 
@@ -59,7 +59,7 @@ impl OutputError {
         matches!(self, Self::NobodyReads)
     }
 
-    /// How the program ends because of this: whoever stops reading has what they want.
+    /// How the program ends because of this: anyone who stops reading has what they want.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         if self.is_silent() { Outcome::Done } else { Outcome::Failed }
@@ -128,7 +128,7 @@ pub fn refuses_colours(no_color: Option<&str>) -> bool {
     no_color.is_some_and(|value| !value.is_empty())
 }
 
-/// Whether what goes there can be drawn anew in its place.
+/// Whether what goes there can be drawn again in its place.
 #[must_use]
 pub fn can_be_drawn(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && is_capable(std::env::var("TERM").ok().as_deref())

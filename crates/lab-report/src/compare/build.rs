@@ -268,7 +268,7 @@ fn value(cell: &CellPart, column: usize) -> Option<Spread> {
     if cell.invalid.is_empty() { cell.values.get(column).copied().flatten() } else { None }
 }
 
-/// A difference smaller than this is none, whatever the spread.
+/// A smaller difference does not count, whatever the spread.
 const SMALLEST: f64 = 0.02;
 
 /// From one run each, of which nobody knows the spread, a smaller difference is not told.

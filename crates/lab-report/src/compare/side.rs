@@ -8,7 +8,7 @@ use crate::error::ReportError;
 use crate::experiment::{ExperimentReport, FORMAT as EXPERIMENT_FORMAT};
 use crate::run::{FORMAT as RUN_FORMAT, Report};
 
-/// A report larger than this is none of ours.
+/// A report larger than this is not one of ours.
 const LARGEST_BYTES: u64 = 512 << 20;
 
 /// Runs of the same, or an experiment.

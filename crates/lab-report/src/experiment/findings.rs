@@ -51,7 +51,7 @@ pub(super) fn of(report: &ExperimentReport) -> Vec<String> {
     findings
 }
 
-/// What so many runs of each cell can tell. Of 2n runs that do not differ, the n of one cell are all above or all below
+/// What this many runs of each cell can tell. Of 2n runs that do not differ, the n of one cell are all above or all below
 /// the others in 2 of (2n choose n) cases.
 fn how_sure(runs: u32) -> Option<&'static str> {
     match runs {

@@ -153,7 +153,7 @@ pub struct CellPart {
 pub struct LeftOut {
     /// The number of the run.
     pub run: u32,
-    /// Whether it could not be carried out; it is tried again when the experiment is gone on with. Otherwise it was not
+    /// Whether it could not be carried out; it is tried again when the experiment is resumed. Otherwise it was not
     /// valid.
     pub failed: bool,
     /// What happened.

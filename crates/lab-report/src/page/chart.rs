@@ -19,7 +19,7 @@ const SHADE: RGBColor = RGBColor(254, 1, 4);
 pub(crate) const SERIES: [RGBColor; 4] =
     [RGBColor(254, 2, 1), RGBColor(254, 2, 2), RGBColor(254, 2, 3), RGBColor(254, 2, 4)];
 
-/// So many points are drawn at most.
+/// At most this many points are drawn.
 const MOST_POINTS: usize = 360;
 
 /// One line of a chart. Where a value is missing the line is broken.

@@ -24,7 +24,7 @@ pub enum Marks {
     None,
     /// On each line.
     All,
-    /// Only on the first so many lines, whose points are not joined: what was measured, beside what a law says.
+    /// Only on the first this many lines, whose points are not joined: what was measured, next to what a law says.
     First(usize),
 }
 
@@ -56,7 +56,7 @@ pub struct Curves<'a> {
 /// Half as wide as a letter of a label, in the chart's units, and a little more.
 const HALF_LETTER: u32 = 5;
 
-/// Where the highest value is so many times the lowest, small ones could not be seen on a plain axis.
+/// Where the highest value is this many times the lowest, small ones could not be seen on a plain axis.
 const WIDE: f64 = 30.0;
 
 /// One axis: its scale and its ends on that scale.

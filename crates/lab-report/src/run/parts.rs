@@ -1,4 +1,4 @@
-//! Parts of a run's report that whoever measures makes as they go.
+//! Parts of a run's report that anyone who measures makes as they go.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Deliveries {
     pub missing: u64,
     pub twice: u64,
     pub altered: u64,
-    /// With somebody who is none of the recipients.
+    /// With somebody who is not one of the recipients.
     pub strayed: u64,
     /// Deliveries of messages whose sending was not answered; that they arrive or not is no mistake.
     pub uncertain: u64,

@@ -7,7 +7,7 @@ const SPREAD_WARNS_PERCENT: f64 = 10.0;
 
 impl Report {
     /// One report of several runs: that of the run in the middle by average response (of two, the slower), with
-    /// all beside it. It is valid if all are, and an objective is reached if every run has reached it. A single
+    /// all next to it. It is valid if all are, and an objective is reached if every run has reached it. A single
     /// run stays as it is; `None` of none.
     #[must_use]
     pub fn repeated(reports: &[Self]) -> Option<Self> {

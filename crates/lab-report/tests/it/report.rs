@@ -12,7 +12,7 @@ fn report() -> Report {
     serde_json::from_str(&std::fs::read_to_string(golden_path("report.json")).unwrap()).unwrap()
 }
 
-/// Compares with a golden file; `UPDATE_GOLDEN=1` writes it anew.
+/// Compares with a golden file; `UPDATE_GOLDEN=1` writes it again.
 fn assert_golden(name: &str, now: &str) {
     let path = golden_path(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

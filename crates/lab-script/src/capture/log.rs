@@ -11,7 +11,7 @@ use crate::workload::WorkloadError;
 /// What begins a log, and each start of the server in it.
 const HEAD: &str = "# scrinium-operation-log/1 ";
 
-/// A log is read up to so many operations; a day of 5,000 users has some 10 million.
+/// A log is read up to this many operations; a day of 5,000 users has some 10 million.
 const MOST_OPERATIONS: usize = 20_000_000;
 
 /// A line is no longer than this; what is, is no line of a log.

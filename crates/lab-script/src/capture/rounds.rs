@@ -11,7 +11,7 @@ const SESSION_GAP_MS: u64 = 30 * 60_000;
 /// A round that has more of one operation is cut here; the rest counts, and is not repeated one by one.
 const MOST_OF_ONE: usize = 40;
 
-/// Sizes are told by so many values of equal weight.
+/// Sizes are told by this many values of equal weight.
 const SIZES: usize = 10;
 
 /// The nth operation of its kind in a round.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::log::{Action, OperationLog};
 use super::rounds::{Rounds, Step};
 
-/// What comes in so many rounds, or more, stands in the script as if it came in all.
+/// What comes in this many rounds, or more, stands in the script as if it came in all.
 const ALWAYS: f64 = 0.995;
 
 /// What comes in fewer rounds is left out.

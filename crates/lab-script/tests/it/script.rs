@@ -26,7 +26,7 @@ fn seconds(low: f64, high: f64) -> TimeRange {
     TimeRange { low: Duration::from_secs_f64(low), high: Duration::from_secs_f64(high) }
 }
 
-/// Each script of the golden file with what is wrong with it. `UPDATE_GOLDEN=1` writes the file anew.
+/// Each script of the golden file with what is wrong with it. `UPDATE_GOLDEN=1` writes the file again.
 #[test]
 fn errors_name_line_and_word() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/script-errors.txt");

@@ -1,4 +1,4 @@
-//! The workloads: what they do beside what was published, what is printed and read again, and what is captured.
+//! The workloads: what they do next to what was published, what is printed and read again, and what is captured.
 
 use proptest::prelude::*;
 use scrinium_lab_script::{COMMANDS, Command, Estimate, Script, Support, Variables, Workload, capture};
@@ -115,7 +115,7 @@ fn the_page_about_workloads_is_up_to_date() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/reference/workloads.md is out of date; run the test with UPDATE=1 to write it anew"
+        "docs/reference/workloads.md is out of date; run the test with UPDATE=1 to write it again"
     );
 }
 

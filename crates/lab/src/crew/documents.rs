@@ -160,7 +160,7 @@ impl<S: Session> User<S> {
         Ok(())
     }
 
-    /// Someone else was faster; that is no failure of the server unless it goes on.
+    /// Someone else was faster; that is no failure of the server unless it continues.
     fn is_conflict<T>(&self, answer: &Result<T, Failure>, try_number: usize) -> bool {
         let conflict = answer.as_ref().is_err_and(|failure| failure.kind == FailureKind::Conflict);
         let again = conflict && try_number < CONFLICT_TRIES;

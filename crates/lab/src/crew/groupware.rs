@@ -23,7 +23,7 @@ const INVITATIONS: u64 = 10;
 const COLOR_PROFILE: &str = "colorprofile";
 const CALENDAR_PROFILE: &str = "calendarprofile";
 
-/// How far a user has come in each database.
+/// A user's position in each database.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     /// The last change that was listed.

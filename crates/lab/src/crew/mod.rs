@@ -48,7 +48,7 @@ impl Share {
         index % self.of.max(1) == self.index
     }
 
-    /// How many of so many users it takes.
+    /// How many of this many users it takes.
     pub(crate) fn count(self, users: usize) -> usize {
         (0..users).filter(|index| self.takes(*index)).count()
     }

@@ -55,14 +55,14 @@ pub struct Plan {
     pub objectives: Objectives,
 }
 
-/// A ramp-up that waits for everyone's first round ends after so many rounds at the latest.
+/// A ramp-up that waits for everyone's first round ends after this many rounds at the latest.
 const LONGEST_RAMP_UP_ROUNDS: u32 = 5;
 
 /// A round that takes less than this is taken for this long when the ramp-up is planned.
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 
 impl Plan {
-    /// So many users who run a script, with everything else as the command line has it by default.
+    /// This many users who run a script, with everything else as the command line has it by default.
     #[must_use]
     pub fn new(workload: &str, script: Script, variables: Variables, users: usize) -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Plan {
         normal.unwrap_or(MessageSize::Bytes { body: 1000, attachment: 0 })
     }
 
-    /// Of the users so many percent get so many percent of all messages: `[RecipientSkew]`, written `20:80`.
+    /// Of the users this many percent get this many percent of all messages: `[RecipientSkew]`, written `20:80`.
     #[must_use]
     pub fn recipient_skew(&self) -> Option<(f64, f64)> {
         let (people, messages) = self.variables.get("RecipientSkew")?.split_once(':')?;
@@ -157,7 +157,7 @@ impl Plan {
         self.script.abilities()
     }
 
-    /// How many of so many users are connected at the same time, at most: with a keep-alive, half as many more as on
+    /// How many of this many users are connected at the same time, at most: with a keep-alive, half as many more as on
     /// average, for users are not spread evenly.
     #[must_use]
     pub fn connected(&self, users: usize) -> usize {
@@ -176,7 +176,7 @@ impl Plan {
         connected
     }
 
-    /// Connections of so many connected users: one to each server that the script needs.
+    /// Connections of this many connected users: one to each server that the script needs.
     #[must_use]
     pub fn connections(&self, connected: usize) -> usize {
         connected * self.abilities().len().clamp(1, self.target.split(", ").count())

@@ -1,11 +1,11 @@
-//! What so many users need of the machine that simulates them, looked at before anything is sent.
+//! What this many users need of the machine that simulates them, looked at before anything is sent.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::LabError;
 use crate::monitor::memory_allowed_bytes;
 
-/// Files that the driver needs beside the users' connections.
+/// Files that the driver needs next to the users' connections.
 const OTHER_FILES: u64 = 128;
 
 /// Memory of one user with its connection, and of the driver without users. Measured by the example
@@ -13,7 +13,7 @@ const OTHER_FILES: u64 = 128;
 const USER_BYTES: u64 = 64 << 10;
 const DRIVER_BYTES: u64 = 64 << 20;
 
-/// Ports that are left to whoever else connects from this machine.
+/// Ports that are left to others who connect from this machine.
 const OTHER_PORTS: u64 = 64;
 
 /// What there is of everything that could run out. `None`: not to be found out, so that it is not judged.
@@ -27,7 +27,7 @@ pub struct Supplies {
     pub memory_bytes: Option<u64>,
 }
 
-/// Finds out whether this process can hold so many users' `connections` at the same time, of `together` to one server on
+/// Finds out whether this process can hold this many users' `connections` at the same time, of `together` to one server on
 /// this machine, and raises the limit of open files if need be, as far as the system lets a program do that.
 pub(crate) fn provide(connections: usize, together: usize) -> Result<(), LabError> {
     let limit = getrlimit(Resource::Nofile);

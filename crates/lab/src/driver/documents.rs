@@ -116,7 +116,7 @@ fn message_digest(from: &str, recipients: &[impl AsRef<str>], id: &str, body: &s
     hasher.finalize().to_hex().chars().take(16).collect()
 }
 
-/// Which message of the laboratory's a document in this person's mail database is; `None` if it is none, or no
+/// Which message of the laboratory's a document in this person's mail database is; `None` if it is not one, or no
 /// delivered one.
 pub(super) fn message_in(fields: &Map<String, Value>, person: &str) -> Option<Found> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);

@@ -150,7 +150,7 @@ impl Default for Scan {
 }
 
 impl Scan {
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -209,7 +209,7 @@ impl Scan {
         }
     }
 
-    /// The message has come whole.
+    /// The message has arrived whole.
     pub fn finish(&mut self) {
         if !self.line.is_empty() {
             self.header_line();

@@ -5,7 +5,7 @@
 //! checked before it is returned, and a wrong one is a [`Failure`].
 //!
 //! A session is about documents, in terms of no protocol ([`HttpDriver`], [`PostgresDriver`]). What a user speaks
-//! beside them, mail and calendars, is in its [`Protocols`], each of which may be there or not. [`Targets`] puts a
+//! next to them, mail and calendars, is in its [`Protocols`], each of which may be there or not. [`Targets`] puts a
 //! run's servers together; [`Driver::has`] says before a run what there is no server for.
 
 mod caldav;
@@ -194,7 +194,7 @@ pub trait Driver: Send + Sync + 'static {
         filling: Filling,
     ) -> impl Future<Output = Result<Prepared, Failure>> + Send;
 
-    /// Makes what a script needs beside mail databases, for all users together.
+    /// Makes what a script needs next to mail databases, for all users together.
     ///
     /// # Errors
     /// [`FailureKind::Missing`] too, where the server has not what a command of the script asks for.
@@ -309,7 +309,7 @@ pub trait Session: Groupware {
     /// and in a database, it stays.
     fn close_idle(&mut self) {}
 
-    /// What the user can speak beside documents.
+    /// What the user can speak next to documents.
     fn protocols(&mut self) -> Option<&mut Protocols> {
         None
     }

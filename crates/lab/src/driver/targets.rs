@@ -152,7 +152,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// The run whose messages are noted, or is none of this process's.
+    /// The run whose messages are noted, or not one of this process's.
     pub(crate) fn note(&mut self, run: Option<u32>) {
         self.ledger = match (self.ledger.take(), run) {
             (Some((ability, ledger)), Some(run)) => Some((ability, Arc::new(ledger.of_run(run)))),

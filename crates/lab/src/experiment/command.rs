@@ -47,7 +47,7 @@ pub struct ExperimentArguments {
     /// The administrator that such a server has
     #[arg(long, value_name = "NAME", default_value = "admin")]
     pub server_admin: String,
-    /// The administrator's password, which the server is told by SCRINIUM_ADMIN_PASSWORD [default: one drawn by lot]
+    /// The administrator's password, which the server takes from SCRINIUM_ADMIN_PASSWORD [default: one drawn by lot]
     #[arg(long, env = "SCRINIUM_LAB_SERVER_PASSWORD", hide_env_values = true)]
     pub server_password: Option<String>,
     /// Where servers keep their data while they are measured: the device that counts [default: below the report's folder]
@@ -245,7 +245,7 @@ fn dry(experiment: &Experiment, plan: &Plan) -> String {
     text
 }
 
-/// The server's command: the one given, or this program's own, or the server beside this program.
+/// The server's command: the one given, or this program's own, or the server next to this program.
 fn server_command(arguments: &ExperimentArguments) -> Result<ServerCommand, LabError> {
     let words = match &arguments.server_command {
         Some(command) => command.split_whitespace().map(str::to_owned).collect(),

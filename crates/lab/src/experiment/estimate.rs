@@ -27,7 +27,7 @@ pub(super) fn cell_s(definition: &Definition, cell: &Cell) -> f64 {
     steps_s(definition, &definition.steps, cell)
 }
 
-/// Seconds of so many turns of the cells that have their servers in common.
+/// Seconds of this many turns of the cells that have their servers in common.
 pub(super) fn group_s(definition: &Definition, plan: &Plan, group: &Group<'_>, turns: u32) -> f64 {
     let (common, own) = plan.split(&definition.steps);
     let once: f64 = group.cells.first().map_or(0.0, |cell| steps_s(definition, common, cell));

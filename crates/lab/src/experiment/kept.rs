@@ -1,4 +1,4 @@
-//! Results of cells on disk, so that an experiment that was broken off goes on where it was.
+//! Results of cells on disk, so that an experiment that was broken off continues where it was.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

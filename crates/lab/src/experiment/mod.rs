@@ -1,5 +1,5 @@
 //! `lab experiment`: cells of settings, workloads and sizes, each measured on fresh data, and a report with the
-//! source's table beside ours.
+//! source's table next to ours.
 //!
 //! - [`definition`] is the file's form and [`step`] that of a cell's steps, [`library`] finds files and says what is wrong with one;
 //! - `cells` combines levels, `estimate` says how long they take, `run` measures one after the other;

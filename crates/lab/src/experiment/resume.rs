@@ -1,4 +1,4 @@
-//! The key of results: what they were measured of, as it is written beside them. An experiment goes on only where the key
+//! The key of results: what they were measured of, as it is written next to them. An experiment continues only where the key
 //! is its own.
 //!
 //! ```text
@@ -100,7 +100,7 @@ value = "work.mean_ms"
         ResumeKey::of("small", Form::Quick, &plan, "server {data}", &experiment.definition.steps)
     }
 
-    /// A key of another form would make every experiment that was broken off begin anew.
+    /// A key of another form would make every experiment that was broken off start over.
     #[test]
     fn the_key_is_written_as_it_was() {
         let wanted = json!({

@@ -202,7 +202,7 @@ fn key_of(order: &Order<'_>) -> ResumeKey {
     ResumeKey::of(&order.experiment.name, order.form, order.plan, &server_command, steps)
 }
 
-/// How far a group has come, and how long each of its runs took.
+/// The progress of a group, and how long each of its runs took.
 struct Clock {
     began: Instant,
     counted_s: f64,
@@ -221,7 +221,7 @@ impl Clock {
     }
 }
 
-/// How often the time that is left is told anew.
+/// How often the remaining time is shown again.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// A group of cells, about to be measured in turns.

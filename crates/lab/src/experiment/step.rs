@@ -43,7 +43,7 @@ pub enum StepAction {
     Pause(Scalar),
 }
 
-/// A step as it is written: the one member beside its name says what it does.
+/// A step as it is written: the one member next to its name says what it does.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepMembers {
@@ -194,13 +194,13 @@ pub struct Start {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Fill {
     pub database: String,
-    /// Makes so many databases, called `database`, and `database` and a number from 2 on.
+    /// Makes this many databases, called `database`, and `database` and a number from 2 on.
     #[serde(default)]
     pub databases: Option<Scalar>,
     pub documents: Scalar,
     #[serde(default)]
     pub body_bytes: Option<Scalar>,
-    /// Every document is written so many times, each time as a new revision.
+    /// Every document is written this many times, each time as a new revision.
     #[serde(default)]
     pub times: Option<Scalar>,
     /// Puts the design document with the seven views of a discussion there, before the documents.
@@ -242,7 +242,7 @@ pub struct Load {
     /// In the closed model: users think after each answer.
     #[serde(default)]
     pub closed: Option<Scalar>,
-    /// A probe beside the users.
+    /// A probe next to the users.
     #[serde(default)]
     pub probe: Option<ProbeStep>,
     /// Others at work meanwhile, who are not measured; none where their `users` are 0.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::driver::{Driver, Failure, Ledger, Person};
 use crate::progress::Progress;
 
-/// So many mailboxes are read at a time.
+/// At most this many mailboxes are read at a time.
 const AT_A_TIME: usize = 8;
 
 /// Messages that are on their way are looked for again after so long at first.

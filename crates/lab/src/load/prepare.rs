@@ -11,7 +11,7 @@ use crate::driver::{Driver, Filling, Person, Prepared};
 use crate::error::LabError;
 use crate::progress::Progress;
 
-/// So many users are prepared at a time.
+/// At most this many users are prepared at a time.
 const AT_A_TIME: usize = 8;
 
 /// What the preparation did.

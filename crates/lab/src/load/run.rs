@@ -64,7 +64,7 @@ pub struct RunData {
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Stop conditions look at so many seconds.
+/// Stop conditions look at this many seconds.
 const WINDOW: usize = 10;
 
 /// Fewer requests than this in the window say nothing about a share.
@@ -73,7 +73,7 @@ const ENOUGH_REQUESTS: u64 = 50;
 /// Users that are on their way out are looked at so often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Runs all users, by whoever drives them.
+/// Runs all users, no matter who drives them.
 pub(super) async fn run<D: Driver>(
     driver: &Arc<D>,
     plan: &Plan,

@@ -100,7 +100,7 @@ impl Times {
 #[serde(transparent)]
 pub struct SparseTimes(Vec<(u32, u32)>);
 
-/// A histogram as it goes over a wire. The total is beside the pairs, so that the mean stays exact.
+/// A histogram as it goes over a wire. The total is next to the pairs, so that the mean stays exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct PackedTimes {

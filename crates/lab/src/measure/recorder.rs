@@ -12,7 +12,7 @@ use super::histogram::{SparseTimes, Times};
 use super::recorded::{Recorded, RecordedFailure, RecordedOperation};
 use crate::driver::{Failure, FailureKind};
 
-/// So many failures of one operation and kind are kept word for word.
+/// At most this many failures of one operation and kind are kept word for word.
 const KEPT_FAILURES: usize = 3;
 
 /// One operation of one user, done.

@@ -22,7 +22,7 @@ pub struct ProbeArguments {
     /// The shared database
     #[arg(long, value_name = "DB", requires = "view")]
     pub database: Option<String>,
-    /// What is read of it: DESIGN/VIEW, or the name of a folder
+    /// What to read there: DESIGN/VIEW, or the name of a folder
     #[arg(long, requires = "database")]
     pub view: Option<String>,
     /// Send messages to oneself, and wait until they can be read
@@ -35,7 +35,7 @@ pub struct ProbeArguments {
     #[arg(long, default_value = "mail.box")]
     pub mail_box: String,
 
-    /// From one round's beginning to the next
+    /// Time from the start of one round to the next
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub interval: Duration,
     /// How long to probe, such as 1h; until it is interrupted if left out
@@ -48,7 +48,7 @@ pub struct ProbeArguments {
     /// Print a line of JSON for each round, and one with the summary at the end
     #[arg(long)]
     pub json: bool,
-    /// Show what was seen at http://127.0.0.1:PORT/metrics, in Prometheus' format; 0: a free port
+    /// Serve the results at http://127.0.0.1:PORT/metrics, in Prometheus' format; 0: a free port
     #[arg(long, value_name = "PORT")]
     pub prometheus: Option<u16>,
     /// Objective: average response of the shared database, in milliseconds; exit code 99 when it is missed

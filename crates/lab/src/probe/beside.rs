@@ -1,4 +1,4 @@
-//! A probe beside a load run: a process of its own, whose points come onto the run's time axis.
+//! A probe next to a load run: a process of its own, whose points come onto the run's time axis.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ pub struct ProbeBesideArguments {
     /// The shared database [default: the first user's mail database]
     #[arg(long, value_name = "DB", requires_all = ["probe", "probe_view"])]
     pub probe_database: Option<String>,
-    /// What is read of it: DESIGN/VIEW, or the name of a folder
+    /// What to read there: DESIGN/VIEW, or the name of a folder
     #[arg(long, value_name = "VIEW", requires = "probe_database")]
     pub probe_view: Option<String>,
     /// The probe also sends messages to itself

@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: ProbeArguments) -> Result<Outcome, LabError> 
                 *printed = Err(error);
             }
         }
-        // Nobody sees any more what it finds: whoever had it begun is gone, killed perhaps. Where there is no room for a
+        // Nobody sees any more what it finds: anyone who had it begun is gone, killed perhaps. Where there is no room for a
         // line there may be some for the next one.
         !matches!(*printed, Err(OutputError::NobodyReads)) || arguments.prometheus.is_some()
     };
@@ -134,7 +134,7 @@ fn users(arguments: &ProbeArguments) -> Result<Vec<Rounds>, LabError> {
     Ok(users)
 }
 
-/// One user's rounds until the end, or until nobody is told of them.
+/// One user's rounds until the end, or until nobody hears about them.
 async fn work(
     mut user: Rounds,
     begin: Instant,

@@ -16,7 +16,7 @@ use view::View;
 /// Without a terminal a line is written no more often than this.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// What goes on for long is told again at twice the time since the line before, and no more seldom than this.
+/// What continues for long is logged again at twice the time since the line before, and no more seldom than this.
 const LONGEST_BETWEEN_LINES: Duration = Duration::from_secs(160);
 
 /// Shows one phase after the other.
@@ -30,7 +30,7 @@ struct State {
     bar: ProgressBar,
     phase: String,
     last_line: Instant,
-    /// How long after the last line the same is told again.
+    /// How long after the last line the same is logged again.
     until_again: Duration,
     view: View,
     runs_after: u32,
@@ -70,7 +70,7 @@ impl Progress {
         state.bar.suspend(|| say(line));
     }
 
-    /// A phase of so many steps begins.
+    /// A phase of this many steps begins.
     pub fn begin(&self, phase: &str, steps: u64) {
         if self.quiet {
             return;
@@ -111,14 +111,14 @@ impl Progress {
         }
     }
 
-    /// So many steps of the phase are done, and this is how it goes.
+    /// This many steps of the phase are done, and this is how it goes.
     pub(crate) fn at(&self, steps: u64, message: &str) {
         let mut state = self.state.lock();
         state.until_again = BETWEEN_LINES;
         self.show(&mut state, steps, message);
     }
 
-    /// It goes on with what [`Self::at`] told, and this is how it goes now.
+    /// It continues what [`Self::at`] told, and this is how it goes now.
     pub(crate) fn still_at(&self, steps: u64, message: &str) {
         let mut state = self.state.lock();
         if self.show(&mut state, steps, message) {
@@ -138,7 +138,7 @@ impl Progress {
         is_due
     }
 
-    /// So many runs come after the next one.
+    /// This many runs come after the next one.
     pub(crate) fn after_this(&self, runs: u32) {
         self.state.lock().runs_after = runs;
     }
@@ -187,7 +187,7 @@ impl Progress {
     }
 }
 
-/// A bar with the steps beside it, and this behind them.
+/// A bar with the steps next to it, and this behind them.
 fn style(behind: &str) -> Option<ProgressStyle> {
     let colours = if has_colours(&std::io::stderr()) { ".cyan/dim" } else { "" };
     ProgressStyle::with_template(&format!(

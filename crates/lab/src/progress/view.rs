@@ -39,7 +39,7 @@ pub(crate) struct Live {
     pub(crate) late: Duration,
 }
 
-/// A run as far as it has come.
+/// A run, as far as it got.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     title: String,

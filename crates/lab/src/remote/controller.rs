@@ -28,14 +28,14 @@ const TO_ANSWER: Duration = Duration::from_secs(10);
 /// How long it may take to look at the server and its own machine, and to hand over what it measured.
 const TO_PREPARE: Duration = Duration::from_secs(60);
 
-/// A driver that has said nothing for so many of the controller's seconds is lost. They are the controller's
+/// A driver that has said nothing for this many of the controller's seconds is lost. They are the controller's
 /// own, so that a machine that was stopped as a whole loses nobody.
 const SILENT_SECONDS: u32 = 10;
 
 /// Orders that wait to be sent; there are a handful in a run, and one for each critical region.
 const ORDERS: usize = 256;
 
-/// The clocks are compared so many times, and the quickest counts.
+/// The clocks are compared this many times, and the quickest counts.
 const PINGS: u32 = 10;
 
 /// Drivers that have logged in, and what they are to do.
@@ -59,7 +59,7 @@ struct Member {
 }
 
 impl Team {
-    /// Starts so many drivers on this machine.
+    /// Starts this many drivers on this machine.
     pub(crate) async fn here(count: usize, job: Job) -> Result<Self, LabError> {
         let origin = Instant::now();
         let token = challenge();

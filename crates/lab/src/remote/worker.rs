@@ -31,7 +31,7 @@ const TO_ANSWER: Duration = Duration::from_secs(10);
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Users that are on their way out are looked at so often, so that the end is told as soon as it is there.
+/// Users that are on their way out are looked at so often, so that the end is reported as soon as it is there.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Orders that are read ahead.
@@ -74,7 +74,7 @@ fn introduce(address: SocketAddr, made_up: Option<&str>) {
     }
 }
 
-/// Returns when standard input is closed: whoever started this process holds it.
+/// Returns when standard input is closed: anyone who started this process holds it.
 async fn parent_is_gone() {
     let (tell, told) = oneshot::channel::<()>();
     std::thread::spawn(move || {
@@ -197,7 +197,7 @@ impl Serving {
         Self { orders, reader, write, origin, work: None, ticks: None, stopping: false, talks, what }
     }
 
-    /// Does as it is told until the controller goes.
+    /// Follows the controller until it goes.
     async fn serve(mut self, controller: SocketAddr) -> String {
         loop {
             let told = match self.next().await {

@@ -13,7 +13,7 @@ fn golden_path(name: &str) -> String {
     format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Compares with a golden file; `UPDATE_GOLDEN=1` writes it anew.
+/// Compares with a golden file; `UPDATE_GOLDEN=1` writes it again.
 fn assert_golden(name: &str, now: &str) {
     let path = golden_path(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -201,7 +201,7 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     let said = String::from_utf8_lossy(&other.stderr);
     assert!(other.status.code() == Some(2) && said.contains("(other parameters)"), "{said}");
 
-    // What is said of the results may change, and they are judged anew.
+    // What is said of the results may change, and they are judged again.
     let stricter = SMALL.replace("It runs.", "It runs well.").replace("at_least = 40", "at_least = 41");
     std::fs::write(folder.path().join("small.toml"), stricter).unwrap();
     let judged = run(folder.path(), &["--report", "out", "--resume"]);
@@ -242,7 +242,7 @@ fn an_experiment_measures_every_cell_and_goes_on_where_it_was() {
     assert_eq!((lines_with(cpu), lines_with("Another Processor")), (1, 1), "{several}");
     assert!(written("index.html").contains("more than one machine"));
 
-    // What is made from the results is made anew, with links to the reports of runs that are there.
+    // What is made from the results is made again, with links to the reports of runs that are there.
     assert!(written("out/experiment.html").contains("href=\"cells/plain-2-1/work/report.html\""));
     let page = written("elsewhere/experiment.html");
     assert!(page.contains("Another Processor") && !page.contains("href=\"cells/"), "{page}");
@@ -357,7 +357,7 @@ title = "Documents"
 value = "fill.documents"
 "#;
 
-/// A run that failed beside one that did not was told nowhere, and the exit code was 0.
+/// A run that failed next to one that did not was told nowhere, and the exit code was 0.
 #[test]
 fn a_run_that_failed_beside_another_is_told_and_tried_again() {
     let folder = tempfile::tempdir().unwrap();

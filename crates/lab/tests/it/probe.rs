@@ -106,7 +106,7 @@ async fn answer(
     Ok(Response::builder().status(status).body(Full::new(Bytes::from(answer.to_string()))).unwrap())
 }
 
-/// The message, when it has come.
+/// The message, when it has arrived.
 async fn changes(state: &Mutex<State>, delays: Delays) -> (u16, Value) {
     let sent = state.lock().mail.clone();
     let Some((memo, sent)) = sent else { return (200, json!({"results": [], "last_seq": "1"})) };
@@ -148,7 +148,7 @@ fn plain(
             (201, json!({"ok": true}))
         }
         (&Method::PUT, path) => {
-            // Whoever writes without the last revision has not kept it.
+            // Anyone who writes without the last revision has not kept it.
             let right = state.revision == 0 || body["_rev"] == json!(format!("{}-1", state.revision));
             state.revision += 1;
             state.written.push(path.to_owned());
@@ -276,7 +276,7 @@ async fn a_probe_ends_when_its_reader_is_gone() {
     assert_eq!(ended.expect("it goes on").unwrap().code(), Some(0));
 }
 
-/// Who watches a server for ever into a file goes on when its disk is full.
+/// Who watches a server for ever into a file continues when its disk is full.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_probe_goes_on_where_its_output_does_not_fit() {
     let server = Server::start(Delays::default()).await;

@@ -147,7 +147,7 @@ async fn a_driver_lets_nobody_in_without_the_token_and_goes_on() {
     assert!(refused.status.code() == Some(1) && said.contains("the token is another one"), "{said}");
     assert!(server.served().is_empty());
 
-    // A message that says it is 4 GB long, and one that is none: the connection is closed.
+    // A message that says it is 4 GB long, and an invalid one: the connection is closed.
     for bytes in [&[0xff; 8][..], &[0, 0, 0, 2, b'h', b'i'][..]] {
         let mut stream = TcpStream::connect(&drive.address).unwrap();
         stream.write_all(bytes).unwrap();

@@ -29,7 +29,7 @@ impl Limit {
         }
     }
 
-    /// What is wrong with so many running servers.
+    /// What is wrong with this many running servers.
     pub(super) fn sentence(self, servers: &Servers<'_>, running: u32) -> String {
         let objective = &servers.organisation.objective;
         let case = Case::Expected;

@@ -1,6 +1,6 @@
 //! A calibration: what was measured on one machine, so that the planner can speak of others like it.
 //!
-//! The file holds measurements and no fits: these are made anew each time it is read, so that a better model can use
+//! The file holds measurements and no fits: these are made again each time it is read, so that a better model can use
 //! an older calibration.
 
 mod definition;

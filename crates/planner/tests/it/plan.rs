@@ -22,13 +22,13 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// `UPDATE=1` writes the file anew.
+/// `UPDATE=1` writes the file again.
 fn compare(name: &str, now: &str) {
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(golden(name), now).unwrap();
     }
     let before = std::fs::read_to_string(golden(name)).unwrap_or_default();
-    assert!(before == now, "{name} is otherwise now; UPDATE=1 writes it anew:\n{now}");
+    assert!(before == now, "{name} is otherwise now; UPDATE=1 writes it again:\n{now}");
 }
 
 /// The calibration of the golden files, as a file; it is written by the same tests as they are.
@@ -139,7 +139,7 @@ proptest! {
             let no_less = least.iter().zip(more).all(|(least, more)| more >= least * (1.0 - 1e-9));
             prop_assert!(no_less, "{}: {:?}, and then {:?}", change, least, more);
         }
-        // The plan keeps what it says: with so many servers everything is held, with one fewer it is not.
+        // The plan keeps what it says: with this many servers everything is held, with one fewer it is not.
         if let Some(servers) = before.figure("servers").filter(|_| before.holds) {
             let servers = servers.range.value;
             let same = of(&changed(&base, &format!("servers={servers}")).unwrap());

@@ -8,10 +8,10 @@ use crate::driver::{
     CalendarSession, Failure, FailureKind, Found, ImapSession, Letter, Pop3Session, Protocols, Scan,
 };
 
-/// An event that is written anew has about so many bytes, as it had at first.
+/// An event that is rewritten has about this many bytes, as it had at first.
 const EVENT_BYTES: usize = 500;
 
-/// What a missing target is told as; the run is refused before that.
+/// How a missing target is reported; the run is refused before that.
 fn missing() -> Failure {
     Failure::new(FailureKind::Refused, "there is no target for this command")
 }
@@ -318,7 +318,7 @@ impl<S: Session> User<S> {
         self.end(Operation::CalOpen, begin, answer).map(|_| ())
     }
 
-    /// Reads, writes anew or deletes events in sight, no event twice.
+    /// Reads, writes again or deletes events in sight, no event twice.
     async fn events(&mut self, count: u64, operation: Operation) -> Acted {
         let mut events = self.calendar().map(|calendar| calendar.events()).unwrap_or_default();
         for _ in 0..count.min(events.len() as u64) {

@@ -23,7 +23,7 @@ pub struct ImapSession {
     options: Arc<MailOptions>,
     account: Account,
     client: Option<Box<Client>>,
-    /// Differs from server to server, and when a mailbox was made anew.
+    /// Differs from server to server, and when a mailbox was made again.
     validity: Option<u32>,
     /// Messages of the page in sight, oldest first.
     page: Vec<u32>,

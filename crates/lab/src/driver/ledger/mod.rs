@@ -17,7 +17,7 @@ use crate::content::MessageNumber;
 
 pub use noted::Noted;
 
-/// So many wrong deliveries are told one by one.
+/// At most this many wrong deliveries are told one by one.
 const TOLD: usize = 10;
 
 /// Bits, all 0 at first.
@@ -109,7 +109,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger for so many users, whose messages have at most `recipients`, and may be on their way for so long after
+    /// A ledger for this many users, whose messages have at most `recipients`, and may be on their way for so long after
     /// the run.
     #[must_use]
     pub fn new(run: u32, users: usize, recipients: usize, wait: Duration) -> Self {
@@ -144,7 +144,7 @@ impl Ledger {
         (place < self.stride).then(|| message * self.stride + place)
     }
 
-    /// A message was sent to so many people, and this was the answer.
+    /// A message was sent to this many people, and this was the answer.
     pub fn sent<T>(&self, number: MessageNumber, recipients: usize, answer: &Result<T, Failure>) {
         let Some(sender) = self.sender(number) else { return };
         let mut sender = sender.lock();

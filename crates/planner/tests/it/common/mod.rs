@@ -22,7 +22,7 @@ const BASE_BYTES: f64 = 95e6;
 const USER_BYTES: f64 = 24_000.0;
 const TEXT_RATIO: f64 = 0.45;
 pub const SYNC_MS: f64 = 1.2;
-/// The wait for processors is so many times that of M/M/c.
+/// The wait for processors is this many times that of M/M/c.
 pub const WAITING: f64 = 1.7;
 pub const ENCRYPTION: f64 = 1.12;
 
@@ -98,7 +98,7 @@ pub fn run(kind: Kind, workload: &str, users: f64, speedup: f64, rng: &mut Small
     }
 }
 
-/// The calibration of that machine, up to so many users.
+/// The calibration of that machine, up to this many users.
 pub fn calibration(users: u32, noise: f64, seed: u64) -> Calibration {
     let mut rng = SmallRng::seed_from_u64(seed);
     let size = Size { users, speedup: 20.0, rungs: 5, documents: 100, hold_s: 30.0, repeats: 2 };

@@ -50,7 +50,7 @@ impl Server {
         Self { child, messages, address: None, cookie: String::new() }
     }
 
-    /// As [`Server::start`], a process that may have so many files open.
+    /// As [`Server::start`], a process that may have this many files open.
     pub fn start_limited(folder: &Path, settings: &[(&str, &str)], files: u32) -> Self {
         let messages = folder.join("messages");
         let file = std::fs::File::create(&messages).unwrap();
@@ -169,7 +169,7 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
-/// Settings of servers and of what is run beside them, as in the environment.
+/// Settings of servers and of what is run next to them, as in the environment.
 pub type Settings = Vec<(&'static str, String)>;
 
 /// A small store, and what else is set.
@@ -183,7 +183,7 @@ pub fn start_with(folder: &Path, settings: &Settings) -> Server {
     Server::start(folder, &settings)
 }
 
-/// The command line beside the server of `folder`, which listens at `listen` if it runs.
+/// The command line next to the server of `folder`, which listens at `listen` if it runs.
 pub fn beside(
     folder: &Path,
     settings: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>,
