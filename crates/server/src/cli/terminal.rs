@@ -67,6 +67,7 @@ impl Terminal {
     }
 
     /// Whether somebody has said that there are to be no colours.
+    #[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only the laboratory asks"))]
     pub(crate) fn is_colourless(&self) -> bool {
         self.colourless
     }
