@@ -1,11 +1,14 @@
 //! `comparison.html`: one page that needs nothing else.
 
 use super::side::Side;
-use super::{Better, Comparison};
+use super::{Better, Comparison, Difference, Metric};
 use crate::error::ReportError;
 use crate::experiment::{cell, factor};
 use crate::numbers::{bytes, thousands};
-use crate::page::{CurvePoint, Curves, Marks, begin, clock, escape, keys, milliseconds_axis, table};
+use crate::page::{
+    CurvePoint, Curves, Marks, Markup, TableCell, clock, document, heads, html, inline_svg, keys, list,
+    milliseconds_axis, section_head, table,
+};
 use crate::run::{Phase, SecondRow};
 
 /// So many points of a course are drawn at most.
@@ -13,93 +16,67 @@ const MOST_POINTS: usize = 240;
 
 pub(super) fn page(comparison: &Comparison, sides: &[Side]) -> Result<String, ReportError> {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
-    let mut page = begin(&format!("Comparison of {}", names.join(", ")));
-    page.push_str(&header(comparison));
-    page.push_str(&list("What differs", &comparison.verdicts));
-    page.push_str(&metrics(comparison));
-    if sides.iter().all(|side| !side.runs().is_empty()) {
-        page.push_str(&courses(sides)?);
-    }
-    page.push_str(&differences(comparison));
-    page.push_str(&format!(
-        "<h2>To repeat it</h2>\n<pre>{}</pre>\n<footer>The same is in comparison.md, comparison.csv and comparison.json.</footer>\n</main>\n</body>\n</html>\n",
-        escape(&comparison.command)
-    ));
-    Ok(page)
+    let courses =
+        if sides.iter().all(|side| !side.runs().is_empty()) { courses(sides)? } else { Markup::default() };
+    let main = html! {
+        (header(comparison, &names))
+        (list("What differs", &comparison.verdicts))
+        (metrics(comparison))
+        (courses)
+        (differences(comparison))
+        h2 { "To repeat it" } "\n"
+        pre { (comparison.command) } "\n"
+        footer { "The same is in comparison.md, comparison.csv and comparison.json." } "\n"
+    };
+    Ok(document(&format!("Comparison of {}", names.join(", ")), &main))
 }
 
-fn header(comparison: &Comparison) -> String {
-    let sides: String = comparison
-        .sides
-        .iter()
-        .map(|side| {
-            let runs = if side.runs == 1 { "1 run".to_owned() } else { format!("{} runs", side.runs) };
-            format!(
-                "<p class=\"about\"><b>{}</b> {} ({runs}) <small>{}</small></p>\n",
-                escape(&side.name),
-                escape(&side.heading),
-                escape(&side.path)
-            )
-        })
-        .collect();
-    let notes: String = comparison
-        .warnings
-        .iter()
-        .map(|warning| format!("<li><span class=\"warn\">Note:</span> {}.</li>", escape(warning)))
-        .collect();
-    format!(
-        "<header>\n<p class=\"kicker\">Scrinium laboratory \u{b7} comparison</p>\n<h1>{} against {}</h1>\n{sides}<ul class=\"notes\">{notes}</ul>\n</header>\n",
-        comparison.sides.iter().skip(1).map(|side| escape(&side.name)).collect::<Vec<_>>().join(", "),
-        comparison.sides.first().map(|side| escape(&side.name)).unwrap_or_default()
-    )
-}
-
-fn list(head: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
-    format!("<h2>{head}</h2>\n<ul class=\"findings\">\n{items}</ul>\n")
-}
-
-fn metrics(comparison: &Comparison) -> String {
-    let heads: Vec<String> = super::text::heads(comparison).iter().map(|head| escape(head)).collect();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let rows: Vec<Vec<String>> = comparison
-        .metrics
-        .iter()
-        .map(|metric| {
-            let mut row = vec![escape(&metric.title)];
-            row.extend(metric.values.iter().map(|spread| cell(spread.as_ref(), metric.unit)));
-            for side in 1..metric.values.len() {
-                row.push(metric.ratio(side).map_or_else(
-                    || "\u{2013}".to_owned(),
-                    |ratio| {
-                        let apart = match (
-                            metric.values.first().copied().flatten(),
-                            metric.values.get(side).copied().flatten(),
-                        ) {
-                            (Some(first), Some(other)) => {
-                                first.runs.min(other.runs) > 1 && first.differs_from(&other)
-                            }
-                            _ => false,
-                        };
-                        let class = match (apart, metric.better, ratio < 1.0) {
-                            (true, Some(Better::Lower), true) | (true, Some(Better::Higher), false) => "good",
-                            (true, Some(Better::Lower), false) | (true, Some(Better::Higher), true) => "bad",
-                            _ => "same",
-                        };
-                        format!("<span class=\"{class}\">{}</span>", factor(ratio))
-                    },
-                ));
+fn header(comparison: &Comparison, names: &[&str]) -> Markup {
+    let runs = |count: usize| if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+    let (first, others) = names.split_first().map_or(("", &[][..]), |(first, others)| (*first, others));
+    html! {
+        header { "\n"
+            p class="kicker" { "Scrinium laboratory \u{b7} comparison" } "\n"
+            h1 { (others.join(", ")) " against " (first) } "\n"
+            @for side in &comparison.sides {
+                p class="about" {
+                    b { (side.name) } " " (side.heading) " (" (runs(side.runs)) ") " small { (side.path) }
+                } "\n"
             }
-            row
-        })
-        .collect();
-    format!(
-        "<h2>All values<small>average of a side\u{2019}s runs, lowest and highest in small letters; coloured where no run of one side was among those of the other</small></h2>\n{}",
-        table(&heads, &rows)
-    )
+            ul class="notes" {
+                @for warning in &comparison.warnings { li { span class="warn" { "Note:" } " " (warning) "." } }
+            } "\n"
+        } "\n"
+    }
+}
+
+fn metrics(comparison: &Comparison) -> Markup {
+    let heads = heads(super::text::heads(comparison).iter().map(String::as_str));
+    let row = |metric: &Metric| -> Vec<TableCell> {
+        let mut row = vec![metric.title.as_str().into()];
+        row.extend(metric.values.iter().map(|spread| cell(spread.as_ref(), metric.unit).into()));
+        row.extend((1..metric.values.len()).map(|side| ratio(metric, side).into()));
+        row
+    };
+    let rows: Vec<Vec<TableCell>> = comparison.metrics.iter().map(row).collect();
+    let about = "average of a side\u{2019}s runs, lowest and highest in small letters; coloured where no run of one side was among those of the other";
+    html! { (section_head("All values", about)) (table(&heads, &rows)) }
+}
+
+/// What a side's value is of the first's, coloured where their runs lie apart.
+fn ratio(metric: &Metric, side: usize) -> Markup {
+    let Some(ratio) = metric.ratio(side) else { return html! { "\u{2013}" } };
+    let spread = |side: usize| metric.values.get(side).copied().flatten();
+    let apart = match (spread(0), spread(side)) {
+        (Some(first), Some(other)) => first.runs.min(other.runs) > 1 && first.differs_from(&other),
+        _ => false,
+    };
+    let class = match (apart, metric.better, ratio < 1.0) {
+        (true, Some(Better::Lower), true) | (true, Some(Better::Higher), false) => "good",
+        (true, Some(Better::Lower), false) | (true, Some(Better::Higher), true) => "bad",
+        _ => "same",
+    };
+    html! { span class=(class) { (factor(ratio)) } }
 }
 
 /// What is drawn over time: a title, a value of a second, how it is shown, whether powers of ten are at equal distances.
@@ -128,23 +105,29 @@ fn percent(value: f64) -> String {
 }
 
 /// The hold phases of the sides' first runs over each other, each from its own beginning.
-fn courses(sides: &[Side]) -> Result<String, ReportError> {
+fn courses(sides: &[Side]) -> Result<Markup, ReportError> {
     let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
-    let mut text = "<h2>Over time<small>the hold phase of each side\u{2019}s first run, from its beginning</small></h2>\n<div class=\"charts\">\n".to_owned();
+    let mut charts = Vec::new();
     for (title, value, show_y, logarithmic) in COURSES {
         let lines: Vec<Vec<CurvePoint>> = sides.iter().map(|side| course(side, *value)).collect();
         if lines.iter().all(Vec::is_empty) {
             continue;
         }
         let curves = Curves { lines, show_x: &clock, show_y, marks: Marks::None, logarithmic: *logarithmic };
-        text.push_str(&format!(
-            "<figure><figcaption><span><b>{title}</b></span><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
-            keys(&names),
-            curves.svg()?
-        ));
+        charts.push((title, curves.svg()?));
     }
-    text.push_str("</div>\n");
-    Ok(text)
+    let about = "the hold phase of each side\u{2019}s first run, from its beginning";
+    Ok(html! {
+        (section_head("Over time", about))
+        div class="charts" { "\n"
+            @for (title, svg) in &charts {
+                figure {
+                    figcaption { span { b { (title) } } span class="keys" { (keys(&names)) } } "\n"
+                    (inline_svg(svg))
+                } "\n"
+            }
+        } "\n"
+    })
 }
 
 fn course(side: &Side, value: fn(&SecondRow) -> Option<f64>) -> Vec<CurvePoint> {
@@ -162,22 +145,25 @@ fn course(side: &Side, value: fn(&SecondRow) -> Option<f64>) -> Vec<CurvePoint> 
         .collect()
 }
 
-fn differences(comparison: &Comparison) -> String {
+fn differences(comparison: &Comparison) -> Markup {
     if comparison.differences.is_empty() {
-        return "<h2>Set-ups</h2>\n<p class=\"about\">Everything that the reports say of their set-ups is the same.</p>\n".to_owned();
+        return html! {
+            h2 { "Set-ups" } "\n"
+            p class="about" { "Everything that the reports say of their set-ups is the same." } "\n"
+        };
     }
-    let mut heads = vec![""];
-    heads.extend(comparison.sides.iter().map(|side| side.name.as_str()));
-    let rows: Vec<Vec<String>> = comparison
-        .differences
-        .iter()
-        .map(|difference| {
-            let mark =
-                if difference.of_the_workload { " <small class=\"warn\">other work</small>" } else { "" };
-            let mut row = vec![format!("{}{mark}", escape(&difference.what))];
-            row.extend(difference.values.iter().map(|value| escape(value)));
-            row
-        })
-        .collect();
-    format!("<h2>Different set-ups</h2>\n{}", table(&heads, &rows))
+    let names = comparison.sides.iter().map(|side| side.name.as_str());
+    let row = |difference: &Difference| -> Vec<TableCell> {
+        let what = html! {
+            (difference.what)
+            @if difference.of_the_workload { " " small class="warn" { "other work" } }
+        };
+        let values = difference.values.iter().map(|value| TableCell::from(value.as_str()));
+        std::iter::once(what.into()).chain(values).collect()
+    };
+    let rows: Vec<Vec<TableCell>> = comparison.differences.iter().map(row).collect();
+    html! {
+        h2 { "Different set-ups" } "\n"
+        (table(&heads(std::iter::once("").chain(names)), &rows))
+    }
 }

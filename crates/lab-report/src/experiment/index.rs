@@ -6,7 +6,7 @@ use super::model::{ExperimentReport, FORMAT};
 use super::text::{self, set_up};
 use crate::error::ReportError;
 use crate::numbers::time;
-use crate::page::{begin, escape};
+use crate::page::{Markup, document, html};
 
 /// So many findings of each experiment are shown.
 const SHOWN: usize = 3;
@@ -103,28 +103,29 @@ fn summary(report: &ExperimentReport) -> [String; 4] {
 }
 
 fn page(reports: &[(String, ExperimentReport)]) -> String {
-    let mut page = begin("Experiments");
-    page.push_str(&format!(
-        "<header>\n<p class=\"kicker\">Scrinium laboratory</p>\n<h1>{} experiments</h1>\n<p class=\"about\">{}</p>\n</header>\n<div class=\"cards\">\n",
-        reports.len(),
-        escape(&introduction(reports))
-    ));
     let several = one_set_up(reports).is_none();
-    for (folder, report) in reports {
-        let findings: String = lines(report).iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
-        let class = if report.every_run_counts() { "good" } else { "bad" };
-        let [form, cells, took, verdict] = summary(report);
-        let machine = if several {
-            format!("<p class=\"about\">{}</p>", escape(&set_up(report)))
-        } else {
-            String::new()
-        };
-        page.push_str(&format!(
-            "<div class=\"card\"><h2><a href=\"{}/experiment.html\">{}</a></h2><p>{form} \u{b7} {cells} \u{b7} {took} \u{b7} <span class=\"{class}\">{verdict}</span></p>{machine}{findings}</div>\n",
-            escape(folder),
-            escape(&report.title),
-        ));
+    let main = html! {
+        header { "\n"
+            p class="kicker" { "Scrinium laboratory" } "\n"
+            h1 { (reports.len()) " experiments" } "\n"
+            p class="about" { (introduction(reports)) } "\n"
+        } "\n"
+        div class="cards" { "\n"
+            @for (folder, report) in reports { (card(folder, report, several)) }
+        } "\n"
+    };
+    document("Experiments", &main)
+}
+
+fn card(folder: &str, report: &ExperimentReport, says_set_up: bool) -> Markup {
+    let class = if report.every_run_counts() { "good" } else { "bad" };
+    let [form, cells, took, verdict] = summary(report);
+    html! {
+        div class="card" {
+            h2 { a href={ (folder) "/experiment.html" } { (report.title) } }
+            p { (form) " \u{b7} " (cells) " \u{b7} " (took) " \u{b7} " span class=(class) { (verdict) } }
+            @if says_set_up { p class="about" { (set_up(report)) } }
+            @for line in lines(report) { p { (line) } }
+        } "\n"
     }
-    page.push_str("</div>\n</main>\n</body>\n</html>\n");
-    page
 }

@@ -3,11 +3,13 @@
 
 use super::findings::{number, shown};
 use super::model::{CellPart, ExperimentReport, FigurePart, LoadReport, Published, Spread, Unit};
+use super::objective::ObjectivePart;
 use super::{search, text};
 use crate::error::ReportError;
 use crate::numbers::{bytes_scale, thousands, time};
 use crate::page::{
-    COLOURS_OF_SERIES, CurvePoint, Curves, Marks, begin, escape, keys, lines_figure, series_variable, table,
+    COLOURS_OF_SERIES, CurvePoint, Curves, Marks, Markup, TableCell, document, heads, html, keys,
+    lines_figure, list, section_head, series_variable, table,
 };
 
 /// The page.
@@ -15,164 +17,134 @@ use crate::page::{
 /// # Errors
 /// [`ReportError::Chart`] when a chart cannot be drawn.
 pub(super) fn page(report: &ExperimentReport) -> Result<String, ReportError> {
-    let mut page = begin(&report.title);
-    page.push_str(&header(report));
-    page.push_str(&objectives(report));
-    page.push_str(&list("What it showed", &report.findings));
-    for figure in &report.figures {
-        page.push_str(&figure_section(figure)?);
-    }
-    for cell in report.searched() {
-        page.push_str(&search::section(cell)?);
-    }
-    page.push_str(&all_cells(report));
-    for table in &report.published {
-        page.push_str(&format!(
-            "<h2>{}<small>the source</small></h2>\n{}",
-            escape(&table.title),
-            published(table)
-        ));
-    }
-    page.push_str(&list("What is otherwise than in the source", &report.choices));
-    page.push_str(&list("Notes", &report.notes));
-    page.push_str(&set_up(report));
-    page.push_str("</main>\n</body>\n</html>\n");
-    Ok(page)
-}
-
-fn header(report: &ExperimentReport) -> String {
-    let lines: String = text::stars(report)
-        .iter()
-        .chain(&text::left_out(report))
-        .map(|line| format!("<li class=\"bad\">{}</li>", escape(line)))
-        .collect();
-    let verdict = match (report.is_whole(), report.left_out()) {
-        (true, 0) => {
-            "<p class=\"verdict good\">Every cell was measured, and every run is valid</p>".to_owned()
+    let figures: Result<Vec<Markup>, ReportError> = report.figures.iter().map(figure_section).collect();
+    let searches: Result<Vec<Markup>, ReportError> = report.searched().map(search::section).collect();
+    let main = html! {
+        (header(report))
+        (objectives(report))
+        (list("What it showed", &report.findings))
+        @for section in figures?.iter().chain(&searches?) { (section) }
+        (all_cells(report))
+        @for table in &report.published {
+            (section_head(&table.title, "the source"))
+            (published(table))
         }
-        (true, _) => format!(
-            "<p class=\"verdict bad\">Every cell was measured, with some runs left out</p><ul class=\"notes\">{lines}</ul>"
-        ),
-        (false, _) => {
-            format!("<p class=\"verdict bad\">Some cells say nothing</p><ul class=\"notes\">{lines}</ul>")
-        }
+        (list("What is otherwise than in the source", &report.choices))
+        (list("Notes", &report.notes))
+        (set_up(report))
     };
-    format!(
-        "<header>\n<p class=\"kicker\">Scrinium laboratory \u{b7} experiment {} \u{b7} {} form \u{b7} {}</p>\n<h1>{}</h1>\n<p class=\"about\"><b>Hypothesis.</b> {}</p>\n<p class=\"about\"><b>Source.</b> {}</p>\n{verdict}\n</header>\n",
-        escape(&report.name),
-        report.form.name(),
-        escape(&report.began.replace('T', " ").replace('Z', " UTC")),
-        escape(&report.title),
-        escape(&report.hypothesis),
-        escape(&report.source),
-    )
+    Ok(document(&report.title, &main))
 }
 
-fn list(head: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
+fn header(report: &ExperimentReport) -> Markup {
+    let lines: Vec<String> = text::stars(report).into_iter().chain(text::left_out(report)).collect();
+    let (class, verdict) = match (report.is_whole(), report.left_out()) {
+        (true, 0) => ("good", "Every cell was measured, and every run is valid"),
+        (true, _) => ("bad", "Every cell was measured, with some runs left out"),
+        (false, _) => ("bad", "Some cells say nothing"),
+    };
+    html! {
+        header { "\n"
+            p class="kicker" {
+                "Scrinium laboratory \u{b7} experiment " (report.name) " \u{b7} " (report.form.name()) " form \u{b7} "
+                (report.began.replace('T', " ").replace('Z', " UTC"))
+            } "\n"
+            h1 { (report.title) } "\n"
+            p class="about" { b { "Hypothesis." } " " (report.hypothesis) } "\n"
+            p class="about" { b { "Source." } " " (report.source) } "\n"
+            p class={ "verdict " (class) } { (verdict) }
+            @if class == "bad" { ul class="notes" { @for line in &lines { li class="bad" { (line) } } } }
+            "\n"
+        } "\n"
     }
-    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
-    format!("<h2>{head}</h2>\n<ul class=\"findings\">\n{items}</ul>\n")
 }
 
 /// A table of what was asked, measured and held.
-fn objectives(report: &ExperimentReport) -> String {
+fn objectives(report: &ExperimentReport) -> Markup {
     if report.objectives.is_empty() {
-        return String::new();
+        return Markup::default();
     }
-    let rows: Vec<Vec<String>> = report
-        .objectives
-        .iter()
-        .map(|objective| {
-            let class = match objective.held {
-                Some(true) => "good",
-                Some(false) => "bad",
-                None => "",
-            };
-            let measured = objective.measured.as_ref().map(|measured| {
-                format!("{}<small>{}</small>", escape(measured), escape(&objective.cell.join(", ")))
-            });
-            vec![
-                format!("{}<small>{}</small>", escape(&objective.title), escape(&objective.column)),
-                escape(&objective.asked),
-                measured.unwrap_or_else(|| "\u{2013}".to_owned()),
-                format!("<span class=\"{class}\">{}</span>", objective.verdict()),
-            ]
-        })
-        .collect();
-    format!("<h2>What was asked</h2>\n{}", table(&["Objective", "Asked", "Measured", ""], &rows))
+    let row = |objective: &ObjectivePart| -> Vec<TableCell> {
+        let class = match objective.held {
+            Some(true) => "good",
+            Some(false) => "bad",
+            None => "",
+        };
+        let measured = html! {
+            @match &objective.measured {
+                Some(measured) => { (measured) small { (objective.cell.join(", ")) } }
+                None => "\u{2013}",
+            }
+        };
+        vec![
+            html! { (objective.title) small { (objective.column) } }.into(),
+            objective.asked.as_str().into(),
+            measured.into(),
+            html! { span class=(class) { (objective.verdict()) } }.into(),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = report.objectives.iter().map(row).collect();
+    html! {
+        h2 { "What was asked" } "\n"
+        (table(&heads(["Objective", "Asked", "Measured", ""]), &rows))
+    }
 }
 
 /// A value, and what its runs differed by in small letters.
-pub(crate) fn cell(spread: Option<&Spread>, unit: Unit) -> String {
-    let Some(spread) = spread else { return "\u{2013}".to_owned() };
+pub(crate) fn cell(spread: Option<&Spread>, unit: Unit) -> Markup {
+    let Some(spread) = spread else { return html! { "\u{2013}" } };
     let (low, high) = (shown(spread.low, unit), shown(spread.high, unit));
     let mean = shown(spread.mean, unit);
-    if spread.runs < 2 || low == high { mean } else { format!("{mean} <small>{low}\u{2013}{high}</small>") }
+    html! {
+        (mean)
+        @if spread.runs > 1 && low != high { " " small { (low) "\u{2013}" (high) } }
+    }
 }
 
-fn references(heads: &[String]) -> Vec<&str> {
-    heads.iter().map(String::as_str).collect()
-}
-
-fn published(table_of: &Published) -> String {
-    let heads: Vec<String> = table_of.columns.iter().map(|head| escape(head)).collect();
-    let rows: Vec<Vec<String>> =
-        table_of.rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
-    let note = if table_of.note.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"published\">{}</p>\n", escape(&table_of.note))
-    };
-    format!("{}{note}", table(&references(&heads), &rows))
+fn published(published: &Published) -> Markup {
+    let row = |row: &Vec<String>| row.iter().map(|cell| cell.as_str().into()).collect();
+    let rows: Vec<Vec<TableCell>> = published.rows.iter().map(row).collect();
+    html! {
+        (table(&heads(published.columns.iter().map(String::as_str)), &rows))
+        @if !published.note.is_empty() { p class="published" { (published.note) } "\n" }
+    }
 }
 
 /// Chart, our table, and the source's beside it.
-fn figure_section(figure: &FigurePart) -> Result<String, ReportError> {
-    let fixed = if figure.fixed.is_empty() {
-        String::new()
-    } else {
-        format!("; {}", escape(&figure.fixed.join(", ")))
+fn figure_section(figure: &FigurePart) -> Result<Markup, ReportError> {
+    let series = if figure.series.is_empty() { std::slice::from_ref(&figure.title) } else { &figure.series };
+    let head_texts = std::iter::once(&figure.rows_title).chain(series);
+    let row = |(label, values): (&String, &Vec<Option<Spread>>)| -> Vec<TableCell> {
+        let values = values.iter().map(|spread| cell(spread.as_ref(), figure.unit).into());
+        std::iter::once(label.as_str().into()).chain(values).collect()
     };
-    let mut heads = vec![escape(&figure.rows_title)];
-    match figure.series.as_slice() {
-        [] => heads.push(escape(&figure.title)),
-        series => heads.extend(series.iter().map(|label| escape(label))),
-    }
-    let rows: Vec<Vec<String>> = figure
-        .rows
-        .iter()
-        .zip(&figure.values)
-        .map(|(label, values)| {
-            let values = values.iter().map(|spread| cell(spread.as_ref(), figure.unit));
-            std::iter::once(escape(label)).chain(values).collect()
-        })
-        .collect();
-    let ours = table(&references(&heads), &rows);
-    let tables = match &figure.published {
-        None => ours,
-        Some(theirs) => format!(
-            "<div class=\"beside\"><div><h3>Here</h3>{ours}</div><div><h3>{}</h3>{}</div></div>\n",
-            escape(&theirs.title),
-            published(theirs)
-        ),
-    };
-    Ok(format!(
-        "<h2>{}<small>by {}{}{fixed}</small></h2>\n{}{tables}",
-        escape(&figure.title),
-        escape(&figure.rows_title),
-        if figure.series.is_empty() {
-            String::new()
-        } else {
-            format!(" and {}", escape(&figure.series_title))
-        },
-        chart(figure)?
-    ))
+    let rows: Vec<Vec<TableCell>> = figure.rows.iter().zip(&figure.values).map(row).collect();
+    let ours = table(&heads(head_texts.map(String::as_str)), &rows);
+    let chart = chart(figure)?;
+    Ok(html! {
+        h2 {
+            (figure.title)
+            small {
+                "by " (figure.rows_title)
+                @if !figure.series.is_empty() { " and " (figure.series_title) }
+                @if !figure.fixed.is_empty() { "; " (figure.fixed.join(", ")) }
+            }
+        } "\n"
+        (chart)
+        @match &figure.published {
+            None => { (ours) }
+            Some(theirs) => {
+                div class="beside" {
+                    div { h3 { "Here" } (ours) }
+                    div { h3 { (theirs.title) } (published(theirs)) }
+                } "\n"
+            }
+        }
+    })
 }
 
 /// Lines where the rows are numbers, else bars.
-fn chart(figure: &FigurePart) -> Result<String, ReportError> {
+fn chart(figure: &FigurePart) -> Result<Markup, ReportError> {
     let Some(svg) = lines(figure)? else { return Ok(bars(figure)) };
     Ok(lines_figure(&figure.title, &figure.series, &svg))
 }
@@ -213,106 +185,112 @@ fn columns(figure: &FigurePart) -> usize {
 }
 
 /// A bar for each row and series.
-fn bars(figure: &FigurePart) -> String {
+fn bars(figure: &FigurePart) -> Markup {
     let highest = figure.values.iter().flatten().flatten().map(|spread| spread.high).fold(0.0, f64::max);
     if highest <= 0.0 {
-        return String::new();
+        return Markup::default();
     }
-    let mut rows = String::new();
-    for (label, values) in figure.rows.iter().zip(&figure.values) {
-        for (column, spread) in values.iter().enumerate() {
-            let Some(spread) = spread else { continue };
-            let name = if column == 0 { escape(label) } else { String::new() };
-            let width = 100.0 * spread.mean / highest;
-            rows.push_str(&format!(
-                "<span class=\"of\">{name}</span><span class=\"track\"><i style=\"width:{width:.1}%;background:var({})\"></i></span><span class=\"is\">{}</span>\n",
-                series_variable(column % COLOURS_OF_SERIES),
-                cell(Some(spread), figure.unit)
-            ));
-        }
-    }
-    let keys = if columns(figure) > 1 {
-        format!("<figcaption><span class=\"keys\">{}</span></figcaption>", keys(&figure.series))
-    } else {
-        String::new()
+    let style = |spread: &Spread, column: usize| {
+        let width = 100.0 * spread.mean / highest;
+        format!("width:{width:.1}%;background:var({})", series_variable(column % COLOURS_OF_SERIES))
     };
-    format!("<figure class=\"wide\">{keys}<div class=\"bars\">{rows}</div></figure>\n")
+    html! {
+        figure class="wide" {
+            @if columns(figure) > 1 { figcaption { span class="keys" { (keys(&figure.series)) } } }
+            div class="bars" {
+                @for (label, values) in figure.rows.iter().zip(&figure.values) {
+                    @for (column, spread) in values.iter().enumerate() {
+                        @if let Some(spread) = spread {
+                            span class="of" { @if column == 0 { (label) } }
+                            span class="track" { i style=(style(spread, column)) {} }
+                            span class="is" { (cell(Some(spread), figure.unit)) } "\n"
+                        }
+                    }
+                }
+            }
+        } "\n"
+    }
 }
 
-fn all_cells(report: &ExperimentReport) -> String {
-    let mut heads: Vec<String> = report.factors.iter().map(|factor| escape(&factor.title)).collect();
-    heads.extend(report.columns.iter().map(|column| escape(&column.title)));
-    heads.push("Runs".to_owned());
-    let row = |part: &CellPart| {
-        let mut row: Vec<String> =
-            part.labels.iter().map(|label| format!("<td class=\"left\">{}</td>", escape(label))).collect();
+fn all_cells(report: &ExperimentReport) -> Markup {
+    let factors = report.factors.iter().map(|factor| factor.title.as_str());
+    let columns = report.columns.iter().map(|column| column.title.as_str());
+    let heads = heads(factors.chain(columns).chain(["Runs"]));
+    let row = |part: &CellPart| -> Vec<TableCell> {
+        let labels = part.labels.iter().map(|label| TableCell::of_class("left", html! { (label) }));
         let values = report.columns.iter().zip(&part.values);
-        row.extend(values.map(|(column, spread)| cell(spread.as_ref(), column.unit)));
-        row.push(runs(part));
-        row
+        let values = values.map(|(column, spread)| cell(spread.as_ref(), column.unit).into());
+        labels.chain(values).chain([runs(part).into()]).collect()
     };
-    let rows: Vec<Vec<String>> = report.cells.iter().map(row).collect();
-    format!(
-        "<h2>All cells<small>average of the runs, lowest and highest in small letters</small></h2>\n{}",
-        table(&references(&heads), &rows)
-    )
+    let rows: Vec<Vec<TableCell>> = report.cells.iter().map(row).collect();
+    html! {
+        (section_head("All cells", "average of the runs, lowest and highest in small letters"))
+        (table(&heads, &rows))
+    }
 }
 
 /// Links to the reports of a cell's runs, or why there are none.
-fn runs(part: &CellPart) -> String {
+fn runs(part: &CellPart) -> Markup {
     if part.failed.is_some() {
-        return "<span class=\"bad\">not measured</span>".to_owned();
+        return html! { span class="bad" { "not measured" } };
     }
-    let link = |report: &LoadReport| {
+    let name = |report: &LoadReport| {
         let alone = part.load_reports.iter().filter(|other| other.run == report.run).count() == 1;
-        let name = if alone { report.run.to_string() } else { format!("{} {}", report.run, report.load) };
-        match report.folder.as_str() {
-            "" => escape(&name),
-            folder => format!("<a href=\"{}/report.html\">{}</a>", escape(folder), escape(&name)),
-        }
+        if alone { report.run.to_string() } else { format!("{} {}", report.run, report.load) }
     };
-    let links: Vec<String> = part.load_reports.iter().map(link).collect();
-    let marked = if part.invalid.is_empty() { "" } else { " <span class=\"bad\">not valid</span>" };
-    format!("{}{marked}", links.join(" "))
+    html! {
+        @for (index, report) in part.load_reports.iter().enumerate() {
+            @if index > 0 { " " }
+            @if report.folder.is_empty() {
+                (name(report))
+            } @else {
+                a href={ (report.folder) "/report.html" } { (name(report)) }
+            }
+        }
+        @if !part.invalid.is_empty() { " " span class="bad" { "not valid" } }
+    }
 }
 
-fn set_up(report: &ExperimentReport) -> String {
-    let settings = |cell: &CellPart| {
-        let settings: Vec<String> = cell
-            .settings
-            .iter()
-            .map(|(name, value)| format!("<code>{}</code> = {}", escape(name), escape(value)))
-            .collect();
-        let settings = if settings.is_empty() { "defaults".to_owned() } else { settings.join(", ") };
-        format!("{}: {settings}", escape(&cell.labels.join(", ")))
+/// Settings of a cell that are not the defaults.
+fn settings(cell: &CellPart) -> Markup {
+    html! {
+        (cell.labels.join(", ")) ": "
+        @if cell.settings.is_empty() { "defaults" }
+        @for (index, (name, value)) in cell.settings.iter().enumerate() {
+            @if index > 0 { ", " }
+            code { (name) } " = " (value)
+        }
+    }
+}
+
+fn set_up(report: &ExperimentReport) -> Markup {
+    let mut cells: Vec<Markup> = report.cells.iter().map(settings).collect();
+    cells.dedup_by(|one, other| one.0 == other.0);
+    let cells = html! {
+        @for (index, cell) in cells.iter().enumerate() {
+            @if index > 0 { br; }
+            (cell)
+        }
     };
-    let mut cells: Vec<String> = report.cells.iter().map(settings).collect();
-    cells.dedup();
-    let parameters: Vec<String> = report
-        .parameters
-        .iter()
-        .map(|(name, value)| format!("{} = {}", escape(name), escape(value)))
-        .collect();
+    let parameters: Vec<String> =
+        report.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let times = if report.repeats == 1 { "once".to_owned() } else { format!("{} times", report.repeats) };
     let rows = [
-        ("Machine and versions", escape(&text::set_up(report))),
-        ("Server\u{2019}s command", format!("<code>{}</code>", escape(&report.server_command))),
-        ("Settings that are no defaults", cells.join("<br>")),
-        ("Parameters", parameters.join(", ")),
-        ("Experiment", escape(&report.origin)),
-        (
-            "Length",
-            format!(
-                "{}; each cell {}",
-                time(report.seconds),
-                if report.repeats == 1 { "once".to_owned() } else { format!("{} times", report.repeats) }
-            ),
-        ),
+        ("Machine and versions", html! { (text::set_up(report)) }),
+        ("Server\u{2019}s command", html! { code { (report.server_command) } }),
+        ("Settings that are no defaults", cells),
+        ("Parameters", html! { (parameters.join(", ")) }),
+        ("Experiment", html! { (report.origin) }),
+        ("Length", html! { (time(report.seconds)) "; each cell " (times) }),
     ];
-    let rows: String =
-        rows.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{value}</dd>\n")).collect();
-    format!(
-        "<h2>Set-up</h2>\n<dl>\n{rows}</dl>\n<h2>To repeat it</h2>\n<pre>{}</pre>\n<footer>Made by scrinium lab {}. The same is in experiment.md, experiment.csv and experiment.json.</footer>\n",
-        escape(&report.command),
-        escape(&report.laboratory_version)
-    )
+    html! {
+        h2 { "Set-up" } "\n"
+        dl { "\n" @for (name, value) in &rows { dt { (name) } dd { (value) } "\n" } } "\n"
+        h2 { "To repeat it" } "\n"
+        pre { (report.command) } "\n"
+        footer {
+            "Made by scrinium lab " (report.laboratory_version)
+            ". The same is in experiment.md, experiment.csv and experiment.json."
+        } "\n"
+    }
 }

@@ -7,7 +7,9 @@ use super::page::cell;
 use super::text::value;
 use crate::error::ReportError;
 use crate::numbers::{milliseconds, thousands};
-use crate::page::{CurvePoint, Curves, Marks, escape, lines_figure, table};
+use crate::page::{
+    CurvePoint, Curves, Marks, Markup, TableCell, heads, html, lines_figure, section_head, table,
+};
 
 pub(super) const TITLE: &str = "Response against users";
 
@@ -176,37 +178,38 @@ pub(super) fn lines(points: &[SearchPoint]) -> Result<String, ReportError> {
     curves.svg()
 }
 
-/// A row for each number of users, its values as `shown` writes them.
-fn rows(points: &[SearchPoint], shown: fn(Option<&Spread>, Unit) -> String) -> Vec<Vec<String>> {
+/// The table of a search, for Markdown: heads and rows.
+pub(super) fn plain_table(points: &[SearchPoint]) -> (Vec<String>, Vec<Vec<String>>) {
     let row = |tried: &Tried| {
         vec![
             thousands(tried.users),
-            shown(Some(&tried.average_ms), Unit::Milliseconds),
-            shown(Some(&tried.p99_ms), Unit::Milliseconds),
-            shown(Some(&tried.transactions_per_minute), Unit::Count),
+            value(Some(&tried.average_ms), Unit::Milliseconds),
+            value(Some(&tried.p99_ms), Unit::Milliseconds),
+            value(Some(&tried.transactions_per_minute), Unit::Count),
             tried.outcome(),
         ]
     };
-    tried(points).iter().map(row).collect()
-}
-
-/// The table of a search, for Markdown: heads and rows.
-pub(super) fn plain_table(points: &[SearchPoint]) -> (Vec<String>, Vec<Vec<String>>) {
-    (HEADS.map(str::to_owned).to_vec(), rows(points, value))
+    (HEADS.map(str::to_owned).to_vec(), tried(points).iter().map(row).collect())
 }
 
 /// Curve and table of a cell's search, for a page.
-pub(super) fn section(found: &CellPart) -> Result<String, ReportError> {
-    let mut rows = rows(&found.search, cell);
-    for outcome in rows.iter_mut().filter_map(|row| row.last_mut()) {
-        *outcome = escape(outcome);
-    }
-    Ok(format!(
-        "<h2>{TITLE}<small>{}</small></h2>\n{}{}",
-        escape(&found.labels.join(", ")),
-        lines_figure("Response", &series(), &lines(&found.search)?),
-        table(&HEADS, &rows)
-    ))
+pub(super) fn section(found: &CellPart) -> Result<Markup, ReportError> {
+    let row = |tried: &Tried| -> Vec<TableCell> {
+        vec![
+            thousands(tried.users).into(),
+            cell(Some(&tried.average_ms), Unit::Milliseconds).into(),
+            cell(Some(&tried.p99_ms), Unit::Milliseconds).into(),
+            cell(Some(&tried.transactions_per_minute), Unit::Count).into(),
+            tried.outcome().into(),
+        ]
+    };
+    let rows: Vec<Vec<TableCell>> = tried(&found.search).iter().map(row).collect();
+    let svg = lines(&found.search)?;
+    Ok(html! {
+        (section_head(TITLE, &found.labels.join(", ")))
+        (lines_figure("Response", &series(), &svg))
+        (table(&heads(HEADS), &rows))
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use super::model::Report;
 use super::parts::{Phase, ProbePart, Subject};
 use crate::error::ReportError;
 use crate::numbers::{milliseconds, thousands};
-use crate::page::{CurvePoint, Curves, Marks, clock, escape, milliseconds_axis, series_variable};
+use crate::page::{
+    CurvePoint, Curves, Marks, Markup, clock, html, inline_svg, keys, milliseconds_axis, section_head,
+};
 
 impl Report {
     /// The hold phase on the run's time axis.
@@ -49,9 +51,9 @@ fn findings(probe: &ProbePart) -> Vec<String> {
 }
 
 /// The probe's rounds against time; nothing where there was no probe.
-pub(super) fn section(report: &Report) -> Result<String, ReportError> {
+pub(super) fn section(report: &Report) -> Result<Markup, ReportError> {
     let Some(probe) = report.probe.as_ref().filter(|probe| !probe.points.is_empty()) else {
-        return Ok(String::new());
+        return Ok(Markup::default());
     };
     let line = |subject: Subject| -> Vec<CurvePoint> {
         let answered = probe.points.iter().filter(|point| point.subject == subject && !point.failed);
@@ -64,25 +66,26 @@ pub(super) fn section(report: &Report) -> Result<String, ReportError> {
             })
             .collect()
     };
-    let mut keys = String::new();
-    let mut lines = Vec::new();
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
     for subject in [Subject::Database, Subject::Mail] {
         let points = line(subject);
         if !points.is_empty() {
-            let colour = series_variable(lines.len());
-            keys.push_str(&format!(
-                "<span class=\"key\" style=\"--key:var({colour})\">{}</span>",
-                subject.name()
-            ));
+            names.push(subject.name().to_owned());
             lines.push(points);
         }
     }
     let curves =
         Curves { lines, show_x: &clock, show_y: &milliseconds_axis, marks: Marks::All, logarithmic: true };
-    Ok(format!(
-        "<h2>The probe<small>one more user, of {}, every {} s; on the same time axis</small></h2>\n<div class=\"charts\">\n<figure><figcaption><span><b>Response of a whole round</b></span><span class=\"keys\">{keys}</span></figcaption>\n{}</figure>\n</div>\n",
-        escape(&probe.database),
-        probe.interval_s,
-        curves.svg()?
-    ))
+    let svg = curves.svg()?;
+    let about =
+        format!("one more user, of {}, every {} s; on the same time axis", probe.database, probe.interval_s);
+    Ok(html! {
+        (section_head("The probe", &about))
+        div class="charts" { "\n"
+            figure {
+                figcaption { span { b { "Response of a whole round" } } span class="keys" { (keys(&names)) } } "\n"
+                (inline_svg(&svg))
+            } "\n"
+        } "\n"
+    })
 }

@@ -1,6 +1,9 @@
 //! `plan.html`: one page that needs nothing else, in the laboratory's style.
 
-use scrinium_lab_report::page::{CurvePoint, Curves, Marks, begin, escape, figure, keys, table};
+use scrinium_lab_report::page::{
+    CurvePoint, Curves, Marks, Markup, TableCell, document, figure, heads, html, inline_svg, keys, list,
+    section_head, table,
+};
 use scrinium_lab_report::{milliseconds, thousands};
 
 use super::Plan;
@@ -20,96 +23,88 @@ const CURVE_POINTS: u32 = 120;
 /// A chart cannot be drawn.
 pub fn page(plan: &Plan, calibration: &Calibration, model: &Model) -> Result<String, PlanError> {
     let answer = &plan.plan;
-    let mut page = begin(&format!("{}: the plan", answer.organisation));
-    page.push_str(&header(answer));
-    page.push_str(&large(answer));
-    page.push_str(&list("What to know", &sentences(plan)));
-    page.push_str(&all_figures(plan));
-    page.push_str(&what_if(plan));
-    page.push_str(&settings(answer));
-    page.push_str(&response_chart(plan, calibration, model)?);
-    page.push_str(&throughput_chart(model)?);
-    page.push_str(&list("Assumed, and neither measured nor said by the organisation", &answer.assumptions));
-    page.push_str(&list("Notes of the calibration", &answer.notes));
-    page.push_str(&format!(
-        "<h2>Calibration</h2>\n<dl><dt>Machine and version</dt><dd>{}</dd>\n<dt>Runs</dt><dd><code>{}</code></dd>\n<dt>Data</dt><dd><code>{}</code></dd></dl>\n<footer>Made by scrinium plan {}. The same is in plan.md and plan.json.</footer>\n</main>\n</body>\n</html>\n",
-        escape(&answer.calibration),
-        escape(&answer.run_folder),
-        escape(&calibration.data_dir),
-        env!("CARGO_PKG_VERSION")
-    ));
-    Ok(page)
+    let charts = [response_chart(plan, calibration, model)?, throughput_chart(model)?];
+    let main = html! {
+        (header(answer))
+        (large(answer))
+        (list("What to know", &sentences(plan)))
+        (all_figures(plan))
+        (what_if(plan))
+        (settings(answer))
+        @for chart in &charts { (chart) }
+        (list("Assumed, and neither measured nor said by the organisation", &answer.assumptions))
+        (list("Notes of the calibration", &answer.notes))
+        h2 { "Calibration" } "\n"
+        dl {
+            dt { "Machine and version" } dd { (answer.calibration) } "\n"
+            dt { "Runs" } dd { code { (answer.run_folder) } } "\n"
+            dt { "Data" } dd { code { (calibration.data_dir) } }
+        } "\n"
+        footer {
+            "Made by scrinium plan " (env!("CARGO_PKG_VERSION")) ". The same is in plan.md and plan.json."
+        } "\n"
+    };
+    Ok(document(&format!("{}: the plan", answer.organisation), &main))
 }
 
-fn header(answer: &Answer) -> String {
+fn header(answer: &Answer) -> Markup {
     let (class, verdict) = if answer.holds {
         ("good", "Every objective and limit is held")
     } else {
         ("bad", "An objective or limit is not held")
     };
-    let problems: String = answer
-        .problems
-        .iter()
-        .map(|problem| format!("<li class=\"bad\">{}.</li>", escape(problem)))
-        .collect();
-    format!(
-        "<header>\n<p class=\"kicker\">Scrinium planner</p>\n<h1>{}</h1>\n<p class=\"about\">{}</p>\n<p class=\"verdict {class}\">{verdict}</p>\n<ul class=\"notes\">{problems}</ul>\n</header>\n",
-        escape(&answer.organisation),
-        escape(&answer.summary)
-    )
-}
-
-fn large(answer: &Answer) -> String {
-    let mut text = "<div class=\"figures\">\n".to_owned();
-    for key in ["servers", "memory_bytes", "disk_bytes", "cpu_percent", "mean_ms", "headroom_percent"] {
-        if let Some(found) = answer.figure(key) {
-            text.push_str(&figure(&value(found.range.value, found.unit), &escape(found.title)));
-        }
+    html! {
+        header { "\n"
+            p class="kicker" { "Scrinium planner" } "\n"
+            h1 { (answer.organisation) } "\n"
+            p class="about" { (answer.summary) } "\n"
+            p class={ "verdict " (class) } { (verdict) } "\n"
+            ul class="notes" { @for problem in &answer.problems { li class="bad" { (problem) "." } } } "\n"
+        } "\n"
     }
-    text.push_str("</div>\n");
-    text
 }
 
-fn list(head: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
+fn large(answer: &Answer) -> Markup {
+    let keys = ["servers", "memory_bytes", "disk_bytes", "cpu_percent", "mean_ms", "headroom_percent"];
+    html! {
+        div class="figures" { "\n"
+            @for found in keys.into_iter().filter_map(|key| answer.figure(key)) {
+                (figure(&value(found.range.value, found.unit), found.title))
+            }
+        } "\n"
     }
-    let items: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
-    format!("<h2>{head}</h2>\n<ul class=\"findings\">\n{items}</ul>\n")
 }
 
-fn left(text: &str) -> String {
-    format!("<td class=\"left\" style=\"white-space:normal\">{}</td>", escape(text))
+/// A head above prose.
+fn prose_head(text: &str) -> Markup {
+    html! { span style="display:block;text-align:left" { (text) } }
 }
 
-fn all_figures(plan: &Plan) -> String {
-    let rows: Vec<Vec<String>> = rows(plan)
+fn all_figures(plan: &Plan) -> Markup {
+    let rows: Vec<Vec<TableCell>> = rows(plan)
         .into_iter()
         .map(|row| {
-            vec![escape(row.figure.title), escape(&row.value), escape(&row.spread), left(&row.figure.source)]
+            let source = TableCell::prose(&row.figure.source);
+            vec![row.figure.title.into(), row.value.into(), row.spread.into(), source]
         })
         .collect();
-    format!(
-        "<h2>All figures<small>with the range in which the model missed its own points, and where each comes from</small></h2>\n{}",
-        table(
-            &["Figure", "Value", "Range", "<span style=\"display:block;text-align:left\">Source</span>"],
-            &rows
-        )
-    )
+    let mut heads = heads(["Figure", "Value", "Range"]);
+    heads.push(prose_head("Source"));
+    let about = "with the range in which the model missed its own points, and where each comes from";
+    html! { (section_head("All figures", about)) (table(&heads, &rows)) }
 }
 
-fn what_if(plan: &Plan) -> String {
+fn what_if(plan: &Plan) -> Markup {
     if plan.what_if.is_empty() {
-        return String::new();
+        return Markup::default();
     }
-    let changes: Vec<String> = plan.what_if.iter().map(|scenario| escape(&scenario.change)).collect();
-    let mut heads = vec!["Figure", "As it is"];
-    heads.extend(changes.iter().map(String::as_str));
-    let rows: Vec<Vec<String>> = rows(plan)
+    let changes = plan.what_if.iter().map(|scenario| scenario.change.as_str());
+    let heads = heads(["Figure", "As it is"].into_iter().chain(changes));
+    let rows: Vec<Vec<TableCell>> = rows(plan)
         .into_iter()
         .map(|row| {
-            let others = row.otherwise.iter().map(|value| escape(value));
-            [escape(row.figure.title), escape(&row.value)].into_iter().chain(others).collect()
+            let others = row.otherwise.into_iter().map(TableCell::from);
+            [row.figure.title.into(), row.value.into()].into_iter().chain(others).collect()
         })
         .collect();
     let lines: Vec<String> = plan
@@ -124,38 +119,48 @@ fn what_if(plan: &Plan) -> String {
             std::iter::once(format!("{}: {}", scenario.change, scenario.plan.summary)).chain(problems)
         })
         .collect();
-    format!("<h2>What if</h2>\n{}{}", table(&heads, &rows), list("What comes of it", &lines))
+    html! {
+        h2 { "What if" } "\n"
+        (table(&heads, &rows))
+        (list("What comes of it", &lines))
+    }
 }
 
-fn settings(answer: &Answer) -> String {
-    let rows: Vec<Vec<String>> = answer
+fn settings(answer: &Answer) -> Markup {
+    let rows: Vec<Vec<TableCell>> = answer
         .settings
         .iter()
         .map(|setting| {
-            vec![format!("<code>{}</code>", setting.key), escape(&setting.value), left(&setting.why)]
+            let key = html! { code { (setting.key) } };
+            vec![key.into(), setting.value.as_str().into(), TableCell::prose(&setting.why)]
         })
         .collect();
-    format!(
-        "<h2>Settings<small>that should not be left at their defaults</small></h2>\n{}",
-        table(&["Key", "Value", "<span style=\"display:block;text-align:left\">Why</span>"], &rows)
-    )
+    let mut heads = heads(["Key", "Value"]);
+    heads.push(prose_head("Why"));
+    html! {
+        (section_head("Settings", "that should not be left at their defaults"))
+        (table(&heads, &rows))
+    }
 }
 
 fn point(x: f64, low: f64, mean: f64, high: f64) -> CurvePoint {
     CurvePoint { x, low, mean, high }
 }
 
-fn chart(title: &str, about: &str, series: &[&str], curves: &Curves<'_>) -> Result<String, PlanError> {
+fn chart(title: &str, about: &str, series: &[&str], curves: &Curves<'_>) -> Result<Markup, PlanError> {
     let series: Vec<String> = series.iter().map(|name| (*name).to_owned()).collect();
-    Ok(format!(
-        "<h2>{title}<small>{about}</small></h2>\n<figure class=\"wide\"><figcaption><span class=\"keys\">{}</span></figcaption>\n{}</figure>\n",
-        keys(&series),
-        curves.svg()?
-    ))
+    let svg = curves.svg()?;
+    Ok(html! {
+        (section_head(title, about))
+        figure class="wide" {
+            figcaption { span class="keys" { (keys(&series)) } } "\n"
+            (inline_svg(&svg))
+        } "\n"
+    })
 }
 
 /// Response against requests a second: what was measured, what is forecast, and the model's curve through both.
-fn response_chart(plan: &Plan, calibration: &Calibration, model: &Model) -> Result<String, PlanError> {
+fn response_chart(plan: &Plan, calibration: &Calibration, model: &Model) -> Result<Markup, PlanError> {
     let measured: Vec<CurvePoint> = model
         .ladder
         .iter()
@@ -172,9 +177,9 @@ fn response_chart(plan: &Plan, calibration: &Calibration, model: &Model) -> Resu
         .collect();
     let Some(largest) = calibration.of(crate::calibration::Kind::Ladder).max_by_key(|point| point.users)
     else {
-        return Ok(String::new());
+        return Ok(Markup::default());
     };
-    let Some(run) = largest.counted().next() else { return Ok(String::new()) };
+    let Some(run) = largest.counted().next() else { return Ok(Markup::default()) };
     let most = measured.iter().chain(&forecast).map(|point| point.x).fold(0.0, f64::max) * 1.1;
     let highest = measured.iter().chain(&forecast).map(|point| point.high).fold(0.0, f64::max) * 3.0;
     let all = run.per_s.sum().max(f64::MIN_POSITIVE);
@@ -208,8 +213,8 @@ fn response_chart(plan: &Plan, calibration: &Calibration, model: &Model) -> Resu
 }
 
 /// Throughput of users without a pause, and the Universal Scalability Law through it.
-fn throughput_chart(model: &Model) -> Result<String, PlanError> {
-    let Some(law) = &model.scalability else { return Ok(String::new()) };
+fn throughput_chart(model: &Model) -> Result<Markup, PlanError> {
+    let Some(law) = &model.scalability else { return Ok(Markup::default()) };
     let measured: Vec<CurvePoint> =
         model.rush.iter().map(|(asking, per_s)| point(*asking, *per_s, *per_s, *per_s)).collect();
     let most = measured.iter().map(|point| point.x).fold(1.0, f64::max) * 2.0;
