@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use scrinium_line_wire::Day;
 use thiserror::Error;
 
 /// The value is not of the type that was asked for.
@@ -56,35 +57,11 @@ pub fn split_values(value: &str, separator: char) -> impl Iterator<Item = &str> 
     })
 }
 
-/// A day of the calendar: `20260131`.
+/// A day as calendars write it: `20260131`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(pub Day);
 
 impl Date {
-    /// A day; `None` if there is no such day.
-    #[must_use]
-    pub fn new(year: u16, month: u8, day: u8) -> Option<Self> {
-        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        let days = match month {
-            4 | 6 | 9 | 11 => 30,
-            2 if leap => 29,
-            2 => 28,
-            1..=12 => 31,
-            _ => return None,
-        };
-        ((1..=days).contains(&day) && year <= 9999).then_some(Self { year, month, day })
-    }
-
-    /// Year, month and day, from 1.
-    #[must_use]
-    pub fn parts(&self) -> (u16, u8, u8) {
-        (self.year, self.month, self.day)
-    }
-
     /// Reads a date.
     ///
     /// # Errors
@@ -96,13 +73,14 @@ impl Date {
         let part = |from: usize, to: usize| digits(text.get(from..to).unwrap_or_default());
         let small = |number: u64| u8::try_from(number).map_err(|_| ValueError);
         let year = u16::try_from(part(0, 4)?).map_err(|_| ValueError)?;
-        Self::new(year, small(part(4, 6)?)?, small(part(6, 8)?)?).ok_or(ValueError)
+        Day::new(year, small(part(4, 6)?)?, small(part(6, 8)?)?).map(Self).ok_or(ValueError)
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:04}{:02}{:02}", self.year, self.month, self.day)
+        let (year, month, day) = self.0.parts();
+        write!(formatter, "{year:04}{month:02}{day:02}")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use scrinium_line_wire::Day;
 use thiserror::Error;
 
 /// It is no date.
@@ -12,35 +13,11 @@ pub struct DateError;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A day of the calendar: `1-Feb-1994`.
+/// A day as commands write it: `1-Feb-1994`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(pub Day);
 
 impl Date {
-    /// A day; `None` if there is no such day.
-    #[must_use]
-    pub fn new(year: u16, month: u8, day: u8) -> Option<Self> {
-        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        let days = match month {
-            4 | 6 | 9 | 11 => 30,
-            2 if leap => 29,
-            2 => 28,
-            1..=12 => 31,
-            _ => return None,
-        };
-        ((1..=days).contains(&day) && year <= 9999).then_some(Self { year, month, day })
-    }
-
-    /// Year, month and day, from 1.
-    #[must_use]
-    pub fn parts(&self) -> (u16, u8, u8) {
-        (self.year, self.month, self.day)
-    }
-
     /// Reads a date.
     ///
     /// # Errors
@@ -54,17 +31,22 @@ impl Date {
         if year.len() != 4 {
             return Err(DateError);
         }
-        Self::new(number(year)?, month, u8::try_from(number(day)?).map_err(|_| DateError)?).ok_or(DateError)
+        let day = u8::try_from(number(day)?).map_err(|_| DateError)?;
+        Day::new(number(year)?, month, day).map(Self).ok_or(DateError)
     }
 
-    fn month_name(self) -> &'static str {
-        MONTHS.get(usize::from(self.month).saturating_sub(1)).copied().unwrap_or_default()
+    /// Year, the month's name and the day.
+    fn named_parts(self) -> (u16, &'static str, u8) {
+        let (year, month, day) = self.0.parts();
+        let name = MONTHS.get(usize::from(month).saturating_sub(1)).copied().unwrap_or_default();
+        (year, name, day)
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}-{}-{:04}", self.day, self.month_name(), self.year)
+        let (year, month, day) = self.named_parts();
+        write!(formatter, "{day}-{month}-{year:04}")
     }
 }
 
@@ -135,12 +117,10 @@ impl fmt::Display for DateTime {
         let Self { date, second_of_day, zone_minutes } = *self;
         let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
         let (sign, zone) = (if zone_minutes < 0 { '-' } else { '+' }, zone_minutes.unsigned_abs());
+        let (year, month, day) = date.named_parts();
         write!(
             formatter,
-            "{:02}-{}-{:04} {hour:02}:{minute:02}:{second:02} {sign}{:02}{:02}",
-            date.day,
-            date.month_name(),
-            date.year,
+            "{day:02}-{month}-{year:04} {hour:02}:{minute:02}:{second:02} {sign}{:02}{:02}",
             zone / 60,
             zone % 60
         )

@@ -46,7 +46,7 @@ pub use mailbox::{MailboxName, NameEncoding, NameError, decode_utf7, encode_utf7
 pub use response::{Namespace, Response, SearchResult, Status, Thread};
 pub use response_code::ResponseCode;
 pub use scrinium_line_wire::{
-    ClientLine, InitialResponse, LineEnds, LineError, LineScanner, LineSkipper, Mechanism, SaslError,
+    ClientLine, Day, InitialResponse, LineEnds, LineError, LineScanner, LineSkipper, Mechanism, SaslError,
     client_line, server_challenge,
 };
 pub use search::{SearchKey, SearchProgram, SearchReturn, SortKey};

@@ -1,5 +1,5 @@
 //! What SMTP, IMAP and POP3 share on the wire: lines that end with CR LF, texts that end with a dot, and
-//! exchanges of SASL in base64.
+//! exchanges of SASL in base64; and days, which IMAP and calendars write.
 //!
 //! Everything here works on bytes that the caller has read, or gives bytes for the caller to send. Bytes may come
 //! in pieces of any size: a reader keeps where it is, and looks at no byte twice.
@@ -9,10 +9,12 @@
 
 #![forbid(unsafe_code)]
 
+mod day;
 mod dots;
 mod line;
 mod sasl;
 
+pub use day::Day;
 pub use dots::{
     BareEnds, DotLimits, DotLine, DotProgress, DotReader, DotWriter, LineEndCheck, TextFault, dot_line,
 };

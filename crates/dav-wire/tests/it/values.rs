@@ -5,12 +5,12 @@ use proptest::option;
 use proptest::prelude::*;
 use scrinium_dav_wire::recurrence::{Frequency, RecurrenceRule, RuleEnd, Weekday};
 use scrinium_dav_wire::value::{
-    Date, DateTime, Duration, Period, escape_text, parse_utc_offset, split_values, unescape_text,
+    Date, DateTime, Day, Duration, Period, escape_text, parse_utc_offset, split_values, unescape_text,
 };
 
 fn date_time() -> impl Strategy<Value = DateTime> {
     let date = (0_u16..=9999, 1_u8..=12, 1_u8..=28)
-        .prop_map(|(year, month, day)| Date::new(year, month, day).unwrap());
+        .prop_map(|(year, month, day)| Date(Day::new(year, month, day).unwrap()));
     (date, option::of((0_u8..24, 0_u8..60, 0_u8..60)), any::<bool>()).prop_map(|(date, clock, utc)| {
         match clock {
             None => DateTime::day(date),

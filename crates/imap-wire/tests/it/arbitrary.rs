@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use scrinium_imap_wire::{
-    Address, AppendMessage, BodyStructure, Command, Date, DateTime, Decision, Disposition, Envelope,
+    Address, AppendMessage, BodyStructure, Command, Date, DateTime, Day, Decision, Disposition, Envelope,
     FetchAttribute, FetchItem, FetchModifiers, Flag, FrameLimits, FrameReader, InitialResponse, ListCommand,
     ListReturn, ListedMailbox, MailboxName, Mechanism, MessageData, Part, PartBasics, PartExtension, Partial,
     QresyncParameters, Response, ResponseCode, SearchKey, SearchProgram, SearchResult, SearchReturn, Section,
@@ -72,7 +72,8 @@ pub(crate) fn set() -> impl Strategy<Value = SequenceSet> {
 }
 
 fn date() -> impl Strategy<Value = Date> {
-    (0_u16..=9999, 1_u8..=12, 1_u8..=28).prop_map(|(year, month, day)| Date::new(year, month, day).unwrap())
+    (0_u16..=9999, 1_u8..=12, 1_u8..=28)
+        .prop_map(|(year, month, day)| Date(Day::new(year, month, day).unwrap()))
 }
 
 fn date_time() -> impl Strategy<Value = DateTime> {
