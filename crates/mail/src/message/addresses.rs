@@ -240,7 +240,10 @@ impl<'a> Scanner<'a> {
         let mut addresses = pieces.iter().filter(|piece| is_address(piece)).count();
         if addresses == 0 {
             let name = phrase(&pieces);
-            if !name.is_empty() {
+            // A domain without anybody is what mail programs make of an empty group: `Undisclosed-Recipient:@a.example`.
+            let is_domain =
+                matches!(pieces.as_slice(), [piece] if !piece.is_quoted && piece.text.first() == Some(&b'@'));
+            if !name.is_empty() && !is_domain {
                 self.names.push(name);
             }
             if separator == b';' || self.names.len() > 10 * MOST_COMMAS_IN_NAME {
@@ -371,11 +374,30 @@ fn address_inside(inside: &[u8]) -> Vec<u8> {
             text.extend_from_slice(&piece.text);
         }
     }
-    without_route(&text).to_vec()
+    quoted_where_needed(without_route(&text))
 }
 
-/// `@a.example,@b.example:ada@acme.example` is `ada@acme.example`, and so is `mailto:ada@acme.example`.
+/// An address with blanks in its local part is one only in quotes (RFC 5322 §3.4.1).
+fn quoted_where_needed(address: &[u8]) -> Vec<u8> {
+    let at = address.iter().rposition(|&byte| byte == b'@').unwrap_or(0);
+    let (local, domain) = address.split_at_checked(at).unwrap_or((&[], address));
+    if local.starts_with(b"\"") || !local.contains(&b' ') {
+        return address.to_vec();
+    }
+    let mut whole = written(&Piece { text: local.to_vec(), is_quoted: true, is_apart: false });
+    whole.extend_from_slice(domain);
+    whole
+}
+
+/// `@a.example,@b.example:ada@acme.example` is `ada@acme.example`, and so is `mailto:ada@acme.example`; an empty group with
+/// a host, `undisclosed-recipients:@a.example`, is nobody.
 fn without_route(address: &[u8]) -> &[u8] {
+    if address.windows(2).any(|pair| pair == b":@")
+        && !address.starts_with(b"@")
+        && !address.starts_with(b"\"")
+    {
+        return b"";
+    }
     if address.starts_with(b"@") {
         let colon = address.iter().position(|&byte| byte == b':');
         return colon.and_then(|colon| address.get(colon + 1..)).unwrap_or(address);
@@ -446,6 +468,10 @@ mod tests {
             b"=?utf-8?Q?a=40b?= <ann@a.example>, =?utf-8?Q?c,d?= <e@f.example>",
             &["\"a@b\" <ann@a.example>", "\"c,d\" <e@f.example>"],
         );
+        check(b"Undisclosed-Recipient:@a.example", &[]);
+        check(b"undisclosed-recipients: @a.example;, <undisclosed-recipients:@a.example>", &[]);
+        check(b"<Undisclosed Recipients@a.example>", &["\"Undisclosed Recipients\"@a.example"]);
+        check(b"\"@a.example\"", &["@a.example"]);
         check(b"", &[]);
         check(b" , ,, ", &[]);
         check(b"<>, Ann <>", &["Ann"]);

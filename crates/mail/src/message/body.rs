@@ -25,6 +25,9 @@ const MOST_PARTS: usize = 1_000;
 
 const LONGEST_FILE_NAME: usize = 255;
 
+/// Parts of a multipart that are looked at for the character set of the header.
+const MOST_TOLD: usize = 4;
+
 /// Only so much of a part is decoded for the body.
 const LONGEST_DECODED: usize = 4 * LONGEST_BODY;
 
@@ -42,7 +45,14 @@ pub(super) fn insert_body_fields(
     fields: &mut Map<String, Value>,
     notes: &mut Notes,
 ) {
-    let mut reader = BodyReader { files: Vec::new(), parts_left: MOST_PARTS, alone: None, notes };
+    let mut reader = BodyReader {
+        files: Vec::new(),
+        parts_left: MOST_PARTS,
+        alone: None,
+        set: None,
+        whole: header,
+        notes,
+    };
     let texts = reader.read(whole, header, 0, Within::Message);
     let mut body = texts.shown();
     if body.trim().is_empty()
@@ -61,6 +71,29 @@ pub(super) fn insert_body_fields(
         fields.insert(field::FILE_TYPES.to_owned(), list(|file| Value::from(file.content_type.as_str())));
         fields.insert(field::FILE_SIZES.to_owned(), list(|file| Value::from(file.bytes)));
     }
+}
+
+/// The character set that the first part declares which declares one, looking into multiparts; for what stands undeclared
+/// in the header.
+pub(super) fn declared_set(section: &Section<'_>, header: &HeaderFields<'_>) -> Option<CharacterSet> {
+    let notes = &mut Notes::default();
+    let mut waiting = vec![(*section, header.clone(), 0)];
+    while let Some((section, header, depth)) = waiting.pop() {
+        let part = Part::of(&header, Within::Mixed, notes);
+        let declared = part.charset().filter(|set| set.is_other_than_utf8());
+        if declared.is_some() || part.main_type != "multipart" || depth == DEEPEST {
+            if declared.is_some() {
+                return declared;
+            }
+            continue;
+        }
+        let pieces = part.boundary().map(|boundary| split_multipart(section.body, boundary, MOST_TOLD));
+        for piece in pieces.into_iter().flat_map(|pieces| pieces.parts).rev() {
+            let inner = split_part(piece, notes);
+            waiting.push((inner, HeaderFields::read(inner.header, notes), depth + 1));
+        }
+    }
+    None
 }
 
 /// The text found in a part, in the forms in which it is given.
@@ -95,6 +128,10 @@ struct BodyReader<'a, 'n> {
     parts_left: usize,
     /// The first part that is shown if there is no other text.
     alone: Option<(Section<'a>, Part)>,
+    /// The character set that a part before declared.
+    set: Option<CharacterSet>,
+    /// The message's header.
+    whole: &'n HeaderFields<'a>,
     notes: &'n mut Notes,
 }
 
@@ -107,6 +144,7 @@ impl<'a> BodyReader<'a, '_> {
         within: Within,
     ) -> Texts {
         let part = Part::of(header, within, self.notes);
+        self.set = self.set.or_else(|| part.charset().filter(|set| set.is_other_than_utf8()));
         if part.main_type == "multipart" {
             if depth >= DEEPEST {
                 self.notes.add("parts are nested too deeply; the inner ones are not listed");
@@ -155,7 +193,8 @@ impl<'a> BodyReader<'a, '_> {
         let mut all = Texts::default();
         for piece in pieces.parts {
             let inner = split_part(piece, self.notes);
-            let header = HeaderFields::read(inner.header, self.notes);
+            let header = HeaderFields::read(inner.header, self.notes)
+                .with_raw_set(|header| self.set.or_else(|| header.likely_set(b"")));
             let texts = self.read(&inner, &header, depth + 1, within);
             if within == Within::Alternative {
                 all.plain = all.plain.or(texts.plain);
@@ -170,18 +209,30 @@ impl<'a> BodyReader<'a, '_> {
     fn read_text(&mut self, section: &Section<'_>, part: &Part) -> Texts {
         let (bytes, is_cut) = self.text_bytes(section, part);
         if part.is_html() {
-            let charset = part.charset().filter(|charset| *charset != CharacterSet::Undeclared);
-            let declared =
-                || html::declared_charset(&bytes).map_or(CharacterSet::Undeclared, CharacterSet::named);
-            let html = charset.unwrap_or_else(declared).decode(&bytes, is_cut, self.notes);
-            return Texts { plain: None, html: Some(clean_lines(&html::shown_text(&html), self.notes)) };
+            let says_nothing =
+                |set: &CharacterSet| matches!(set, CharacterSet::Undeclared | CharacterSet::Unknown);
+            let declared = part.charset().filter(|set| !says_nothing(set));
+            let declared = declared.or_else(|| html::declared_charset(&bytes).map(CharacterSet::named));
+            let html = self.set_of(declared, &bytes).decode(&bytes, is_cut, self.notes);
+            let html = if is_cut { html::without_cut_entity(&html) } else { html.as_str() };
+            return Texts { plain: None, html: Some(clean_lines(&html::shown_text(html), self.notes)) };
         }
-        let charset = part.charset().unwrap_or(CharacterSet::Undeclared);
-        let mut text = clean_lines(&charset.decode(&bytes, is_cut, self.notes), self.notes);
+        let set = self.set_of(part.charset(), &bytes);
+        let mut text = clean_lines(&set.decode(&bytes, is_cut, self.notes), self.notes);
         if let Some(deletes_blanks) = part.flowed() {
             text = flowed::unwrapped(&text, deletes_blanks);
         }
         Texts { plain: Some(text), html: None }
+    }
+
+    /// The set of a text: the one that is declared, else what its bytes look like.
+    fn set_of(&mut self, declared: Option<CharacterSet>, bytes: &[u8]) -> CharacterSet {
+        if declared == Some(CharacterSet::Unknown) {
+            self.notes.add("a part has an unknown character set");
+        }
+        let declared =
+            declared.filter(|set| !matches!(set, CharacterSet::Undeclared | CharacterSet::Unknown));
+        declared.or_else(|| self.whole.likely_set(bytes)).unwrap_or(CharacterSet::Undeclared)
     }
 
     /// The decoded beginning of a text without the files in it, and whether there is more of it.

@@ -3,6 +3,7 @@
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::code_pages::code_page;
+use super::guess;
 use super::seven_bit::{decode_hz, decode_iso_2022_kr, decode_utf7};
 use super::structure::without_cut_character;
 use crate::notes::Notes;
@@ -18,6 +19,8 @@ pub(super) enum CharacterSet {
     Utf8,
     /// One that browsers know (WHATWG Encoding Standard), read as they do.
     Standard(&'static Encoding),
+    /// None was named, and the bytes look like this one.
+    Guessed(&'static Encoding),
     /// A code page of DOS: the characters of the bytes from 128 on.
     CodePage(&'static str),
     /// RFC 2152.
@@ -78,6 +81,7 @@ impl CharacterSet {
             }
             Self::Utf8 => utf8(bytes, is_cut, notes),
             Self::Standard(encoding) => standard(encoding, bytes, is_cut, notes),
+            Self::Guessed(encoding) => guessed(encoding, bytes, is_cut, notes),
             Self::CodePage(half) => bytes.iter().map(|&byte| of_code_page(half, byte)).collect(),
             Self::Utf7 => decode_utf7(bytes, is_cut),
             Self::Hz => decode_hz(bytes),
@@ -95,7 +99,7 @@ fn alias(label: &str) -> Option<&'static Encoding> {
             | "gb2312-80" => "gb18030",
             "cp949" | "ms949" | "windows-949" | "uhc" | "ks_c_5601" | "ksc-5601" | "ks-c-5601-1987"
             | "euckr" => "euc-kr",
-            "cp950" | "ms950" | "windows-950" | "big-5" | "x-big5" => "big5",
+            "cp950" | "ms950" | "windows-950" | "big-5" | "chinesebig5" | "x-big5" => "big5",
             "eucjp" | "ujis" => "euc-jp",
             "iso-2022-jp-1" | "iso-2022-jp-2" | "iso-2022-jp-3" | "iso-2022-jp-ms" | "cp50220"
             | "cp50221" => "iso-2022-jp",
@@ -126,18 +130,27 @@ fn alias(label: &str) -> Option<&'static Encoding> {
     Encoding::for_label(standard.as_bytes())
 }
 
-/// Text of no declared set: UTF-8 where it is that, else Windows-1252, in which nearly every byte means something.
+/// Text of no declared set: UTF-8 where most of it is that, else of the set that it looks like.
 pub(super) fn undeclared(bytes: &[u8], is_cut: bool, notes: &mut Notes) -> String {
     if JAPANESE_ESCAPES.iter().any(|escape| contains(bytes, escape)) {
         return standard(encoding_rs::ISO_2022_JP, bytes, is_cut, notes);
     }
     let bytes = if is_cut { without_cut_character(bytes) } else { bytes };
-    let has_utf8 = bytes.utf8_chunks().any(|chunk| !chunk.valid().is_ascii());
-    if has_utf8 || bytes.is_ascii() {
-        return utf8(bytes, is_cut, notes);
+    match guess::likely_set(&[bytes], "") {
+        Some(encoding) => guessed(encoding, bytes, is_cut, notes),
+        None => utf8(bytes, is_cut, notes),
     }
-    notes.add("text of an undeclared character set was read as Windows-1252");
-    bytes.iter().map(|&byte| windows_1252(byte)).collect()
+}
+
+fn guessed(encoding: &'static Encoding, bytes: &[u8], is_cut: bool, notes: &mut Notes) -> String {
+    if bytes.is_ascii() {
+        return undeclared(bytes, is_cut, notes);
+    }
+    notes.add(&format!("text of an undeclared character set was read as {}", encoding.name()));
+    if encoding == WINDOWS_1252 {
+        return bytes.iter().map(|&byte| windows_1252(byte)).collect();
+    }
+    standard(encoding, bytes, is_cut, notes)
 }
 
 /// UTF-8; a byte that is none of it is taken for Windows-1252, and the beginning of a character for U+FFFD.

@@ -3,6 +3,9 @@
 use super::parameters::after_comment;
 use crate::notes::Notes;
 
+/// A line of base64 that stands among others has no fewer characters; a footer's words may be shorter.
+const SHORTEST_LINE: usize = 40;
+
 /// How a part's bytes are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransferEncoding {
@@ -36,35 +39,94 @@ impl TransferEncoding {
 }
 
 /// Base64 without regard for line ends and stray characters; each padding ends a piece, as in mail that was
-/// encoded in pieces.
+/// encoded in pieces. The footer that a mailing list has put after it stays as it is.
 pub(super) fn base64(bytes: &[u8], notes: &mut Notes) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(bytes.len() / 4 * 3);
-    let (mut held, mut held_bits) = (0_u32, 0_u32);
-    let mut stray = false;
-    for &byte in bytes {
-        let Some(six_bits) = base64_value(byte) else {
-            stray |= !byte.is_ascii_whitespace() && byte != b'=';
-            if byte == b'=' {
-                held_bits = 0;
-            }
-            continue;
-        };
-        held = (held << 6) | u32::from(six_bits);
-        held_bits += 6;
-        if held_bits >= 8 {
-            held_bits -= 8;
-            decoded.extend(u8::try_from((held >> held_bits) & 0xff));
-        }
+    if is_text(bytes) {
+        notes.add("a part says that it is base64, and is plain text");
+        return bytes.to_vec();
     }
+    let (encoded, footer) = bytes.split_at_checked(footer_start(bytes)).unwrap_or((bytes, &[]));
+    let mut decoded = Vec::with_capacity(encoded.len() / 4 * 3);
+    let stray = base64_alone(encoded, |byte| decoded.push(byte));
     if stray {
         notes.add("a part's base64 holds invalid characters");
+    }
+    if !footer.is_empty() {
+        notes.add("text that is not encoded stands after a part's base64");
+        if !decoded.ends_with(b"\n") {
+            decoded.push(b'\n');
+        }
+        decoded.extend_from_slice(footer);
     }
     decoded
 }
 
-/// How many bytes the base64 text stands for, without decoding it.
+/// Whether most lines have blanks between their words, as no line of base64 has.
+fn is_text(bytes: &[u8]) -> bool {
+    let (mut with_blanks, mut without) = (0_usize, 0_usize);
+    for line in bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
+        if line.iter().filter(|&&byte| byte == b' ').count() > 1 {
+            with_blanks += 1;
+        } else {
+            without += 1;
+        }
+    }
+    with_blanks > without
+}
+
+/// Where base64 ends and text begins: at a line with blanks or rules in it, after a whole group of four and before which
+/// there is base64, and behind which there is none.
+fn footer_start(bytes: &[u8]) -> usize {
+    let is_base64 = |line: &[u8]| line.iter().all(|&byte| base64_value(byte).is_some() || byte == b'=');
+    let (mut start, mut characters, mut position) = (bytes.len(), 0_usize, 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let text = line.trim_ascii();
+        let is_rule = [&b"--"[..], b"__", b"=="].iter().any(|rule| text.starts_with(rule));
+        if start < bytes.len() {
+            if text.len() >= SHORTEST_LINE && is_base64(text) {
+                start = bytes.len();
+            }
+        } else if (is_rule || text.contains(&b' ')) && characters > 0 && characters.is_multiple_of(4) {
+            start = position;
+        }
+        characters += text.iter().filter(|&&byte| base64_value(byte).is_some() || byte == b'=').count();
+        position += line.len();
+    }
+    start
+}
+
+/// Gives the bytes that base64 stands for to `take`; whether characters that are none of it stand in it.
+fn base64_alone(bytes: &[u8], mut take: impl FnMut(u8)) -> bool {
+    let (mut held, mut held_bits) = (0_u32, 0_u32);
+    let (mut stray, mut is_padded, mut is_over) = (false, false, false);
+    for &byte in bytes {
+        // What stands behind padding and a blank in the same line belongs to nothing.
+        is_over = byte != b'\n' && (is_over || (is_padded && matches!(byte, b' ' | b'\t')));
+        let Some(six_bits) = base64_value(byte).filter(|_| !is_over) else {
+            stray |= !byte.is_ascii_whitespace() && byte != b'=';
+            is_padded = byte == b'=';
+            if is_padded {
+                held_bits = 0;
+            }
+            continue;
+        };
+        is_padded = false;
+        held = (held << 6) | u32::from(six_bits);
+        held_bits += 6;
+        if held_bits >= 8 {
+            held_bits -= 8;
+            u8::try_from((held >> held_bits) & 0xff).ok().into_iter().for_each(&mut take);
+        }
+    }
+    stray
+}
+
+/// How many bytes the base64 text stands for, without keeping them.
 pub(super) fn base64_length(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| base64_value(byte).is_some()).count() * 3 / 4
+    let encoded = bytes.get(..footer_start(bytes)).unwrap_or(bytes);
+    let mut length = 0;
+    base64_alone(encoded, |_| length += 1);
+    length
 }
 
 /// What a character of base64 stands for.
@@ -90,7 +152,8 @@ pub(super) fn quoted_printable(bytes: &[u8], notes: &mut Notes) -> Vec<u8> {
         };
         unescape(text, &mut decoded, notes);
         if !soft && line.ends_with(b"\n") {
-            decoded.push(b'\n');
+            let end: &[u8] = if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
+            decoded.extend_from_slice(end);
         }
     }
     decoded
@@ -190,4 +253,54 @@ pub(super) fn cut(text: &mut String, most_bytes: usize) -> bool {
     let end = (0..=most_bytes).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     text.truncate(end);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TransferEncoding, base64, base64_length};
+    use crate::notes::Notes;
+
+    #[test]
+    fn base64_is_read_with_what_was_put_after_it() {
+        let whole = "VGhpcyBsaW5lIGlzIG9mIGEgdXN1YWwgbGVuZ3RoLCBhbmQgaXQgaXMgd2hvbGUu\n";
+        let text = "This line is of a usual length, and it is whole.";
+        for (encoded, decoded) in [
+            ("SGVsbG8=".to_owned(), "Hello".to_owned()),
+            ("SGVsbG8".to_owned(), "Hello".to_owned()),
+            ("SGVs*bG8=".to_owned(), "Hello".to_owned()),
+            ("SGVs bG8=".to_owned(), "Hello".to_owned()),
+            ("SGVsbG8= what stands here\nSGVsbG8=".to_owned(), "HelloHello".to_owned()),
+            ("Not encoded at all\nin any way".to_owned(), "Not encoded at all\nin any way".to_owned()),
+            ("SGVsbG8=\n____\nList of us\n".to_owned(), "Hello\n____\nList of us\n".to_owned()),
+            (format!("{whole}--\nUnsubscribe here\n"), format!("{text}\n--\nUnsubscribe here\n")),
+            (format!("SGVsbG8=\n{whole}"), format!("Hello{text}")),
+        ] {
+            let found = base64(encoded.as_bytes(), &mut Notes::default());
+            assert_eq!(String::from_utf8_lossy(&found), decoded, "{encoded}");
+            let is_all = !decoded.contains(char::is_whitespace) || decoded == text;
+            assert!(!is_all || base64_length(encoded.as_bytes()) == decoded.len(), "{encoded}");
+        }
+        let damaged = base64(format!("{whole}a stray line\n{whole}").as_bytes(), &mut Notes::default());
+        assert!(!String::from_utf8_lossy(&damaged).contains("stray"), "damage in the middle is no footer");
+    }
+
+    #[test]
+    fn transfer_encodings_are_known_with_what_stands_around_them() {
+        for (written, encoding) in [
+            (&b"base64"[..], TransferEncoding::Base64),
+            (b" BASE64 (as it were)", TransferEncoding::Base64),
+            (b"(a (nested) comment) base64", TransferEncoding::Base64),
+            (b"base64; charset=utf-8", TransferEncoding::Base64),
+            (b"\"quoted-printable\"", TransferEncoding::QuotedPrintable),
+            (b"quoted-printable trailing words", TransferEncoding::QuotedPrintable),
+            (b"x-uuencode", TransferEncoding::Uuencode),
+            (b"8bit", TransferEncoding::Plain),
+            (b"no-such", TransferEncoding::Plain),
+            (b"(base64", TransferEncoding::Plain),
+            (b"", TransferEncoding::Plain),
+        ] {
+            let found = TransferEncoding::named(written, &mut Notes::default());
+            assert_eq!(found, encoding, "{}", String::from_utf8_lossy(written));
+        }
+    }
 }

@@ -4,15 +4,17 @@ use std::borrow::Cow;
 
 use super::charset::CharacterSet;
 use super::parameters::Parameters;
-use super::{charset, structure};
+use super::{charset, guess, structure};
 use crate::notes::Notes;
 
 /// The fields of one header.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HeaderFields<'a> {
     fields: Vec<HeaderField<'a>>,
     /// The set of 8-bit characters that stand in the header as they are.
     raw: Option<CharacterSet>,
+    /// The header, where it holds 8-bit characters that are not UTF-8.
+    eight_bit: &'a [u8],
 }
 
 /// A field's name and what follows the colon, with its folds.
@@ -34,8 +36,9 @@ impl<'a> HeaderFields<'a> {
                 fields.push(HeaderField { name, value });
             }
         }
-        let mut found = Self { fields, raw: None };
+        let mut found = Self { fields, ..Self::default() };
         if std::str::from_utf8(header).is_err() {
+            found.eight_bit = header;
             notes.add("the header holds 8-bit characters that are not UTF-8");
             let declared = found.first("Content-Type").map(|value| {
                 let label = Parameters::read(&value, CharacterSet::Undeclared, &mut Notes::default());
@@ -44,6 +47,31 @@ impl<'a> HeaderFields<'a> {
             found.raw = declared.flatten().filter(|declared| declared.is_other_than_utf8());
         }
         found
+    }
+
+    /// Of a header whose own fields do not tell the set of its 8-bit characters: it is `set`.
+    pub(super) fn with_raw_set(mut self, set: impl FnOnce(&Self) -> Option<CharacterSet>) -> Self {
+        if self.raw.is_none() && !self.eight_bit.is_empty() {
+            self.raw = set(&self);
+        }
+        self
+    }
+
+    /// The set of texts of this message that declare none: what they and the header look like. `None` for UTF-8.
+    pub(super) fn likely_set(&self, text: &[u8]) -> Option<CharacterSet> {
+        let likely = guess::likely_set(&[text, self.eight_bit], &self.top_level_domain());
+        likely.map(CharacterSet::Guessed)
+    }
+
+    /// The last part of the sender's domain, in small letters; empty where it cannot be told.
+    fn top_level_domain(&self) -> String {
+        let from = self.first("From").unwrap_or_default();
+        let domain = from.rsplit(|&byte| byte == b'@').next().filter(|domain| domain.len() < from.len());
+        let domain = domain.unwrap_or_default();
+        let ends = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"-.".contains(byte));
+        let end = domain.iter().position(ends).unwrap_or(domain.len());
+        let last = domain.get(..end).unwrap_or_default().rsplit(|&byte| byte == b'.').next();
+        String::from_utf8_lossy(last.unwrap_or_default()).to_ascii_lowercase()
     }
 
     /// Whether there is none at all.

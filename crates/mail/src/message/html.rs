@@ -8,6 +8,9 @@ use super::layout::Layout;
 /// Where in an HTML body its character set may stand (the HTML standard looks as far).
 const META_BYTES: usize = 1_024;
 
+/// No character reference of HTML is longer.
+const LONGEST_ENTITY: usize = 34;
+
 /// The character set that HTML itself declares in a `meta` element; for parts whose header names none.
 pub(super) fn declared_charset(html: &[u8]) -> Option<&str> {
     const WORD: &[u8] = b"charset=";
@@ -18,6 +21,16 @@ pub(super) fn declared_charset(html: &[u8]) -> Option<&str> {
     let ends = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"-_.:".contains(byte));
     let end = value.iter().position(ends).unwrap_or(value.len());
     std::str::from_utf8(value.get(..end)?).ok().filter(|label| !label.is_empty())
+}
+
+/// HTML that was cut at some place, without a character reference that is not whole at its end.
+pub(super) fn without_cut_entity(html: &str) -> &str {
+    let longest = html.len().saturating_sub(LONGEST_ENTITY);
+    let Some(start) = html.rfind('&').filter(|start| *start >= longest) else { return html };
+    let (before, reference) = html.split_at(start);
+    let is_open =
+        reference.chars().skip(1).all(|character| character.is_ascii_alphanumeric() || character == '#');
+    if is_open { before } else { html }
 }
 
 /// The text that a reader of the HTML sees. Time and memory are bounded by the length of the HTML.
@@ -46,7 +59,7 @@ fn laid_out(html: &str, shown: Option<Vec<u8>>) -> (String, Option<Vec<u8>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::shown_text;
+    use super::{shown_text, without_cut_entity};
 
     fn check(html: &str, text: &str) {
         assert_eq!(shown_text(html), text, "{html}");
@@ -103,6 +116,7 @@ mod tests {
             "The logo <https://acme.example/x>",
         );
         check("<a href=\"https://acme.example/x\"><img src=y></a>z", "z");
+        check("<a href=\"https://acme.example/x target=\">our page</a>", "our page <https://acme.example/x>");
     }
 
     #[test]
@@ -114,6 +128,21 @@ mod tests {
         check("<p>cut <a href=\"https://acme.exam", "cut");
         check("</p></div>a</li></ul></table>b", "a\n\nb");
         check("", "");
+    }
+
+    #[test]
+    fn html_that_is_cut_ends_before_an_open_reference() {
+        for (cut, whole) in [
+            ("a &am", "a "),
+            ("a &#82", "a "),
+            ("a &", "a "),
+            ("a &amp;", "a &amp;"),
+            ("a & b", "a & b"),
+            ("ä &auml; b", "ä &auml; b"),
+            ("", ""),
+        ] {
+            assert_eq!(without_cut_entity(cut), whole, "{cut}");
+        }
     }
 
     #[test]

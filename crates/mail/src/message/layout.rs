@@ -291,6 +291,9 @@ impl Tag {
 
 /// A link as it is shown; `None` for one that leads nowhere outside of the message.
 fn shown_link(link: &str) -> Option<String> {
+    // Blanks and brackets are none of an address: a quote that is missing has made a part of the tag one of it.
+    let ends = |character: char| character.is_ascii_whitespace() || "<>".contains(character);
+    let link = link.split(ends).next()?;
     let lower = link.get(..8).unwrap_or(link).to_ascii_lowercase();
     if link.len() > LONGEST_LINK || link.contains(char::is_control) {
         return None;
@@ -301,6 +304,7 @@ fn shown_link(link: &str) -> Option<String> {
     }
     let address = if lower.starts_with("mailto:") { link.get(7..)? } else { return None };
     let address = address.split('?').next().unwrap_or_default();
+    let address = address.split("%20").next().unwrap_or_default();
     (!address.is_empty()).then(|| address.to_owned())
 }
 

@@ -13,6 +13,7 @@ mod embedded;
 mod encoded_words;
 mod fields;
 mod flowed;
+mod guess;
 mod header;
 mod html;
 mod layout;
@@ -74,7 +75,8 @@ fn read(source: &[u8], options: &MessageOptions) -> Map<String, Value> {
     let whole = structure::split(&lines, &mut notes);
     let mut fields = Map::new();
     fields.insert(field::FORM.to_owned(), Value::from(crate::memo::MEMO_FORM));
-    let header = fields::HeaderFields::read(whole.header, &mut notes);
+    let header = fields::HeaderFields::read(whole.header, &mut notes)
+        .with_raw_set(|header| body::declared_set(&whole, header).or_else(|| header.likely_set(whole.body)));
     header::insert_header_fields(&whole, &header, options, &mut fields, &mut notes);
     body::insert_body_fields(&whole, &header, &mut fields, &mut notes);
     finish(source, whole.start, fields, notes)

@@ -188,24 +188,26 @@ impl<'a> Scanner<'a> {
             if let Some(after) = rest.strip_prefix(b"=") {
                 self.rest = after;
                 let name = without_blanks(name).to_ascii_lowercase();
-                return Some(Parameter { name, value: self.parameter_value() });
+                let is_name = [&b"name"[..], b"filename"].iter().any(|known| name.starts_with(known));
+                return Some(Parameter { value: self.parameter_value(is_name), name });
             }
         }
     }
 
-    fn parameter_value(&mut self) -> Vec<u8> {
+    fn parameter_value(&mut self, may_hold_quotes: bool) -> Vec<u8> {
         self.skip_blanks();
         match self.rest.strip_prefix(b"\"") {
             Some(quoted) => {
                 self.rest = quoted;
-                self.quoted()
+                self.quoted(may_hold_quotes)
             }
             None => self.unquoted(),
         }
     }
 
-    /// What stands before the closing quote. A quote that nothing ends at is one of the text: `name="the "best".pdf"`.
-    fn quoted(&mut self) -> Vec<u8> {
+    /// What stands before the closing quote. In names of files a quote that nothing ends at is one of the text:
+    /// `name="the "best".pdf"`.
+    fn quoted(&mut self, may_hold_quotes: bool) -> Vec<u8> {
         let mut value = Vec::new();
         while let Some((&byte, after)) = self.rest.split_first() {
             self.rest = after;
@@ -215,7 +217,7 @@ impl<'a> Scanner<'a> {
                     value.push(escaped);
                     self.rest = after.get(1..).unwrap_or_default();
                 }
-                (b'"', _) if self.at_end_of_value() => return value,
+                (b'"', _) if !may_hold_quotes || self.at_end_of_value() => return value,
                 _ => value.push(byte),
             }
         }
@@ -377,6 +379,7 @@ mod tests {
             (b"\"attachment\"; filename=x", "attachment"),
             (b"text/plain charset=utf-8", "text/plain"),
             (b"base64 (as it were)", "base64"),
+            (b"a/b; charset=\"x\" and more words", "a/b"),
             (b"(only a comment", "(only a comment"),
             (b"", ""),
         ] {

@@ -14,6 +14,7 @@ mod import;
 mod import_database;
 mod import_dialects;
 mod import_folders;
+mod message_parts;
 mod messages;
 mod recipients;
 mod router;
