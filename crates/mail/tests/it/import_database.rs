@@ -1,13 +1,18 @@
 //! Real mail in a real mail database: all of it, byte for byte, once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::common::{Server, documents};
-use scrinium_database::{Access, FolderChange, FolderMember, ReadOptions};
-use scrinium_mail::import::{ImportOptions, Importer, MailDatabase, MailFiles, Position, quote_mbox};
-use scrinium_mail::{SOURCE_ATTACHMENT, imported_id};
+use scrinium_database::{Access, Database, FolderChange, FolderMember, ReadOptions};
+use scrinium_mail::import::{
+    ImportOptions, ImportTarget, ImportedMemo, Importer, MailDatabase, MailFiles, Position, quote_mbox,
+};
+use scrinium_mail::{MessageOptions, SOURCE_ATTACHMENT, imported_id, memo_of_message};
 use serde_json::Value;
 
 /// Tests and measurements may do everything.
@@ -26,6 +31,61 @@ fn imported_mail_of_the_corpus_is_kept_byte_for_byte_and_once() {
     if let Some(corpus) = crate::common::corpus() {
         import_twice(&corpus.join(FOLDER));
     }
+}
+
+/// How many messages of all packages the usual run stores.
+const USUAL_MESSAGES: u32 = 200;
+
+#[test]
+fn every_message_of_every_corpus_comes_back_byte_for_byte() {
+    let corpora = crate::common::corpora();
+    if corpora.is_empty() {
+        return scrinium_fault::skip("no messages are here: scripts/corpus and scripts/corpora fetch them");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(folder.path(), &["ada"]);
+    let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();
+    let target = MailDatabase::new(database.clone(), "ada", folder.path());
+    let most = scrinium_fault::cases(USUAL_MESSAGES);
+    let share = if most > USUAL_MESSAGES { usize::MAX } else { most as usize / corpora.len() };
+    let paths = corpora.iter().flat_map(|corpus| {
+        let step = corpus.paths.len().div_ceil(share).max(1);
+        corpus.paths.iter().step_by(step)
+    });
+    let sources: Vec<Bytes> = paths.map(|path| Bytes::from(fs::read(path).unwrap())).collect();
+    for some in sources.chunks(50) {
+        let mut batch: BTreeMap<String, ImportedMemo> = BTreeMap::new();
+        for source in some {
+            let id = imported_id(source, "ada");
+            let fields = memo_of_message(source, &MessageOptions::default());
+            let memo = ImportedMemo {
+                id: id.clone(),
+                fields,
+                source: source.clone(),
+                folders: vec!["Inbox".to_owned()],
+                read: false,
+                place: String::new(),
+            };
+            batch.insert(id, memo);
+        }
+        let pending = target.submit(batch.into_values().collect()).unwrap();
+        let stored = target.finish(pending, &Position::default()).unwrap();
+        assert!(stored.refused.is_empty(), "{stored:?}");
+    }
+    for source in &sources {
+        assert_eq!(stored_source(&database, source), source.as_ref());
+    }
+}
+
+/// What the database gives as the source of the memo of a message.
+fn stored_source(database: &Arc<Database>, source: &[u8]) -> Vec<u8> {
+    let id = imported_id(source, "ada");
+    let stored = database.open_attachment(&id, SOURCE_ATTACHMENT, None, &SERVER).unwrap();
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < stored.length {
+        bytes.extend_from_slice(&stored.read(bytes.len() as u64, 1 << 20).unwrap());
+    }
+    bytes
 }
 
 fn import_twice(root: &Path) {
@@ -48,13 +108,7 @@ fn import_twice(root: &Path) {
     assert_eq!(report.added, sources.len() as u64);
     assert_eq!(documents(&database).len(), sources.len());
     for source in &sources {
-        let stored =
-            database.open_attachment(&imported_id(source, "ada"), SOURCE_ATTACHMENT, None, &SERVER).unwrap();
-        let mut bytes = Vec::new();
-        while (bytes.len() as u64) < stored.length {
-            bytes.extend_from_slice(&stored.read(bytes.len() as u64, 1 << 20).unwrap());
-        }
-        assert_eq!(bytes, source.as_ref());
+        assert_eq!(stored_source(&database, source), source.as_ref());
     }
     let again = importer.run(root, |_| {}).unwrap();
     assert_eq!((again.added, again.present), (0, again.messages));
@@ -115,7 +169,6 @@ fn a_maildir_becomes_folders_and_read_marks() {
 
 #[test]
 fn an_import_goes_on_from_where_it_was_remembered() {
-    use scrinium_mail::import::ImportTarget;
     let folder = tempfile::tempdir().unwrap();
     let server = Server::open(folder.path(), &["ada"]);
     let database = server.databases.create("mail/ada", &scrinium_database::InitialAccess::Everybody).unwrap();

@@ -16,6 +16,7 @@ mod import_dialects;
 mod import_folders;
 mod message_parts;
 mod messages;
+mod python_email;
 mod recipients;
 mod router;
 mod router_crash;

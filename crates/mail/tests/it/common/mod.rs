@@ -130,22 +130,65 @@ pub fn documents(database: &Arc<Database>) -> Vec<Map<String, Value>> {
 
 /// The folder of `scripts/corpus`, or `None` and the test is skipped.
 pub fn corpus() -> Option<PathBuf> {
-    let cache = std::env::var_os("SCRINIUM_CACHE").map(PathBuf::from).or_else(|| {
-        let home = PathBuf::from(std::env::var_os("HOME")?);
-        Some(
-            std::env::var_os("XDG_CACHE_HOME")
-                .map_or_else(|| home.join(".cache"), PathBuf::from)
-                .join("scrinium"),
-        )
-    });
-    let folder = std::env::var_os("SCRINIUM_CORPUS")
-        .map(PathBuf::from)
-        .or_else(|| Some(cache?.join("corpus/spam-assassin-0.2.3/data")));
-    let folder = folder.filter(|folder| folder.is_dir());
+    let folder = corpus_folder();
     if folder.is_none() {
         scrinium_fault::skip(
             "the corpus of real mail is not here: scripts/corpus fetches it, or SCRINIUM_CORPUS names it",
         );
     }
     folder
+}
+
+fn corpus_folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("SCRINIUM_CORPUS").map(PathBuf::from);
+    folder.or_else(|| Some(cache()?.join("corpus/spam-assassin-0.2.3/data"))).filter(|folder| folder.is_dir())
+}
+
+fn cache() -> Option<PathBuf> {
+    if let Some(cache) = std::env::var_os("SCRINIUM_CACHE") {
+        return Some(PathBuf::from(cache));
+    }
+    let of_user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    Some(of_user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("scrinium"))
+}
+
+/// How many packages `scripts/corpus` and `scripts/corpora` take messages from.
+pub const MOST_CORPORA: usize = 7;
+
+/// The messages of one package, each a file, in the order of their paths.
+pub struct Corpus {
+    pub paths: Vec<PathBuf>,
+}
+
+/// What `scripts/corpus` and `scripts/corpora` have brought.
+pub fn corpora() -> Vec<Corpus> {
+    let others = cache().map(|cache| cache.join("corpus/messages-1"));
+    let others = others.and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
+    let mut folders: Vec<PathBuf> = others.map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders.extend(corpus_folder());
+    folders.iter().map(|folder| Corpus { paths: files_below(folder) }).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else if !is_described(&entry.path()) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a file of a package is no message, but says something of messages.
+fn is_described(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["json", "js"].iter().any(|known| extension == *known))
+        || path.file_name().is_some_and(|name| name == "README")
 }
