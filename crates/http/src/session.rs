@@ -5,6 +5,9 @@
 //! takes that name only from the host itself, over TLS and for all paths, so that neither a neighbouring host nor an
 //! attacker on a plain connection can put a session of their own in its place.
 
+#[cfg(test)]
+mod tests;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{

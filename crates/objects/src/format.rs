@@ -155,7 +155,74 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Some pieces, and the table of them.
+    fn object(content: &[u8]) -> (Vec<Vec<u8>>, Table) {
+        let mut table = Table::default();
+        let pieces = content.chunks(usize::try_from(PIECE_BYTES).unwrap()).map(|piece| {
+            let stored = encode(piece, true);
+            table.push(piece, stored.len());
+            stored
+        });
+        (pieces.collect(), table)
+    }
+
+    /// Bytes with some of them cut out, put in, or others.
+    fn harmed(mut bytes: Vec<u8>, harm: &[(prop::sample::Index, u8, Vec<u8>)]) -> Vec<u8> {
+        for (place, kind, put_in) in harm {
+            let place = place.index(bytes.len() + 1);
+            let behind = (place + usize::from(*kind)).min(bytes.len());
+            bytes.splice(place..behind, put_in.iter().copied());
+        }
+        bytes
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        /// Whoever has the store of objects writes into it what they like: what is read is the content that the name says,
+        /// or nothing.
+        #[test]
+        fn whatever_lies_in_the_store_no_other_content_is_read(
+            extra in 1..300_000_usize,
+            harm in prop::collection::vec(
+                (any::<prop::sample::Index>(), 0..40_u8, prop::collection::vec(any::<u8>(), 0..40)), 1..4),
+            number in 0..4_u64,
+            claimed in any::<u64>(),
+        ) {
+            let length = usize::try_from(PIECE_BYTES).unwrap() + extra;
+            let content: Vec<u8> = (0..length).map(|at| (at * 7 + at / 300).to_le_bytes()[0]).collect();
+            let (pieces, table) = object(&content);
+            let (digest, length) = (*blake3::hash(&content).as_bytes(), length as u64);
+            let tail = table.encode(length);
+            let stored = table.end() + tail.len() as u64;
+            let other = harmed(tail.clone(), &harm);
+            if other != tail {
+                prop_assert_eq!(Table::decode(&other, &digest, length, table.end() + other.len() as u64), None);
+            }
+            prop_assert_eq!(Table::decode(&tail, &digest, length, stored.wrapping_add(claimed | 1)), None);
+            for (at, piece) in pieces.iter().enumerate() {
+                let other = Bytes::from(harmed(piece.clone(), &harm));
+                let whole = &content[at * usize::try_from(PIECE_BYTES).unwrap()..];
+                if let Some(read) = table.open(at as u64, &other, length) {
+                    prop_assert!(whole.starts_with(&read));
+                }
+                if number != at as u64 {
+                    prop_assert_eq!(table.open(number, &Bytes::from(piece.clone()), length), None);
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_no_table_and_no_piece(bytes in prop::collection::vec(any::<u8>(), 0..200), length in 0..1_u64 << 40) {
+            prop_assert_eq!(Table::decode(&bytes, &[7; 32], length, bytes.len() as u64), None);
+            let (_, table) = object(&[3; 300_000]);
+            prop_assert_eq!(table.open(0, &Bytes::from(bytes), 300_000), None);
+        }
+    }
 
     #[test]
     fn the_chaining_values_of_the_pieces_give_the_digest() {

@@ -167,3 +167,19 @@ pub(super) fn forget(batch: &mut Batch, database: u32, identity: &[u8]) {
 fn key(database: u32, identity: &[u8]) -> Vec<u8> {
     [&database.to_be_bytes()[..], &NO_INDEX.to_be_bytes(), b"e", identity].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_flood_of_lines_some_are_told_and_the_last_of_those_are_kept() {
+        let (failures, begun) = (Failures::default(), Instant::now());
+        let told = (0..20_000).filter(|number| failures.log(format!("line {number}")).is_some()).count();
+        // As many seconds as may have begun meanwhile.
+        let seconds = usize::try_from(begun.elapsed().as_secs()).unwrap_or(usize::MAX) + 2;
+        let most = usize::try_from(LINES_PER_SECOND).unwrap_or(usize::MAX) * seconds;
+        assert!((1..=most).contains(&told), "{told} lines in {seconds} s");
+        assert!(failures.lines().len() <= LINES_MAX);
+    }
+}

@@ -141,6 +141,19 @@ fn a_function_that_is_stopped_three_times_in_a_row_is_switched_off_for_the_build
     assert_eq!(errors(&database, "d")["bad"]["off"], Value::Null);
 }
 
+#[test]
+fn what_a_function_logs_fills_neither_answers_nor_memory() {
+    let server = Server::new();
+    let database = fill(&server, "db", 60);
+    let log = "function (doc) { for (var i = 0; i < 500; i++) log(doc._id + ' ' + 'x'.repeat(1000)); emit(doc._id); }";
+    put(&database, &json!({"_id": "_design/d", "views": {"loud": {"map": log}}})).unwrap();
+    assert_eq!(rows(&database, "d", "loud").len(), 60);
+    let told = database.view_info("d", &SERVER).unwrap()["view_index"]["log"]["loud"].clone();
+    let lines = told.as_array().unwrap();
+    assert!((1..=20).contains(&lines.len()), "{} lines", lines.len());
+    assert!(told.to_string().len() < 64 << 10, "{} bytes", told.to_string().len());
+}
+
 /// The processes of this one that run functions.
 fn processes() -> BTreeSet<i32> {
     let mut found = BTreeSet::new();

@@ -132,6 +132,17 @@ async fn limits_of_documents_and_attachments_are_told() {
     server.ask("PUT", "/db", ()).await.expect(201);
     let refused = server.ask("PUT", "/db/x", json!({"x": "y".repeat(2000)})).await.expect(413).json();
     assert_eq!(refused["error"], "document_too_large");
+    // The same with attachments behind it.
+    let related = |text: String| {
+        format!("--one\r\nContent-Type: application/json\r\n\r\n{{\"x\":\"{text}\"}}\r\n--one--")
+    };
+    let kind = [("content-type", "multipart/related; boundary=one")];
+    for length in [2000, 5_000_000] {
+        let body = related("y".repeat(length));
+        let refused = server.ask("PUT", "/db/x", (kind, body)).await.expect(413).json();
+        assert_eq!(refused["error"], "document_too_large");
+    }
+    server.ask("PUT", "/db/related", (kind, related("y".repeat(500)))).await.expect(201);
     for length in [400_001, 5_000_000] {
         let refused = server.ask("PUT", "/db/x/a", (&[][..], vec![1; length])).await.expect(413).json();
         assert_eq!(refused["error"], "attachment_too_large");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::common::Server;
+use crate::common::{PASSWORD, Server, basic};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -60,6 +60,8 @@ struct Heard {
     codes: Vec<u32>,
     /// Streams whose answers have begun.
     answered: Vec<u32>,
+    /// The statuses of those that the static table has (RFC 7541 appendix A), or that stand there as texts.
+    statuses: Vec<u16>,
 }
 
 /// What is said to these frames, up to the first that `is_enough`.
@@ -86,12 +88,26 @@ fn parse(mut bytes: &[u8]) -> Heard {
         match head[3] {
             RST_STREAM => heard.codes.push(code(0)),
             GOAWAY => heard.codes.push(code(4)),
-            HEADERS => heard.answered.push(number(5)),
+            HEADERS => {
+                heard.answered.push(number(5));
+                heard.statuses.extend(status_of(payload));
+            }
             _ => {}
         }
         bytes = rest;
     }
     heard
+}
+
+/// The status of an answer: the first field of its head.
+fn status_of(block: &[u8]) -> Option<u16> {
+    const INDEXED: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+    match block {
+        [first @ 0x88..=0x8e, ..] => INDEXED.get(usize::from(first - 0x88)).copied(),
+        // By the name of an indexed field, three letters, Huffman coded or not.
+        [0x08 | 0x48, 0x03, text @ ..] => std::str::from_utf8(text.get(..3)?).ok()?.parse().ok(),
+        _ => None,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,4 +247,117 @@ async fn what_only_begins_like_http2_is_closed() {
         assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&answer));
     }
     server.ask_as("", "GET", "/_up", ()).await.expect(200);
+}
+
+/// Sends frames to a server that may have enough of them at any time; everything that it says until it is silent.
+async fn flood(server: &Server, opening: &[u8], frames: impl Iterator<Item = Vec<u8>>) -> Heard {
+    let mut stream = server.connect().await;
+    stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, opening)].concat()).await.unwrap();
+    let (mut reading, mut writing) = stream.split();
+    let mut bytes = Vec::new();
+    let write = async {
+        for frame in frames {
+            // Whoever is cut off has no more to say.
+            if !matches!(timeout(Duration::from_secs(2), writing.write_all(&frame)).await, Ok(Ok(()))) {
+                break;
+            }
+        }
+    };
+    let read = async {
+        let mut piece = [0; 16_384];
+        while let Ok(Ok(length @ 1..)) = timeout(Duration::from_secs(2), reading.read(&mut piece)).await {
+            bytes.extend_from_slice(&piece[..length]);
+        }
+    };
+    tokio::join!(write, read);
+    parse(&bytes)
+}
+
+/// A field of 4,000 bytes that is kept in the table of fields, then named again and again: 16 KB on the wire, 64 MB once
+/// it is taken apart.
+fn header_bomb() -> Vec<u8> {
+    let mut block = GET_UP.to_vec();
+    // Kept, a new name of one letter; 4,000 is 127 + 3,873 (RFC 7541 §5.1).
+    block.extend_from_slice(&[0x40, 1, b'a', 0x7f, 0xa1, 0x1e]);
+    block.extend_from_slice(&[b'x'; 4000]);
+    block.resize(16_384, 0xbe);
+    block
+}
+
+/// None of these does harm to others; what is too much gets no answer of the page that it asks for.
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_that_swell_are_refused_and_floods_stop_nobody() {
+    let server = Server::start().await;
+    for _ in 0..20 {
+        let bomb = std::iter::once(frame(HEADERS, WHOLE, 1, &header_bomb()));
+        let heard = flood(&server, &[], bomb).await;
+        assert!(heard.statuses.iter().all(|status| *status != 200), "{heard:?}");
+        assert!(!heard.codes.is_empty() || !heard.statuses.is_empty(), "a head of 64 MB is no head");
+    }
+    let list = |stream: u32| {
+        let long = "y".repeat(120);
+        let fields: Vec<(&str, &str)> = (0..110).map(|_| ("cookie-x", long.as_str())).collect();
+        frame(HEADERS, WHOLE, stream, &request_with(&fields))
+    };
+    let heard = flood(&server, &[], (0..50).map(|number| list(2 * number + 1))).await;
+    assert!(heard.statuses.iter().all(|status| matches!(status, 200 | 400 | 431)), "{heard:?}");
+    let floods: [(&str, fn(u32) -> Vec<u8>); 6] = [
+        ("empty DATA (CVE-2019-9518)", |number| match number {
+            0 => frame(HEADERS, END_HEADERS, 1, GET_UP),
+            _ => frame(DATA, 0, 1, &[]),
+        }),
+        ("PRIORITY (CVE-2019-9513)", |number| frame(PRIORITY, 0, 2 * number + 1, &[0, 0, 0, 0, 1])),
+        ("WINDOW_UPDATE", |_| frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])),
+        ("SETTINGS (CVE-2019-9515)", |_| frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0])),
+        ("PING (CVE-2019-9512)", |_| frame(PING, 0, 0, &[7; 8])),
+        ("streams that are opened and broken (CVE-2019-9514)", |number| {
+            let stream = 2 * number + 1;
+            let broken = frame(WINDOW_UPDATE, 0, stream, &[0; 4]);
+            [frame(HEADERS, END_HEADERS, stream, GET_UP), broken].concat()
+        }),
+    ];
+    for (what, next) in floods {
+        flood(&server, &[], (0..5_000).map(next)).await;
+        let up = timeout(Duration::from_secs(20), server.ask_as("", "GET", "/_up", ())).await;
+        assert_eq!(up.unwrap_or_else(|_| panic!("{what} stop others")).status, 200, "{what}");
+    }
+}
+
+/// Who lets the server send nothing holds no thread, and nobody else waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_opens_no_window_stops_nobody() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    server.ask("PUT", "/db/large/file", (&[][..], vec![7; 1 << 20])).await.expect(201);
+    let path = "/db/large/file";
+    let mut block = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(&[0x41, 0x01, b'x', 0x00, 13]);
+    block.extend_from_slice(b"authorization");
+    let basic = basic("admin", PASSWORD);
+    block.push(u8::try_from(basic.len()).unwrap());
+    block.extend_from_slice(basic.as_bytes());
+    let mut stalled = Vec::new();
+    for _ in 0..4 {
+        let mut stream = server.connect().await;
+        // A window of nothing for each stream (RFC 9113 §6.5.2).
+        let mut frames = [PREFACE, &frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0])].concat();
+        for number in 0..32 {
+            frames.extend(frame(HEADERS, WHOLE, 2 * number + 1, &block));
+        }
+        stream.write_all(&frames).await.unwrap();
+        stalled.push(stream);
+    }
+    for number in 0..20 {
+        server.ask("PUT", &format!("/db/{number}"), serde_json::json!({})).await.expect(201);
+    }
+    // Nothing of them is at work any more.
+    let is_idle = async {
+        while server.statistics.snapshot().gauges["Server.Pool.Running"] > 0.0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), is_idle).await.unwrap();
+    drop(stalled);
+    server.ask("GET", "/db/large/file", ()).await.expect(200);
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::common::Server;
@@ -158,6 +159,8 @@ fn values_of(parameter: &str) -> &'static [&'static str] {
         "folder" => &["Inbox"],
         "read_by" => &["bob", "ada"],
         "volume" | "owner" => &["x"],
+        "batch" => &["ok"],
+        "w" => &["1"],
         "partitioned" => &["true", "x"],
         "revs" | "revs_info" | "conflicts" | "deleted_conflicts" | "local_seq" | "latest" | "attachments"
         | "meta" | "descending" | "include_docs" | "update_seq" | "group" | "categories" => &["true"],
@@ -422,6 +425,119 @@ async fn no_route_tells_anybody_what_they_may_not_read() {
         found.len(),
         found[..found.len().min(12)].join("\n")
     );
+}
+
+/// What writing clients of CouchDB add to any request, whether the route knows it or not.
+const WRITERS_ADD: [&str; 6] = ["rev", "new_edits", "batch", "w", "folder", "read_by"];
+
+/// Where a COPY may want to go.
+const DESTINATIONS: [&str; 8] = [
+    "copied",
+    "hid-s",
+    "hid-s?rev=2-fadefadefadefadefadefadefadefade",
+    "hid-t",
+    "half-w?rev=2-00000000000000000000000000000000",
+    "open?rev=2-00000000000000000000000000000000",
+    "_design/copied",
+    "_local/copied",
+];
+
+/// A query and headers to go with a request that writes.
+type Variation = (String, Vec<(&'static str, String)>);
+
+/// Each parameter and each header alone, with each value.
+fn variations_of(method: &scrinium_http::MethodRoute, verb: &str) -> Vec<Variation> {
+    let names: BTreeSet<&str> = method.parameters.iter().chain(&WRITERS_ADD).copied().collect();
+    let mut variations: Vec<Variation> = Vec::new();
+    for name in names {
+        for value in values_of(name) {
+            let value: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            variations.push((format!("?{name}={value}"), Vec::new()));
+        }
+    }
+    for revision in [HIDDEN, LOW] {
+        variations.push((String::new(), vec![("if-match", format!("\"{revision}\""))]));
+        variations.push((format!("?new_edits=false&rev={revision}"), Vec::new()));
+    }
+    variations.push((String::new(), vec![("x-couch-full-commit", "false".to_owned())]));
+    if verb == "COPY" {
+        variations.iter_mut().for_each(|(_, headers)| headers.push(("destination", "copied".to_owned())));
+        for destination in DESTINATIONS {
+            for query in ["", "?rev=2-fadefadefadefadefadefadefadefade", "?new_edits=false"] {
+                variations.push((query.to_owned(), vec![("destination", destination.to_owned())]));
+            }
+        }
+    }
+    variations
+}
+
+/// Requests of all writing routes with all that can be varied of them.
+fn writes_of(database: &str) -> Vec<(&'static str, String, Vec<(&'static str, String)>, Value)> {
+    let mut requests = Vec::new();
+    // A manager may hand the database to others: that is no leak.
+    for route in scrinium_http::routes().iter().filter(|route| route.path != "/{db}/_acl") {
+        for method in route.methods.iter().filter(|method| method.writes) {
+            let verb = if method.method == "*" { "POST" } else { method.method };
+            for address in addresses_of(route.path, database) {
+                for (query, headers) in variations_of(method, verb) {
+                    // One that names no revision, and one that names the hidden one.
+                    for body in bodies_of(verb, route.path).into_iter().take(2) {
+                        requests.push((verb, format!("{address}{query}"), headers.clone(), body));
+                    }
+                }
+            }
+        }
+    }
+    requests
+}
+
+/// What is hidden, as ada finds it.
+async fn hidden_state(server: &Server, database: &str) -> Vec<String> {
+    let mut state = Vec::new();
+    for id in ["hid-s", "hid-c", "hid-t", "half-w", "half-l"] {
+        let found =
+            server.ask_as("ada", "GET", &format!("/{database}/{id}?rev={HIDDEN}&revs=true"), ()).await;
+        state.push(format!("{} {}", found.status, found.text()));
+    }
+    state.push(server.ask_as("ada", "GET", &format!("/{database}/_local/x"), ()).await.expect(200).text());
+    state
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_parameter_of_a_write_tells_or_changes_what_is_hidden() {
+    let server = Server::start().await;
+    for level in LEVELS {
+        let name = if level.is_empty() { "" } else { "bob" };
+        let database = format!("db-{}", if level.is_empty() { "anonymous" } else { level }.replace('_', "-"));
+        filled(&server, &database, level).await;
+        let before = hidden_state(&server, &database).await;
+        let open = server.ask("GET", &format!("/{database}/open"), ()).await.expect(200).text();
+        let mut found = Vec::new();
+        for some in writes_of(&database).chunks(32) {
+            let answers = some.iter().map(|(verb, address, headers, body)| {
+                let mut headers: Vec<(&str, &str)> =
+                    headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                headers.push(("content-type", "application/json"));
+                let body = if body.is_null() { String::new() } else { body.to_string() };
+                let server = &server;
+                async move { server.ask_as(name, verb, address, (&headers[..], body)).await }
+            });
+            for ((verb, address, headers, body), answer) in some.iter().zip(join_all(answers).await) {
+                assert!(
+                    answer.status != 500,
+                    "{level}: {verb} {address} {headers:?} {body}: {}",
+                    answer.text()
+                );
+                check(&format!("{verb} {address} {headers:?} {body}"), &answer, &mut found);
+            }
+        }
+        assert!(found.is_empty(), "{level}: {}", found[..found.len().min(12)].join("\n"));
+        assert_eq!(hidden_state(&server, &database).await, before, "{level}");
+        if matches!(level, "" | "no_access" | "depositor" | "reader" | "author") {
+            let now = server.ask("GET", &format!("/{database}/open"), ()).await.expect(200).text();
+            assert_eq!(now, open, "{level}");
+        }
+    }
 }
 
 /// The question is a good one: who may read everything finds it by nearly every route that reads documents.

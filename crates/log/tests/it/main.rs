@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod any_bytes;
 mod archive;
 mod bounds;
 mod committer;
