@@ -130,7 +130,8 @@ impl Database {
         Upload::new(&self.common.contents, content_type, self.common.options().attachment_max_bytes)
     }
 
-    /// A content that a document of any database refers to, so that another document can share it.
+    /// An attachment of a document, or of one of its leaves by revision, for another document of any database to share:
+    /// nothing of its content is read.
     ///
     /// # Errors
     /// As [`Database::open_attachment`].
@@ -138,12 +139,10 @@ impl Database {
         &self,
         id: &str,
         name: &str,
+        revision: Option<&str>,
         access: &Access,
     ) -> Result<crate::edit::NewAttachment> {
-        let stored = self.store().get(Family::Scan, &keys::winner(self.number(), id))?;
-        let stored = stored.ok_or_else(DatabaseError::missing)?;
-        let leaf = access.check_read(self, id, Leaf::decode(id, &stored)?)?;
-        let attachment = named(&leaf, name)?;
+        let (attachment, _) = self.find_attachment(id, name, revision, access)?;
         let content = self.common.contents.share(&attachment.content())?;
         Ok(crate::edit::NewAttachment {
             // What was stored before names and types were checked is shared as what may be stored now.

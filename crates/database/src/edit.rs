@@ -65,7 +65,8 @@ pub struct Edit {
     pub editor: Option<Arc<str>>,
     /// Who has read what the document becomes.
     pub read_by: Option<Arc<str>>,
-    /// What becomes of what only the server may see of the document.
+    /// What becomes of what only the server may see of the document. In a guarded database, what is set here takes the place
+    /// of what its guard would hash.
     pub secret: Secret,
 }
 
@@ -204,7 +205,12 @@ impl ParsedEdit {
         if let Some(guard) = database.common.guard(database.name()) {
             let id = edit.id.as_deref().or(parsed.id.as_deref());
             let named = (edit.revision.clone(), id);
-            let (json, secret) = guarded(guard.as_ref(), (database, access, mode), named, &edit.json)?;
+            let mut submission = submission((database, access, mode), named, &edit.json)?;
+            submission.hash = match &edit.secret {
+                Secret::Set(hash) => Some(hash.clone()),
+                Secret::Keep | Secret::Remove => None,
+            };
+            let (json, secret) = guarded(guard.as_ref(), submission)?;
             edit.json = json;
             if secret != Secret::Keep {
                 edit.secret = secret;
@@ -355,14 +361,24 @@ impl PreparedAttachment {
     }
 }
 
-/// The JSON as a guard lets it through, and what becomes of the document's secret. It has been parsed before, so that
-/// it is a sound object.
-fn guarded(
-    guard: &dyn Guard,
-    (database, access, mode): (&Database, &Access, EditMode),
+impl Database {
+    /// What a guard would hash of the document that an edit brings, if the one who edits may set it; `None` also where the
+    /// edit is refused anyhow, which [`update`](Self::update) tells.
+    #[must_use]
+    pub fn clear_secret(&self, edit: &Edit, mode: EditMode, access: &Access) -> Option<String> {
+        let guard = self.common.guard(self.name()).filter(|_| !edit.attachments_only)?;
+        let named = (edit.revision.clone(), edit.id.as_deref());
+        let submission = submission((self, access, mode), named, &edit.json).ok()?;
+        guard.clear_secret(&submission).ok().flatten()
+    }
+}
+
+/// A document as a guard sees it.
+fn submission<'a>(
+    (database, access, mode): (&'a Database, &'a Access, EditMode),
     (revision, id): (Option<String>, Option<&str>),
     json: &[u8],
-) -> Result<(Bytes, Secret)> {
+) -> Result<Submission<'a>> {
     let invalid = || DatabaseError::bad_request("invalid UTF-8 JSON");
     let Some(serde_json::Value::Object(mut document)) = stored_value_of_bytes(json) else {
         return Err(invalid());
@@ -370,8 +386,12 @@ fn guarded(
     if let Some(id) = id {
         document.insert("_id".to_owned(), id.into());
     }
-    let Guarded { document, secret } =
-        guard.check(Submission { database, access, mode, revision, document })?;
+    Ok(Submission { database, access, mode, revision, document, hash: None })
+}
+
+/// The JSON as a guard lets it through, and what becomes of the document's secret.
+fn guarded(guard: &dyn Guard, submission: Submission<'_>) -> Result<(Bytes, Secret)> {
+    let Guarded { document, secret } = guard.check(submission)?;
     Ok((serde_json::Value::Object(document).to_string().into(), secret))
 }
 
@@ -391,7 +411,8 @@ fn check_as_it_stands(database: &Database, id: &str, revision: Option<&str>, acc
         Err(error) => return Err(error),
     };
     let given = (revision.map(str::to_owned), Some(id));
-    guarded(guard.as_ref(), (database, access, EditMode::Interactive), given, found.as_bytes()).map(drop)
+    let submission = submission((database, access, EditMode::Interactive), given, found.as_bytes())?;
+    guarded(guard.as_ref(), submission).map(drop)
 }
 
 /// A design document whose views do not compile is refused when it is written, not when it is read.

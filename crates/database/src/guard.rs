@@ -26,6 +26,15 @@ pub trait Guard: Send + Sync + 'static {
     /// # Errors
     /// Why it may not be.
     fn check(&self, submission: Submission<'_>) -> Result<Guarded>;
+
+    /// A text in the document that [`check`](Self::check) would hash, which takes long, if the one who writes may set it.
+    /// Whoever has no thread for that has it hashed elsewhere and gives the hash as [`Edit::secret`](crate::Edit::secret).
+    ///
+    /// # Errors
+    /// Why the document may not be stored, where that is known without the hash.
+    fn clear_secret(&self, _submission: &Submission<'_>) -> Result<Option<String>> {
+        Ok(None)
+    }
 }
 
 /// A document on its way into a guarded database, and who writes it.
@@ -40,6 +49,8 @@ pub struct Submission<'a> {
     pub revision: Option<String>,
     /// The document with its `_id`; where only attachments change, as it stands.
     pub document: Map<String, Value>,
+    /// The hash of its [`Guard::clear_secret`], where that was made already.
+    pub hash: Option<Bytes>,
 }
 
 /// A document as a guard lets it through.

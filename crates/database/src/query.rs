@@ -55,21 +55,22 @@ pub struct Find {
 }
 
 impl Database {
-    /// The Mango indexes of the database, by design document and name. Cheap while no design document changes.
+    /// The Mango indexes of the database, by design document and name; none of those that somebody may not read. Cheap while no
+    /// design document changes.
     ///
     /// # Errors
     /// The database is gone, and what the store reports.
-    pub fn mango_indexes(self: &Arc<Self>) -> Result<Arc<[Arc<IndexDefinition>]>> {
+    pub fn mango_indexes(self: &Arc<Self>, access: &Access) -> Result<Arc<[Arc<IndexDefinition>]>> {
         self.check_there()?;
-        Ok(self.mango_indexes_of_generation()?.1)
+        Ok(self.mango_indexes_of_generation(access)?.1)
     }
 
-    /// How a query would be answered: `_explain`.
+    /// How a query of somebody would be answered: `_explain`.
     ///
     /// # Errors
     /// As [`scrinium_mango::explain`], and what the store reports.
-    pub fn explain(self: &Arc<Self>, query: &Query) -> Result<Value> {
-        Ok(explain(self.name(), query, &self.mango_indexes()?)?)
+    pub fn explain(self: &Arc<Self>, query: &Query, access: &Access) -> Result<Value> {
+        Ok(explain(self.name(), query, &self.mango_indexes(access)?)?)
     }
 
     /// Begins to answer a query of somebody with this access. An index that is to be read is brought up to date first, unless the query says no.
@@ -98,7 +99,7 @@ impl Database {
         self.check_there()?;
         let begun = Instant::now();
         for _ in 0..PLANS {
-            let (generation, indexes) = self.mango_indexes_of_generation()?;
+            let (generation, indexes) = self.mango_indexes_of_generation(asked.1)?;
             let found = self.find_in(asked, &indexes, begun, patience);
             // The index may be another, or gone, where a design document has changed since it was chosen.
             if self.views.generation() == generation {

@@ -331,6 +331,12 @@ impl DatabaseSession {
         self.database.update(edits, mode, &self.access)
     }
 
+    /// As [`Database::clear_secret`].
+    #[must_use]
+    pub fn clear_secret(&self, edit: &Edit, mode: EditMode) -> Option<String> {
+        self.database.clear_secret(edit, mode, &self.access)
+    }
+
     /// As [`Database::update_sound`].
     ///
     /// # Errors
@@ -383,8 +389,8 @@ impl DatabaseSession {
     ///
     /// # Errors
     /// As there.
-    pub fn share_attachment(&self, id: &str, name: &str) -> Result<NewAttachment> {
-        self.database.share_attachment(id, name, &self.access)
+    pub fn share_attachment(&self, id: &str, name: &str, revision: Option<&str>) -> Result<NewAttachment> {
+        self.database.share_attachment(id, name, revision, &self.access)
     }
 
     /// As [`Database::store_content`].
@@ -469,7 +475,7 @@ impl DatabaseSession {
     /// # Errors
     /// As there.
     pub fn explain(&self, query: &Query) -> Result<Value> {
-        self.require(Level::Reader)?.explain(query)
+        self.require(Level::Reader)?.explain(query, &self.access)
     }
 
     /// As [`Database::view_info`].
@@ -485,7 +491,7 @@ impl DatabaseSession {
     /// # Errors
     /// As there.
     pub fn mango_indexes(&self) -> Result<Arc<[Arc<IndexDefinition>]>> {
-        self.require(Level::Reader)?.mango_indexes()
+        self.require(Level::Reader)?.mango_indexes(&self.access)
     }
 
     /// As [`Database::create_index`].

@@ -46,6 +46,7 @@ use scrinium_mango::IndexDefinition;
 use serde_json::{Value, json};
 
 use crate::access::Access;
+use crate::access::readers::restricts;
 use crate::database::{Database, size_in};
 use crate::error::{DatabaseError, Result};
 use crate::keys;
@@ -78,7 +79,7 @@ pub(crate) struct Views {
     generation: AtomicU64,
     groups: Mutex<HashMap<String, (u64, Arc<Group>)>>,
     /// The Mango indexes of all design documents, and of which generation they are.
-    mango: Mutex<Option<(u64, MangoIndexes)>>,
+    mango: Mutex<Option<(u64, KnownIndexes)>>,
     indexes: Mutex<HashMap<[u8; 16], Arc<ViewIndex>>>,
     /// Where indexes have the documents' lists.
     homes: Homes,
@@ -104,6 +105,14 @@ pub(crate) struct Views {
 /// Definitions that queries choose among.
 pub(crate) type MangoIndexes = Arc<[Arc<IndexDefinition>]>;
 
+/// All Mango indexes of a database.
+#[derive(Clone)]
+struct KnownIndexes {
+    indexes: MangoIndexes,
+    /// The ids of those design documents that not everybody may read.
+    restricted: Arc<[String]>,
+}
+
 /// The views of one design document, or the collection of one folder.
 pub(crate) struct Group {
     pub(crate) views: Vec<View>,
@@ -114,6 +123,8 @@ pub(crate) struct Group {
     policies: Policies,
     /// So many of the views are noted as built.
     remembered: AtomicUsize,
+    /// The design document's `Readers` name somebody: for others there are none of its views.
+    is_restricted: bool,
 }
 
 /// A view and its index.
@@ -174,7 +185,7 @@ impl View {
 impl Group {
     fn new(views: Vec<View>, resorted: Vec<Resorted>, policies: Policies, before: Option<Arc<Self>>) -> Self {
         let before = Mutex::new(before);
-        Self { views, resorted, before, policies, remembered: AtomicUsize::new(0) }
+        Self { views, resorted, before, policies, remembered: AtomicUsize::new(0), is_restricted: false }
     }
 
     /// The views now and, while some of them are not built, those before.
@@ -230,7 +241,7 @@ impl Database {
     ) -> Result<Reading<Rows>> {
         self.check_there()?;
         let missing = || DatabaseError::NotFound { reason: "missing_named_view".to_owned() };
-        let now = self.view_group(design)?;
+        let now = self.readable_group(design, access)?;
         now.begin_order(self, now.view(view).ok_or_else(missing)?, query)?;
         let asked = now.answering(view, query).ok_or_else(missing)?;
         let was_discarded = asked.index.usage.is_discarded();
@@ -295,7 +306,7 @@ impl Database {
     /// [`DatabaseError::NotFound`], and what the store reports.
     pub fn view_info(self: &Arc<Self>, design: &str, access: &Access) -> Result<Value> {
         self.check_there()?;
-        let group = self.view_group(design)?;
+        let group = self.readable_group(design, access)?;
         let last = self.visible_change_number();
         let reached = group.views.iter().map(|view| view.index.reached()).min().unwrap_or(last);
         let entries = seen_entries(&group, access)?;
@@ -419,30 +430,53 @@ impl Database {
         }
     }
 
-    /// The Mango indexes of all design documents, by design document and name, and of which generation they are.
-    pub(crate) fn mango_indexes_of_generation(self: &Arc<Self>) -> Result<(u64, MangoIndexes)> {
+    /// The Mango indexes of all design documents that somebody may read, by design document and name, and of which
+    /// generation they are.
+    pub(crate) fn mango_indexes_of_generation(
+        self: &Arc<Self>,
+        access: &Access,
+    ) -> Result<(u64, MangoIndexes)> {
+        let (generation, KnownIndexes { indexes, restricted }) = self.known_indexes()?;
+        let mut hidden = HashSet::new();
+        for design in restricted.iter() {
+            match self.check_design_read(design, access) {
+                Err(DatabaseError::NotFound { .. }) => drop(hidden.insert(design.as_str())),
+                read => read?,
+            }
+        }
+        if hidden.is_empty() {
+            return Ok((generation, indexes));
+        }
+        let shown = indexes.iter().filter(|index| !hidden.contains(index.design())).cloned();
+        Ok((generation, shown.collect()))
+    }
+
+    fn known_indexes(self: &Arc<Self>) -> Result<(u64, KnownIndexes)> {
         let generation = self.views.generation();
-        if let Some((of, indexes)) = &*self.views.mango.lock()
+        if let Some((of, known)) = &*self.views.mango.lock()
             && *of == generation
         {
-            return Ok((generation, Arc::clone(indexes)));
+            return Ok((generation, known.clone()));
         }
         let query = RowQuery { include_documents: true, ..RowQuery::default() };
         let mut rows = self.design_documents(query, &access_for_designs())?;
-        let mut indexes = Vec::new();
+        let (mut indexes, mut restricted) = (Vec::new(), Vec::new());
         loop {
             let some = rows.next_rows(DESIGNS_AT_ONCE)?;
             if some.is_empty() {
                 break;
             }
-            for document in some.into_iter().filter_map(|row| row.document) {
-                indexes.extend(stored_value(&document).iter().flat_map(design::mango_indexes));
+            for document in some.into_iter().filter_map(|row| stored_value(&row.document?)) {
+                let of_design = design::mango_indexes(&document);
+                let first = of_design.first().filter(|_| restricts(&document));
+                restricted.extend(first.map(|index| index.design().to_owned()));
+                indexes.extend(of_design);
             }
         }
         indexes.sort_by(|left, right| (left.design(), left.name()).cmp(&(right.design(), right.name())));
-        let indexes: MangoIndexes = indexes.into();
-        *self.views.mango.lock() = Some((generation, Arc::clone(&indexes)));
-        Ok((generation, indexes))
+        let known = KnownIndexes { indexes: indexes.into(), restricted: restricted.into() };
+        *self.views.mango.lock() = Some((generation, known.clone()));
+        Ok((generation, known))
     }
 
     /// As [`view_group`](Self::view_group) where all design documents are gone through: one that is gone meanwhile, or
@@ -452,6 +486,24 @@ impl Database {
             Err(DatabaseError::NotFound { .. }) => Ok(None),
             group => self.pass_over(&format!("{}{design}", scrinium_document::DESIGN_PREFIX), group),
         }
+    }
+
+    /// The views of a design document for somebody; who may not read it finds none, as if it were not there.
+    fn readable_group(self: &Arc<Self>, design: &str, access: &Access) -> Result<Arc<Group>> {
+        let group = self.view_group(design)?;
+        if group.is_restricted {
+            self.check_design_read(&format!("{}{design}", scrinium_document::DESIGN_PREFIX), access)?;
+        }
+        Ok(group)
+    }
+
+    /// # Errors
+    /// [`DatabaseError::NotFound`] if somebody may not read the design document.
+    fn check_design_read(&self, id: &str, access: &Access) -> Result<()> {
+        if access.reads_everything() {
+            return Ok(());
+        }
+        self.read(id, &ReadOptions::default(), access).map(drop)
     }
 
     /// The views of a design document as it is now.
@@ -482,7 +534,9 @@ impl Database {
         let policies = Policies::of(&parsed);
         let before = self.stand_in(design, &views, &policies)?;
         let resorted = Resorted::all(self, &views)?;
-        let group = Arc::new(Group::new(views, resorted, policies, before));
+        let mut group = Group::new(views, resorted, policies, before);
+        group.is_restricted = restricts(&parsed);
+        let group = Arc::new(group);
         self.views.groups.lock().insert(design.to_owned(), (generation, Arc::clone(&group)));
         Ok(group)
     }

@@ -5,7 +5,7 @@
 //! the same paths, in whatever order, have the same leaves and the same winner.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{DocumentError, Revision};
 
@@ -273,6 +273,26 @@ impl RevisionTree {
         let node = self.node(revision)?;
         let parent = |node: &&Node| self.nodes.get(node.parent?);
         Some(std::iter::successors(Some(node), parent).map(|node| node.revision.clone()).collect())
+    }
+
+    /// All revisions that some leaves have come from, those leaves among them. Takes time for the whole tree once, however
+    /// many leaves there are.
+    #[must_use]
+    pub fn leading_to(&self, is_wanted: impl Fn(&Revision) -> bool) -> HashSet<Revision> {
+        let mut leading = HashSet::new();
+        let mut seen = vec![false; self.nodes.len()];
+        for (index, _) in
+            self.nodes.iter().enumerate().filter(|(_, node)| node.leaf && is_wanted(&node.revision))
+        {
+            let mut at = Some(index);
+            while let Some(slot) = at.and_then(|at| seen.get_mut(at)).filter(|slot| !**slot) {
+                *slot = true;
+                let node = at.and_then(|at| self.nodes.get(at));
+                leading.extend(node.map(|node| node.revision.clone()));
+                at = node.and_then(|node| node.parent);
+            }
+        }
+        leading
     }
 
     /// The leaves that follow `revision`, or that are it: what `open_revs` with `latest=true` gives.

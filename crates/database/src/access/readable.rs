@@ -77,12 +77,11 @@ pub(crate) struct ReadableHead<'a> {
 
 impl<'a> ReadableHead<'a> {
     fn new(head: &'a Head, hidden: BTreeSet<Revision>) -> Self {
-        let mut readable = Self { head, hidden, known: HashSet::new() };
-        if !readable.hidden.is_empty() {
-            let leaves: Vec<Revision> = readable.leaves().map(|leaf| leaf.revision.clone()).collect();
-            readable.known = leaves.iter().flat_map(|leaf| readable.path(leaf)).collect();
+        let mut known = HashSet::new();
+        if !hidden.is_empty() {
+            known = head.tree.leading_to(|leaf| !hidden.contains(leaf));
         }
-        readable
+        Self { head, hidden, known }
     }
 
     /// The leaves, the one that wins over the others first.
@@ -218,8 +217,13 @@ impl Access {
         if self.reads_everything() {
             return Ok(ReadableHead::new(head, BTreeSet::new()));
         }
+        let winner = head.tree.winner().map(|winner| winner.revision);
         let hidden = hidden_leaves(&head.tree, |revision| {
-            let stored = database.leaf_record(snapshot, id, head, revision)?;
+            let key = match winner == Some(revision) {
+                true => keys::winner(database.number(), id),
+                false => keys::loser(database.number(), id, revision),
+            };
+            let stored = snapshot.get(Family::Scan, &key)?;
             let stored = stored.ok_or_else(|| DatabaseError::damaged("revision", id))?;
             self.may_read(database, id, &Leaf::decode(id, &stored)?)
         })?;

@@ -88,6 +88,14 @@ impl NamesField {
         matches!(self, Self::Names(names) if names.is_empty())
     }
 
+    /// Whether somebody is kept out, as far as this says.
+    fn keeps_somebody_out(&self) -> bool {
+        match self {
+            Self::Unreadable => true,
+            Self::Names(names) => !names.is_empty() && !names.iter().any(|name| name == "*"),
+        }
+    }
+
     /// The names that can be read.
     pub(crate) fn names(&self) -> &[String] {
         match self {
@@ -102,11 +110,13 @@ pub(crate) fn names_somebody(fields: &Fields<'_>) -> bool {
     match fields.value(READERS) {
         None => false,
         Some(FieldValue::Outside(_)) => true,
-        Some(FieldValue::Json(json)) => match NamesField::parse(json.as_bytes()) {
-            NamesField::Unreadable => true,
-            NamesField::Names(names) => !names.is_empty() && !names.iter().any(|name| name == "*"),
-        },
+        Some(FieldValue::Json(json)) => NamesField::parse(json.as_bytes()).keeps_somebody_out(),
     }
+}
+
+/// Whether a document's `Readers` do not let everybody in, where the database has a list of who may do what.
+pub(crate) fn restricts(document: &Value) -> bool {
+    NamesField::of(document.get(READERS).cloned().unwrap_or_default()).keeps_somebody_out()
 }
 
 /// Who may read a document; `None`: everybody.

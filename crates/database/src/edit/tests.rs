@@ -100,7 +100,7 @@ fn what_earlier_versions_stored_is_read_listed_and_deleted() {
             database.open_revisions(&id, &OpenRevisions::All, &ReadOptions::default(), &SERVER).unwrap();
         assert!(matches!(&found[..], [OpenRevision::Found(_)]));
         // One that is copied or sent on as an attachment is so under a name that may be stored.
-        let shared = database.share_attachment(&id, "a\r\nX: y", &SERVER).unwrap();
+        let shared = database.share_attachment(&id, "a\r\nX: y", None, &SERVER).unwrap();
         assert_eq!(
             (shared.name.as_str(), shared.content_type.as_str()),
             ("a  X: y", "application/octet-stream")

@@ -100,7 +100,7 @@ fn expected(query: &Query, filter: &Selector, documents: &[Value]) -> Vec<Value>
 
 fn check(database: &Arc<Database>, body: &Value) -> Result<(), TestCaseError> {
     let query = Query::parse(body).unwrap();
-    let indexes = database.mango_indexes().unwrap();
+    let indexes = database.mango_indexes(&SERVER).unwrap();
     let plan = match plan(&query, &indexes) {
         Ok(plan) => plan,
         Err(MangoError::NoSortIndex) => {
@@ -250,10 +250,10 @@ fn check_case(server: &Server, case: &Case) -> Result<(), TestCaseError> {
     case.queries.iter().try_for_each(|query| check(&database, query))?;
     become_these(&database, &case.after);
     case.queries.iter().try_for_each(|query| check(&database, query))?;
-    for index in database.mango_indexes().unwrap().iter() {
+    for index in database.mango_indexes(&SERVER).unwrap().iter() {
         database.delete_index(index.design(), index.name(), &SERVER).unwrap();
     }
-    assert!(database.mango_indexes().unwrap().is_empty());
+    assert!(database.mango_indexes(&SERVER).unwrap().is_empty());
     case.queries.iter().try_for_each(|query| check(&database, query))?;
     server.databases.delete(&format!("d{number}")).unwrap();
     Ok(())
@@ -440,7 +440,7 @@ fn indexes_of_other_servers_are_used_where_they_are_indexes() {
     replicated["_rev"] = json!(format!("1-{}", "a".repeat(32)));
     replicate(&database, &replicated).unwrap();
     let names: Vec<String> =
-        database.mango_indexes().unwrap().iter().map(|index| index.name().to_owned()).collect();
+        database.mango_indexes(&SERVER).unwrap().iter().map(|index| index.name().to_owned()).collect();
     assert_eq!(names, ["group", "text"]);
     let query = json!({ "selector": { "text": { "$gt": "a" } }, "limit": 1000 });
     assert_eq!(ids(&database, &query).len(), 100);

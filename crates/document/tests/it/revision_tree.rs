@@ -77,6 +77,23 @@ fn leaves(tree: &RevisionTree) -> BTreeSet<Revision> {
     tree.leaves().map(|leaf| leaf.revision.clone()).collect()
 }
 
+proptest! {
+    #[test]
+    fn what_leads_to_some_leaves_is_their_paths(history in history(), chosen in any::<u64>()) {
+        let mut tree = RevisionTree::new();
+        for head in history.heads() {
+            tree.merge(&history.path(&head), history.deleted.contains(&head)).unwrap();
+        }
+        let chosen: BTreeSet<Revision> = leaves(&tree)
+            .into_iter()
+            .enumerate()
+            .filter_map(|(number, leaf)| (chosen >> number & 1 == 1).then_some(leaf))
+            .collect();
+        let paths = chosen.iter().flat_map(|leaf| tree.path(leaf).unwrap()).collect();
+        prop_assert_eq!(tree.leading_to(|leaf| chosen.contains(leaf)), paths);
+    }
+}
+
 fn round_trip(tree: &RevisionTree) {
     let bytes = tree.encode();
     let again = RevisionTree::decode(&bytes).unwrap();

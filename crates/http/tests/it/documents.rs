@@ -1,5 +1,7 @@
 //! One document: written, read, copied and deleted.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::common::Server;
@@ -158,6 +160,25 @@ async fn a_document_is_copied() {
         "Destination header is mandatory for COPY.",
     );
     server.ask("COPY", "/db/none", [("destination", "d")]).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leaf_is_copied_with_its_own_attachments() {
+    let server = Server::start().await;
+    server.ask("PUT", "/db", ()).await.expect(201);
+    for (revision, text) in [("1-a", "of the loser"), ("1-b", "of the winner")] {
+        let data = STANDARD.encode(text);
+        let attachments = json!({"a.txt": {"content_type": "text/plain", "data": data}});
+        let document = json!({"_rev": revision, "text": text, "_attachments": attachments});
+        server.ask("PUT", "/db/x?new_edits=false", document).await.expect(201);
+    }
+    for (query, text) in [("", "of the winner"), ("?rev=1-a", "of the loser"), ("?rev=1-b", "of the winner")]
+    {
+        let id = text.replace(' ', "-") + &query.len().to_string();
+        server.ask("COPY", &format!("/db/x{query}"), [("destination", id.as_str())]).await.expect(201);
+        assert_eq!(server.ask("GET", &format!("/db/{id}"), ()).await.expect(200).json()["text"], text);
+        server.ask("GET", &format!("/db/{id}/a.txt"), ()).await.expect_text(200, text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

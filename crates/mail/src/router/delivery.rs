@@ -204,7 +204,7 @@ fn copy_of(mailbox: &Database, waiting: &Waiting, clock: &Clock) -> Result<Copy,
     let mut memo: Map<String, Value> = waiting.memo.clone();
     let names = memo.get("_attachments").and_then(Value::as_object).into_iter().flatten();
     let attachments: Result<Vec<NewAttachment>, DatabaseError> =
-        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, &ROUTER)).collect();
+        names.map(|(name, _)| mailbox.share_attachment(&waiting.id, name, None, &ROUTER)).collect();
     let attachments = attachments?;
     for name in ["_id", "_rev", "_attachments", field::BLIND_COPY_TO, field::RECIPIENTS, field::STATE] {
         memo.shift_remove(name);
