@@ -28,7 +28,7 @@ pub trait Guard: Send + Sync + 'static {
     fn check(&self, submission: Submission<'_>) -> Result<Guarded>;
 
     /// A text in the document that [`check`](Self::check) would hash, which takes long, if the one who writes may set it.
-    /// Whoever has no thread for that has it hashed elsewhere and gives the hash as [`Edit::secret`](crate::Edit::secret).
+    /// A caller without a thread for that has it hashed elsewhere and gives the hash as [`Edit::secret`](crate::Edit::secret).
     ///
     /// # Errors
     /// Why the document may not be stored, where that is known without the hash.

@@ -1,5 +1,5 @@
 //! Logging in with a name and a password, for every protocol: guesses are counted, slowed and locked, passwords are
-//! hashed on threads of their own, and each attempt is told.
+//! hashed on threads of their own, and each attempt is told. Passwords that are set are hashed there too.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use scrinium_statistics::{Counter, Registry};
 use tokio::sync::oneshot;
 
 use crate::hashing::{HashingOptions, HashingThreads};
+use crate::password::{PasswordHashText, hash_password};
 use crate::{Credentials, DirectoryError, LoginError, Person};
 
 /// Attempts of one network that may be slowed at the same time; more are refused at once. So its guesses a minute are
@@ -146,6 +147,32 @@ impl Logins {
         (self.watch)(&LoginAttempt { name, address, outcome });
         self.hold_back(outcome, name, address).await;
         checked.map_err(|refusal| refusal.error)
+    }
+
+    /// The hash of a password that somebody sets who has logged in from `address`. It takes its turn among those who log in.
+    /// Waiting holds no thread.
+    ///
+    /// # Errors
+    /// [`LoginError::Busy`], also where no hash could be made.
+    pub async fn hash(&self, password: &str, address: IpAddr) -> Result<PasswordHashText, LoginError> {
+        const BUSY: LoginError = LoginError::Busy { retry_after: RETRY_AFTER };
+        let (tell, told) = oneshot::channel();
+        let password = password.to_owned();
+        let work = move |in_time: bool| {
+            if in_time && !tell.is_closed() {
+                // Who has left asks for nothing.
+                drop(tell.send(hash_password(&password)));
+            }
+        };
+        self.hashing.submit(Standing::Known, self.accounts.network(address), work).map_err(|_| BUSY)?;
+        match told.await {
+            Ok(Ok(hash)) => Ok(hash),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a password could not be hashed");
+                Err(BUSY)
+            }
+            Err(_) => Err(BUSY),
+        }
     }
 
     /// Waits before an answer that costs nothing to give.

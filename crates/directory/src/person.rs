@@ -90,7 +90,11 @@ impl Person {
 /// replaced by `PasswordHash`, `FullName` and `Roles` become lists, `MailFile` is filled in from the short
 /// name. Everything else is kept as it is.
 ///
-/// Hashing takes some 20 ms and 19 MiB, so call it where blocking is allowed.
+/// Hashing takes some 20 ms and 19 MiB, so call it where blocking is allowed; where it is not, [`Logins::hash`] comes first
+/// ([`Directory::password_to_hash`]).
+///
+/// [`Logins::hash`]: crate::Logins::hash
+/// [`Directory::password_to_hash`]: crate::Directory::password_to_hash
 ///
 /// # Errors
 /// What is wrong with the document, in words for the one who wrote it.

@@ -110,6 +110,10 @@ impl Directory {
             }
             return Ok(Guarded { document, secret: Secret::Remove });
         }
+        if let Some(hash) = submission.hash.as_ref().filter(|_| clear_password(&document).is_some()) {
+            document.shift_remove("password");
+            document.insert(PASSWORD_HASH.to_owned(), String::from_utf8_lossy(hash).into());
+        }
         let gives_up = |member: &str| document.get(member).is_some_and(Value::is_null);
         let gives_up = gives_up("password") || gives_up(PASSWORD_HASH);
         let mut document = prepare(document).map_err(|error| forbidden(error.to_string()))?;
@@ -121,6 +125,20 @@ impl Directory {
         };
         self.check_names(&id, &Entry::read(&document), present.as_ref())?;
         Ok(Guarded { document, secret })
+    }
+
+    /// The password that a document brings, if the one who writes it may set it: [`Directory::check`] hashes it, unless it
+    /// is given the hash.
+    ///
+    /// # Errors
+    /// [`DatabaseError::Forbidden`]: who may write the document.
+    pub fn password_to_hash(&self, submission: &Submission<'_>) -> Result<Option<String>> {
+        let Some(password) = clear_password(&submission.document) else { return Ok(None) };
+        if !submission.access.is_everything() {
+            let id = submission.document.get("_id").and_then(Value::as_str).unwrap_or_default();
+            check_writer(submission, id, submission.present()?.as_ref(), false)?;
+        }
+        Ok(Some(password.to_owned()))
     }
 
     /// Whether the names that are new belong to nobody else.
@@ -211,6 +229,16 @@ fn check_writer(
         return Err(DatabaseError::Conflict);
     }
     Ok(())
+}
+
+/// The password in a person's document that is not deleted.
+fn clear_password(document: &Map<String, Value>) -> Option<&str> {
+    let text = |member: &str| document.get(member).and_then(Value::as_str).unwrap_or_default();
+    let (id, form) = (text("_id"), text("Form"));
+    let is_person = form == PERSON_FORM || form != GROUP_FORM && id.starts_with(PERSON_PREFIX);
+    let is_deleted = document.get("_deleted").and_then(Value::as_bool) == Some(true);
+    let is_kept = is_person && !is_deleted && !id.starts_with('_');
+    document.get("password").and_then(Value::as_str).filter(|_| is_kept)
 }
 
 fn taken(name: &str) -> DatabaseError {

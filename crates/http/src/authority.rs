@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
+use bytes::Bytes;
 pub use scrinium_database::Identity;
 use serde_json::Value;
 
@@ -62,6 +63,9 @@ pub enum LoginRefusal {
 /// The check of a password that is under way.
 pub type Verification<'a> = Pin<Box<dyn Future<Output = Result<Identity, LoginRefusal>> + Send + 'a>>;
 
+/// The hashing of a password that is under way.
+pub type Hashing<'a> = Pin<Box<dyn Future<Output = Result<Bytes, LoginRefusal>> + Send + 'a>>;
+
 /// Knows people by their passwords and sessions.
 pub trait Authenticator: Send + Sync + 'static {
     /// The person of a name and password that were verified not long ago. Answers at once, from memory;
@@ -71,6 +75,10 @@ pub trait Authenticator: Send + Sync + 'static {
     /// The person of a name and password. Slow on purpose (argon2id), and slower for those who guess; waiting for it
     /// holds no thread.
     fn verify<'a>(&'a self, name: &'a str, password: &'a str, from: IpAddr) -> Verification<'a>;
+
+    /// The hash of a password that somebody sets, as [`Edit::secret`](scrinium_database::Edit::secret). Slow as a log-in, in
+    /// the same queue; waiting for it holds no thread.
+    fn hash<'a>(&'a self, password: &'a str, from: IpAddr) -> Hashing<'a>;
 
     /// Begins a session.
     fn open_session(&self, identity: &Identity) -> SessionToken;
@@ -102,7 +110,7 @@ pub trait Authenticator: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Whether [`Authenticator::changed_people`] is to be asked of this database.
+    /// Whether this database has people: [`Authenticator::changed_people`] is asked of it, and passwords are set there.
     fn keeps_people(&self, _database: &str) -> bool {
         false
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{Content, Edit, EditMode, FolderChange, Level, RevisionsDifference, Update, Updated};
+use scrinium_database::{
+    Content, Edit, EditMode, FolderChange, Level, RevisionsDifference, Secret, Update, Updated,
+};
 use scrinium_document::json::{self, ContentSeparator, JsonWriter};
 use serde_json::{Map, Value};
 
@@ -15,7 +17,7 @@ use crate::context::Context;
 use crate::error::{HttpError, Result};
 use crate::intake::{self, Received};
 use crate::response::{self, Body, push_error_members};
-use crate::write;
+use crate::{passwords, write};
 
 /// A request's documents are stored as one atomic batch up to so many, and about so many bytes; a larger
 /// request in several, so that it neither fills the log's queue nor keeps the database's lock.
@@ -32,11 +34,17 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
     let (open, editor, most) =
         (context.opener(), context.identity.shared_name(), context.entry.limits.elements);
     let (folders, read_by) = (write::folders(context), write::read_by(context)?);
+    let incoming = match passwords::may_come(context) {
+        true => Incoming::Parsed(with_hashes(context, received).await?),
+        false => Incoming::Whole(received),
+    };
+    let thread = context.account.thread().await;
     let admission = context.state.workers.admit().await?;
     let (submitted, mode) = admission
         .run(move || {
+            let _thread = thread;
             let database = open()?;
-            let Brought { documents, mode, all_or_nothing } = Brought::parse(received, most)?;
+            let Brought { documents, mode, all_or_nothing } = incoming.parse(most)?;
             if all_or_nothing {
                 let refused = documents.into_iter().map(|document| Submitted::Undone { document });
                 return Ok((refused.collect(), mode));
@@ -68,10 +76,47 @@ pub(crate) async fn documents(context: &Context, body: &mut RequestBody) -> Resu
     Ok(response::json(status, text))
 }
 
+/// What a request has sent.
+enum Incoming {
+    Whole(Received),
+    Parsed(Brought),
+}
+
+impl Incoming {
+    fn parse(self, most: usize) -> Result<Brought> {
+        match self {
+            Self::Whole(received) => Brought::parse(received, most),
+            Self::Parsed(brought) => Ok(brought),
+        }
+    }
+}
+
+/// The documents that a request brings, with the hashes of the passwords in them.
+async fn with_hashes(context: &Context, received: Received) -> Result<Brought> {
+    let most = context.entry.limits.elements;
+    let parsed = move |database: Opened| {
+        let brought = Brought::parse(received, most)?;
+        let passwords = brought.documents.iter().map(|document| {
+            let edit = Edit { json: document.json.clone(), ..Edit::default() };
+            database.clear_secret(&edit, brought.mode)
+        });
+        Ok((passwords.collect::<Vec<_>>(), brought))
+    };
+    let (passwords, mut brought) = context.with_database(parsed).await?;
+    passwords::check_count(context, &passwords)?;
+    for (document, password) in brought.documents.iter_mut().zip(passwords) {
+        if let Some(password) = password {
+            document.secret = passwords::hash(context, &password).await?;
+        }
+    }
+    Ok(brought)
+}
+
 /// A document as it came, and long contents that stood in it.
 struct BroughtDocument {
     json: Bytes,
     taken_out: Vec<(String, Content)>,
+    secret: Secret,
 }
 
 impl BroughtDocument {
@@ -115,6 +160,7 @@ impl Brought {
         let brought = |(place, document): (usize, &&str)| BroughtDocument {
             json: json.slice_ref(document.as_bytes()),
             taken_out: contents.remove(&place).unwrap_or_default(),
+            secret: Secret::Keep,
         };
         let documents = documents.iter().enumerate().map(brought).collect();
         Ok(Self { documents, mode, all_or_nothing })
@@ -143,6 +189,7 @@ impl Manner {
         Edit {
             json: document.json,
             taken_out: document.taken_out,
+            secret: document.secret,
             folders: if is_in_folders { self.folders.clone() } else { Vec::new() },
             editor: self.editor.clone(),
             read_by: self.read_by.clone(),

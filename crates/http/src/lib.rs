@@ -50,6 +50,7 @@ mod observer;
 mod open_revisions;
 mod operation_log;
 mod operations;
+mod passwords;
 mod patience;
 mod port;
 mod proxy_header;
@@ -77,7 +78,7 @@ mod write;
 
 pub use audit::{Audit, AuditAction, AuditEntry};
 pub use authority::{
-    Administration, Authenticator, ConsoleAnswer, Identity, LoginRefusal, PersonChange, Session,
+    Administration, Authenticator, ConsoleAnswer, Hashing, Identity, LoginRefusal, PersonChange, Session,
     SessionToken, Verification,
 };
 pub use error::HttpError;

@@ -13,8 +13,8 @@ use crate::access::{self, Opened};
 use crate::body::RequestBody;
 use crate::context::{Context, TAG_DIFFERS};
 use crate::error::{HttpError, Result};
-use crate::related;
 use crate::response::{self, Body};
+use crate::{passwords, related};
 
 const DESIGN_PREFIX: &str = "_design/";
 
@@ -67,10 +67,12 @@ pub(crate) async fn post(context: &Context, body: &mut RequestBody) -> Result<Re
 pub(crate) async fn delete(context: &Context) -> Result<Response<Body>> {
     let (wanted, revision) = (context.address.document_id()?, context.revision()?);
     let updated = store(context, mode(context), move |database| {
-        // A document that is not there is 404, whatever revision was named. Who may read nothing learns nothing of it.
-        if database.level() >= Level::Reader {
-            database.read(&wanted, &ReadOptions::default())?;
+        // Who may read nothing learns nothing of what is there.
+        if database.level() < Level::Reader {
+            return Err(HttpError::forbidden("You may not delete documents in this database."));
         }
+        // A document that is not there is 404, whatever revision was named.
+        database.read(&wanted, &ReadOptions::default())?;
         let json = Bytes::from_static(b"{\"_deleted\":true}");
         Ok(Edit { id: Some(wanted), json, revision, ..Edit::default() })
     })
@@ -107,11 +109,20 @@ pub(crate) async fn store(
 ) -> Result<Updated> {
     let (folders, read_by) = (folders(context), read_by(context)?);
     let editor = context.identity.shared_name();
-    submit(context, move |database| {
-        let edit = Edit { folders, editor, read_by, ..edit(database)? };
-        Ok(database.update(vec![edit], mode)?)
-    })
-    .await
+    let edit =
+        move |database: &Opened| Ok::<_, HttpError>(Edit { folders, editor, read_by, ..edit(database)? });
+    if passwords::may_come(context) {
+        let made = move |database: Opened| {
+            let edit = edit(&database)?;
+            Ok((database.clear_secret(&edit, mode), edit))
+        };
+        let (password, mut edit) = context.with_database(made).await?;
+        if let Some(password) = password {
+            edit.secret = passwords::hash(context, &password).await?;
+        }
+        return submit(context, move |database| Ok(database.update(vec![edit], mode)?)).await;
+    }
+    submit(context, move |database| Ok(database.update(vec![edit(database)?], mode)?)).await
 }
 
 /// `?folder=`: the folders that a document is put into as it is stored.
@@ -145,8 +156,13 @@ pub(crate) async fn submit_all<T: Send + 'static>(
 ) -> Result<Vec<scrinium_database::Result<T>>> {
     let open = context.opener();
     let asked = Instant::now();
+    // As who reads: nobody has all threads by what they write.
+    let thread = context.account.thread().await;
     let admission = context.state.workers.admit().await?;
-    let work = move || Ok::<_, HttpError>((asked.elapsed(), update(&open()?)?));
+    let work = move || {
+        let _thread = thread;
+        Ok::<_, HttpError>((asked.elapsed(), update(&open()?)?))
+    };
     let (waited, submitted) = admission.run(work).await??;
     context.note_wait(waited);
     let results = submitted.durable().await?;

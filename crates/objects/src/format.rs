@@ -183,7 +183,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// Whoever has the store of objects writes into it what they like: what is read is the content that the name says,
+        /// Somebody with access to the store of objects may write anything into it: what is read is the content that the name says,
         /// or nothing.
         #[test]
         fn whatever_lies_in_the_store_no_other_content_is_read(

@@ -33,12 +33,10 @@ impl Guard for OwnDatabases {
     }
 
     fn check(&self, submission: Submission<'_>) -> Result<Guarded, DatabaseError> {
-        let stopping = || DatabaseError::Unavailable { reason: "The server is about to stop.".to_owned() };
-        let directory = self.directory.upgrade().ok_or_else(stopping)?;
+        let directory = self.directory()?;
         if submission.database.name() == DIRECTORY_DATABASE {
             if let Some(password) = submission.document.get("password").and_then(Value::as_str) {
-                check_password(password, self.password_bytes.load(Ordering::Relaxed))
-                    .map_err(|error| forbidden(error.to_string()))?;
+                self.check_length(password)?;
             }
             return directory.check(&submission);
         }
@@ -56,9 +54,29 @@ impl Guard for OwnDatabases {
         }
         Ok(Guarded { document, secret: Secret::Keep })
     }
+
+    fn clear_secret(&self, submission: &Submission<'_>) -> Result<Option<String>, DatabaseError> {
+        if submission.database.name() != DIRECTORY_DATABASE {
+            return Ok(None);
+        }
+        let password = self.directory()?.password_to_hash(submission)?;
+        password.as_deref().map_or(Ok(()), |password| self.check_length(password))?;
+        Ok(password)
+    }
 }
 
 impl OwnDatabases {
+    fn directory(&self) -> Result<Arc<Directory>, DatabaseError> {
+        let stopping = || DatabaseError::Unavailable { reason: "The server is about to stop.".to_owned() };
+        self.directory.upgrade().ok_or_else(stopping)
+    }
+
+    /// Refuses a password that is too short or too long.
+    fn check_length(&self, password: &str) -> Result<(), DatabaseError> {
+        check_password(password, self.password_bytes.load(Ordering::Relaxed))
+            .map_err(|error| forbidden(error.to_string()))
+    }
+
     /// With the least length of passwords that is configured, also when it is changed.
     pub(crate) fn new(directory: &Arc<Directory>, configuration: &RunningConfiguration) -> Self {
         let settings = configuration.settings();

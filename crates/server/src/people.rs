@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use scrinium_accounting::Accounts;
 use scrinium_clock::Clock;
 use scrinium_directory::{
@@ -14,7 +15,7 @@ use scrinium_directory::{
     SessionUse, WrittenChange,
 };
 use scrinium_http::{
-    Audit, AuditAction, AuditEntry, Authenticator, Identity, LoginRefusal, PersonChange, Session,
+    Audit, AuditAction, AuditEntry, Authenticator, Hashing, Identity, LoginRefusal, PersonChange, Session,
     SessionToken, Verification,
 };
 use scrinium_statistics::Registry;
@@ -145,10 +146,15 @@ impl Authenticator for People {
         Box::pin(async move {
             match self.logins.verify(name, password, from).await {
                 Ok(person) => Ok(self.identity(&person, None)),
-                Err(LoginError::Refused) => Err(LoginRefusal::Wrong),
-                Err(LoginError::Locked { retry_after }) => Err(LoginRefusal::Locked { retry_after }),
-                Err(LoginError::Busy { retry_after }) => Err(LoginRefusal::Busy { retry_after }),
+                Err(error) => Err(refusal(error)),
             }
+        })
+    }
+
+    fn hash<'a>(&'a self, password: &'a str, from: IpAddr) -> Hashing<'a> {
+        Box::pin(async move {
+            let hash = self.logins.hash(password, from).await.map_err(refusal)?;
+            Ok(Bytes::copy_from_slice(hash.as_str().as_bytes()))
         })
     }
 
@@ -221,6 +227,14 @@ impl Authenticator for People {
 
     fn changes(&self) -> u64 {
         self.directory.changes().wrapping_add(self.revocations.changes() << 48)
+    }
+}
+
+fn refusal(error: LoginError) -> LoginRefusal {
+    match error {
+        LoginError::Refused => LoginRefusal::Wrong,
+        LoginError::Locked { retry_after } => LoginRefusal::Locked { retry_after },
+        LoginError::Busy { retry_after } => LoginRefusal::Busy { retry_after },
     }
 }
 

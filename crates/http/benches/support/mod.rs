@@ -10,8 +10,8 @@ use scrinium_bench::client::Connection;
 use scrinium_bench::folder;
 use scrinium_database::{DatabaseOptions, Databases};
 use scrinium_http::{
-    Administration, Authenticator, ConsoleAnswer, HttpOptions, HttpState, Identity, LoginRefusal, Parts,
-    PortOptions, Server, Session, SessionToken, Verification,
+    Administration, Authenticator, ConsoleAnswer, Hashing, HttpOptions, HttpState, Identity, LoginRefusal,
+    Parts, PortOptions, Server, Session, SessionToken, Verification,
 };
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
@@ -34,6 +34,10 @@ impl Authenticator for Anybody {
     }
 
     fn verify<'a>(&'a self, _name: &'a str, _password: &'a str, _from: IpAddr) -> Verification<'a> {
+        Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
+    }
+
+    fn hash<'a>(&'a self, _password: &'a str, _from: IpAddr) -> Hashing<'a> {
         Box::pin(std::future::ready(Err(LoginRefusal::Wrong)))
     }
 

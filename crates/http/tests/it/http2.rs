@@ -257,7 +257,7 @@ async fn flood(server: &Server, opening: &[u8], frames: impl Iterator<Item = Vec
     let mut bytes = Vec::new();
     let write = async {
         for frame in frames {
-            // Whoever is cut off has no more to say.
+            // A client that is cut off has no more to say.
             if !matches!(timeout(Duration::from_secs(2), writing.write_all(&frame)).await, Ok(Ok(()))) {
                 break;
             }
