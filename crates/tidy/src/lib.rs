@@ -7,6 +7,7 @@
 mod access;
 pub mod benchmarks;
 pub mod changes;
+mod circles;
 mod clock;
 pub mod closing;
 mod crates;
@@ -81,6 +82,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     access::check(&files, &mut findings);
     clock::check(&files, &mut findings);
     changes::check(&files, &mut findings);
+    circles::check(&files, &mut findings);
     phrases::check(&files, &mut findings);
     places::check(&files, &mut findings);
     findings.sort();
