@@ -78,10 +78,6 @@ pub use query::{ExecutionStatistics, Find};
 pub use read::{Document, OpenRevision, OpenRevisions, ReadOptions, RevisionsDifference};
 pub use relocate::Relocated;
 pub use rows::{CategoryQuery, Freshness, Row, RowQuery, Rows};
-pub use scrinium_contents::{
-    AttachmentOptions, Collected, Content, ContentError, ObjectInUse, RelocatedAttachments, Relocation,
-    RemovedObjects, Upload,
-};
 pub use scrinium_javascript::{Limits as ScriptLimits, PoolOptions as ScriptOptions};
 pub use session::{DatabaseContents, DatabaseDescription, DatabaseSession, FolderDescription};
 pub use unread::{MAX_PERSON_BYTES, MAX_READERS, Marked, MarkedChange, MarkedChanges, Unread};

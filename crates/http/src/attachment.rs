@@ -7,9 +7,8 @@ use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, IF_RANGE, RANGE,
 };
 use http::{Response, StatusCode};
-use scrinium_database::{
-    AttachmentReader, Content, DatabaseError, Edit, EditMode, Level, NewAttachment, ReadOptions,
-};
+use scrinium_contents::Content;
+use scrinium_database::{AttachmentReader, DatabaseError, Edit, EditMode, Level, NewAttachment, ReadOptions};
 use scrinium_document::shown_media_type;
 
 use crate::access::Opened;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use scrinium_database::{
-    Content, Edit, EditMode, FolderChange, Level, RevisionsDifference, Secret, Update, Updated,
-};
+use scrinium_contents::Content;
+use scrinium_database::{Edit, EditMode, FolderChange, Level, RevisionsDifference, Secret, Update, Updated};
 use scrinium_document::json::{self, ContentSeparator, JsonWriter};
 use serde_json::{Map, Value};
 

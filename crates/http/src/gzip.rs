@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzDecoder;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
-use scrinium_database::{Content, ContentError, Upload};
+use scrinium_contents::{Content, ContentError, Upload};
 
 use crate::error::{HttpError, Result};
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use scrinium_database::{Content, Upload};
+use scrinium_contents::{Content, Upload};
 use scrinium_document::json::{ContentPlace, ContentSeparator, Separated};
 
 use crate::access::Opened;

@@ -10,7 +10,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use md5::{Digest as _, Md5};
-use scrinium_database::{AttachmentReader, Content, Document, Edit, NewAttachment, ReadOptions};
+use scrinium_contents::Content;
+use scrinium_database::{AttachmentReader, Document, Edit, NewAttachment, ReadOptions};
 use scrinium_document::json::{self, JsonPart, JsonText, JsonWriter};
 use scrinium_document::shown_media_type;
 use serde_json::{Map, Value};
@@ -19,14 +20,13 @@ use crate::access::Opened;
 use crate::attachment::AttachmentPart;
 use crate::body::{RequestBody, parse_json};
 use crate::context::Context;
-use crate::document;
 use crate::error::{HttpError, Result};
 use crate::gzip::Encoding;
 use crate::multipart::{Event, Parser, PartHead};
 use crate::response::{self, Body};
 use crate::stream::{self, PIECE_BYTES, Piece, Source};
 use crate::upload::Inlet;
-use crate::write;
+use crate::{document, write};
 
 /// `PUT /{db}/{id}` with `Content-Type: multipart/related`: the document, then the attachments that its
 /// stubs say follow, in their order or named by `Content-Disposition`.

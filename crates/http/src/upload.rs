@@ -1,7 +1,7 @@
 //! A content on its way in, bit by bit: read from the network only as fast as the store takes it.
 
 use bytes::BytesMut;
-use scrinium_database::{Content, Upload};
+use scrinium_contents::{Content, Upload};
 
 use crate::access::Opened;
 use crate::context::Context;

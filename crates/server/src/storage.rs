@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use scrinium_backup::RESTORING;
 use scrinium_clock::Clock;
-use scrinium_database::{
-    AttachmentOptions, CompactOptions, DatabaseOptions, Databases, ScriptLimits, ScriptOptions,
-};
+use scrinium_contents::AttachmentOptions;
+use scrinium_database::{CompactOptions, DatabaseOptions, Databases, ScriptLimits, ScriptOptions};
 use scrinium_objects::{ObjectError, Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{

@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{SERVER, all_rows, edit, get, put, replicate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_contents::AttachmentOptions;
 use scrinium_database::{
-    AccessList, AttachmentOptions, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode,
-    FIRST_VOLUME, FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions,
-    ReadOptions, RowQuery,
+    AccessList, ChangesQuery, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME,
+    FolderChange, Freshness, NameRange, NewAttachment, OpenRevision, OpenRevisions, ReadOptions, RowQuery,
 };
 use scrinium_fault::copy_folder;
 use scrinium_mango::IndexDefinition;
@@ -25,6 +24,8 @@ use scrinium_objects::{Objects, open_bucket};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Value, json};
+
+use crate::common::{SERVER, all_rows, edit, get, put, replicate};
 
 /// Of `store.format`.
 const PRESENT_FORMAT: u32 = 1;

@@ -10,16 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::SERVER;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use scrinium_contents::{AttachmentOptions, Relocation};
 use scrinium_database::{
-    AttachmentOptions, Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME, FixupOptions,
-    NewAttachment, ReadOptions, Relocation,
+    Database, DatabaseOptions, Databases, Edit, EditMode, FIRST_VOLUME, FixupOptions, NewAttachment,
+    ReadOptions,
 };
 use scrinium_fault::{Kills, Victim, tell, writes_done};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
+
+use crate::common::SERVER;
 
 const DOCUMENTS: u64 = 12;
 /// Contents are few, so that documents share them and take up what is about to be removed.

@@ -1,6 +1,6 @@
 //! `load attachments`: its options, and its answer.
 
-use scrinium_database::Relocation;
+use scrinium_contents::Relocation;
 use serde_json::json;
 
 use super::command::Command;

@@ -7,7 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use proptest::prelude::*;
 use scrinium_backup::Target;
 use scrinium_clock::{Clock, ManualClock};
-use scrinium_database::{CompactOrder, CompactStyle, Properties, Relocation};
+use scrinium_contents::Relocation;
+use scrinium_database::{CompactOrder, CompactStyle, Properties};
 use scrinium_server::config::{Configuration, RunningConfiguration, Sources};
 use scrinium_server::console::{
     COMMANDS, Command, Console, ConsoleError, FixupOrder, MoveAttachments, Reply, ServerParts, ServerReport,

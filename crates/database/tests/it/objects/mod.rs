@@ -9,13 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{SERVER, Server, edit, get, read_attachment as read};
-use bucket::Memory;
+use scrinium_contents::{AttachmentOptions, Content, Relocation};
 use scrinium_database::{
-    AttachmentOptions, Content, Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind,
-    FixupOptions, NewAttachment, Outcome, ReadOptions, Relocation,
+    Database, DatabaseError, Edit, EditMode, FIRST_VOLUME, FindingKind, FixupOptions, NewAttachment, Outcome,
+    ReadOptions,
 };
 use serde_json::json;
+
+use crate::common::{SERVER, Server, edit, get, read_attachment as read};
+use bucket::Memory;
 
 const KB: usize = 1024;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use scrinium_database::{DatabaseError, FIRST_VOLUME, Relocation};
+use scrinium_contents::Relocation;
+use scrinium_database::{DatabaseError, FIRST_VOLUME};
 
 use super::bucket::Memory;
 use super::{attach, content, delete, needed, options, read, settle};

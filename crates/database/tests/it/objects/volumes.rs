@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use scrinium_database::{AttachmentOptions, Database, Databases, FIRST_VOLUME, FindingKind, FixupOptions};
+use scrinium_contents::AttachmentOptions;
+use scrinium_database::{Database, Databases, FIRST_VOLUME, FindingKind, FixupOptions};
 use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 
