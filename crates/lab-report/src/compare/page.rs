@@ -11,7 +11,7 @@ use crate::page::{
 };
 use crate::run::{Phase, SecondRow};
 
-/// So many points of a course are drawn at most.
+/// At most this many points of a course are drawn.
 const MOST_POINTS: usize = 240;
 
 pub(super) fn page(comparison: &Comparison, sides: &[Side]) -> Result<String, ReportError> {

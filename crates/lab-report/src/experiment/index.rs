@@ -1,4 +1,4 @@
-//! One page that links the reports of many experiments, whose pages are written anew.
+//! One page that links the reports of many experiments, whose pages are rewritten.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use crate::error::ReportError;
 use crate::numbers::time;
 use crate::page::{Markup, document, html};
 
-/// So many findings of each experiment are shown.
+/// At most this many findings of each experiment are shown.
 const SHOWN: usize = 3;
 
 /// Writes `index.html` into a folder, for all experiments whose `experiment.json` lies in a folder of it, and `index.md`,
-/// which is the same where pages are not shown, as beside source code. What is made from an `experiment.json` is made
-/// anew, so that all reports are of one form. Gives the page's path.
+/// which is the same where pages are not shown, as next to source code. What is made from an `experiment.json` is made
+/// again, so that all reports are of one form. Gives the page's path.
 ///
 /// # Errors
 /// No report is there, or a file cannot be read or written.

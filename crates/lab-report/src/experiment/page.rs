@@ -1,4 +1,4 @@
-//! `experiment.html`: hypothesis, tables and charts, the source's beside ours, and how to repeat it; one page that needs
+//! `experiment.html`: hypothesis, tables and charts, the source's next to ours, and how to repeat it; one page that needs
 //! nothing else.
 
 use super::findings::{number, shown};
@@ -110,7 +110,7 @@ fn published(published: &Published) -> Markup {
     }
 }
 
-/// Chart, our table, and the source's beside it.
+/// Chart, our table, and the source's next to it.
 fn figure_section(figure: &FigurePart) -> Result<Markup, ReportError> {
     let series = if figure.series.is_empty() { std::slice::from_ref(&figure.title) } else { &figure.series };
     let head_texts = std::iter::once(&figure.rows_title).chain(series);

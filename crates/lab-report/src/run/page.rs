@@ -144,7 +144,7 @@ fn summary_table(report: &Report) -> Markup {
     }
 }
 
-/// What others have published for the workload, to look at beside ours.
+/// What others have published for the workload, to look at next to ours.
 fn published(report: &Report) -> Markup {
     let lines = &report.workload.published;
     html! {

@@ -12,7 +12,7 @@ const RED: &str = "\x1b[1;31m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// How to speak to whoever started the command.
+/// How to speak to the one who started the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     json: bool,
