@@ -1,4 +1,4 @@
-//! How far a move of contents has come in one store, so that the next one like it goes on there.
+//! The progress of a move of contents in one store, so that the next one like it resumes there.
 //!
 //! A bookmark holds only as long as nothing can come to lie wrongly behind it: contents that are stored meanwhile go where
 //! the setting says, so a bookmark goes when the setting changes, and when something else is moved.
@@ -23,7 +23,7 @@ pub(crate) struct Ordered {
     threshold_bytes: u64,
 }
 
-/// How far it has come.
+/// Its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bookmark {
     ordered: Ordered,
@@ -83,7 +83,7 @@ impl Contents {
 }
 
 impl Places {
-    /// What is no bookmark is none: then everything is looked at again.
+    /// What cannot be read as a bookmark does not count: then everything is looked at again.
     pub(crate) fn bookmark(&self) -> Result<Option<Bookmark>> {
         let stored = self.store().get(Family::Meta, keys::BOOKMARK)?;
         Ok(stored.and_then(|stored| serde_json::from_slice(&stored).ok()))

@@ -18,7 +18,7 @@ use crate::record::{Placement, Record};
 /// How many contents one call looks at, so that a caller can stop in between.
 const AT_ONCE: usize = 1000;
 
-/// How many of them one commit removes: each costs its share of a sync, and who needs one of them anew waits for all.
+/// How many of them one commit removes: each costs its share of a sync, and who needs one of them again waits for all.
 const COMMITTED_AT_ONCE: usize = 250;
 
 /// References of databases that are gone, in bytes of a batch, with which a commit is large enough.
@@ -48,7 +48,7 @@ impl Collected {
 struct Removal<'a> {
     batch: Batch,
     collected: Collected,
-    /// Held until the removal is stored: whoever pins one of these contents later finds it gone and writes it anew.
+    /// Held until the removal is stored: anyone who pins one of these contents later finds it gone and writes it again.
     collecting: Vec<Collecting<'a>>,
     /// Contents that a document refers to, whose notes go.
     referenced: Vec<Digest>,

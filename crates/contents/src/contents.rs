@@ -191,7 +191,7 @@ impl Contents {
         ContentReader::new(self, digest, record)
     }
 
-    /// Has a content of another volume's store stored here as well; contents are shared within one store.
+    /// Stores a content of another volume's store here as well; contents are shared within one store.
     ///
     /// # Errors
     /// [`ContentError::Damaged`], and what the store reports.

@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::keys::Digest;
 
-/// Contents are spread over so many locks by their digest.
+/// Contents are spread over this many locks by their digest.
 const SHARDS: usize = 64;
 
 /// Pins are given back by the thread that commits, which everybody waits for: nothing here holds a lock

@@ -84,7 +84,7 @@ impl Contents {
 
     /// Whether the object was removed; `None`: somebody holds the content, so that it is looked at again.
     fn settle(&self, note: &Note) -> Result<Option<bool>> {
-        // Held until the removal is stored: whoever pins the content later finds it gone and writes it anew.
+        // Held until the removal is stored: anyone who pins the content later finds it gone and writes it again.
         let Some(_collecting) = self.collecting(&note.digest) else { return Ok(None) };
         let is_it = |upload: u64| upload == note.upload;
         let record = self.record(&note.digest)?;

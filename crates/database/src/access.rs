@@ -118,7 +118,7 @@ struct Names {
     digests: Vec<NameDigest>,
 }
 
-/// That of whoever tests.
+/// That of a test.
 #[cfg(test)]
 pub(crate) static SERVER: Access = Access::of_the_server("a test");
 
@@ -263,7 +263,7 @@ impl Access {
 
     /// # Errors
     /// [`DatabaseError::Forbidden`] if the person may not put something in the place of this leaf, or delete it. What was
-    /// deleted is nobody's: whoever may make a document may make it again, unless its `Authors` say whose it is.
+    /// deleted is nobody's: anyone who may make a document may make it again, unless its `Authors` say whose it is.
     pub(crate) fn check_edit(
         &self,
         database: &Database,

@@ -1,6 +1,6 @@
-//! Bringing a database of another store in, under a new name: how one database is restored beside the live one.
+//! Bringing a database of another store in, under a new name: how one database is restored next to the live one.
 //!
-//! Everything that is the database's own comes along as [`crate::transfer`] says. Indexes are built anew.
+//! Everything that is the database's own comes along as [`crate::transfer`] says. Indexes are rebuilt.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::transfer::Transfer;
 
 impl Databases {
     /// Makes a database called `name` of the one that `others`, of another store, call `from`. It is there as a whole
-    /// when this returns, or not at all. `advance` is told how many more keys were copied, and stops it by `false`.
+    /// when this returns, or not at all. `advance` gets the number of further keys that were copied, and stops it by `false`.
     ///
     /// # Errors
     /// [`DatabaseError::NotFound`] if there is none to bring in, [`DatabaseError::Exists`], a name that is not

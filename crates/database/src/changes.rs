@@ -37,7 +37,7 @@ pub struct ChangesQuery {
     pub since: Since,
     /// From the last to the first.
     pub descending: bool,
-    /// So many at most.
+    /// At most this many.
     pub limit: Option<u64>,
     /// With each change its document.
     pub include_documents: bool,
@@ -53,14 +53,14 @@ pub struct ChangesQuery {
     pub ids: Option<Vec<String>>,
     /// Only design documents.
     pub design_only: bool,
-    /// Only documents of which a revision that is told matches, and of those revisions the ones that do.
+    /// Only documents of which a reported revision matches, and of those revisions the ones that do.
     pub selector: Option<Selector>,
 }
 
 /// A document that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where a reader goes on after this change.
+    /// Where a reader continues after this change.
     pub sequence: String,
     /// The change's number.
     pub change_number: u64,
@@ -94,7 +94,7 @@ pub struct Changes {
     left: u64,
     reached: u64,
     last: u64,
-    /// It began with the first change, or backwards with the last, and so many have been looked at since.
+    /// It began with the first change, or backwards with the last, and this many have been looked at since.
     is_from_end: bool,
     passed: u64,
 }
@@ -203,7 +203,7 @@ impl Changes {
         (!self.query.design_only || is_design(id)) && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
     }
 
-    /// The change of a document that cannot be read is told to those who may read everything, without the document, and
+    /// The change of a document that cannot be read is shown to those who may read everything, without the document, and
     /// to nobody else, since nobody knows whether they may.
     fn sound_change(&self, change_number: u64, record: ChangeRecord) -> Result<Option<Change>> {
         let change = self.change(change_number, &record);
@@ -302,7 +302,7 @@ impl Changes {
         self.left == 0 || self.from >= self.to
     }
 
-    /// Where a reader goes on after what was given so far; after the end, past what was filtered out.
+    /// Where a reader continues after what was given so far; after the end, past what was filtered out.
     #[must_use]
     pub fn last_sequence(&self) -> String {
         self.database.sequence_text(self.reached)

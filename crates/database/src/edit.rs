@@ -44,13 +44,13 @@ pub const NO_LOCAL_ATTACHMENTS: &str = "_local documents do not accept attachmen
 /// One edit of one document, as it came.
 #[derive(Clone, Debug, Default)]
 pub struct Edit {
-    /// The document's id if it is known beside the JSON; else the JSON's `_id`, or a new one.
+    /// The document's id if it is known next to the JSON; else the JSON's `_id`, or a new one.
     pub id: Option<String>,
     /// The document as CouchDB takes it, with `_rev`, `_deleted`, `_attachments`, `_revisions`.
     pub json: Bytes,
-    /// The revision if it is known beside the JSON; if both are given they must be equal.
+    /// The revision if it is known next to the JSON; if both are given they must be equal.
     pub revision: Option<String>,
-    /// Contents that came beside the JSON: those that it says follow, by name, and further ones.
+    /// Contents that came next to the JSON: those that it says follow, by name, and further ones.
     pub attachments: Vec<NewAttachment>,
     /// Contents that were taken out of the JSON as it came, by the names of attachments that it says follow. Those that
     /// it does not name are thrown away.
@@ -70,7 +70,7 @@ pub struct Edit {
     pub secret: Secret,
 }
 
-/// An attachment whose content came beside the document's JSON.
+/// An attachment whose content came next to the document's JSON.
 #[derive(Clone, Debug)]
 pub struct NewAttachment {
     /// Its name in the document.
@@ -113,7 +113,7 @@ pub(crate) struct Prepared {
     pub(crate) validated: Option<Validated>,
 }
 
-/// What an edit brings beside its document.
+/// What an edit brings next to its document.
 #[derive(Clone, Default)]
 pub(crate) struct Beside {
     pub(crate) folders: Vec<FolderChange>,
@@ -395,7 +395,7 @@ fn guarded(guard: &dyn Guard, submission: Submission<'_>) -> Result<(Bytes, Secr
     Ok((serde_json::Value::Object(document).to_string().into(), secret))
 }
 
-/// A guard looks at what stands there, whoever edits it.
+/// A guard looks at what stands there, no matter who edits it.
 pub(crate) const fn access_for_guards() -> Access {
     Access::of_the_server("guarding what is written")
 }
@@ -460,7 +460,7 @@ pub fn new_id(now_ms: u64) -> String {
     format!("{:012x}{:04x}{low:08x}{:08x}", now_ms & 0xffff_ffff_ffff, random >> 48, random & 0xffff_ffff)
 }
 
-/// `beside` are the contents that came beside the JSON, and those that were taken out of it.
+/// `beside` are the contents that came next to the JSON, and those that were taken out of it.
 fn prepare_attachments(
     entries: Vec<AttachmentEntry>,
     (mut beside, mut taken_out): (Vec<NewAttachment>, Vec<(String, Content)>),

@@ -29,10 +29,10 @@ use crate::view::design;
 use crate::writer::Foreseen;
 use record::{FolderRecord, FolderState, ReadCounts};
 
-/// A database has at most so many folders.
+/// A database has at most this many folders.
 pub(crate) const MAX_FOLDERS: usize = 1000;
 
-/// The columns of a folder may be so many bytes of JSON.
+/// The columns of a folder may be this many bytes of JSON.
 const MAX_COLUMNS_BYTES: usize = 64 << 10;
 
 /// The columns of a folder that was made without any.

@@ -15,7 +15,7 @@ use crate::error::{DatabaseError, Result};
 use crate::keys;
 use crate::read::ReadOptions;
 
-/// Checks, and may complete, the documents that are written into certain databases, whoever writes them:
+/// Checks, and may complete, the documents that are written into certain databases, no matter who writes them:
 /// no password is stored in clear, no memo without a recipient enters a mail.box.
 pub trait Guard: Send + Sync + 'static {
     /// Whether the database's documents are checked.
@@ -45,7 +45,7 @@ pub struct Submission<'a> {
     pub access: &'a Access,
     /// Whether the edit brings its own revision and history.
     pub mode: EditMode,
-    /// The revision that the edit names beside the document.
+    /// The revision that the edit names next to the document.
     pub revision: Option<String>,
     /// The document with its `_id`; where only attachments change, as it stands.
     pub document: Map<String, Value>,

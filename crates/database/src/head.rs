@@ -1,4 +1,4 @@
-//! What is known of a document beside its content: its revisions and its place in the change feed.
+//! What is known of a document next to its content: its revisions and its place in the change feed.
 
 use scrinium_contents::wire::{Input, put_bytes, put_number};
 use scrinium_document::{Revision, RevisionTree};
@@ -17,7 +17,7 @@ const STORED_BYTES: std::ops::Range<usize> = 1..5;
 const DELETED: u8 = 1;
 const SEVERAL_LEAVES: u8 = 2;
 
-/// What is known of a document beside its content.
+/// What is known of a document next to its content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     pub(crate) change_number: u64,
@@ -100,7 +100,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) id: String,
     pub(crate) winner: Revision,
     pub(crate) deleted: bool,
-    /// There are leaves beside the winner; the head has them.
+    /// There are leaves next to the winner; the head has them.
     pub(crate) several_leaves: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::keys;
 use crate::leaf::Leaf;
 use crate::volumes::Entry;
 
-/// So many records are shown of one kind.
+/// At most this many records are shown of one kind.
 const SHOWN_MAX: usize = 1000;
 
 /// One stored record.

@@ -28,7 +28,7 @@
 //! | Point | number `l` id | a `_local` document |
 //! | Point | number `L` length person id | a `_local` document of one person, [`crate::local`] |
 //! | Point | number `w` id | when a `_local` document of all was written, in milliseconds since 1970 |
-//! | Point | number `t` task | how far a task of the server has come, as it keeps it |
+//! | Point | number `t` task | the progress of a task of the server, as it keeps it |
 //! | Point | number `F` name in lower case | [`crate::folder::record::FolderRecord`] |
 //! | Point | number `G` folder | [`crate::folder::record::FolderState`] |
 //! | Point | number `m` length id folder | [`crate::folder::record::Membership`] |
@@ -62,7 +62,7 @@ pub(crate) const FAMILIES: [Family; 3] = [Family::Point, Family::Scan, Family::C
 pub(crate) const DERIVED_FAMILIES: [Family; 3] =
     [Family::DerivedPoint, Family::DerivedScan, Family::DerivedChurn];
 
-/// What a database may have in [`Family::Meta`] beside its header.
+/// What a database may have in [`Family::Meta`] next to its header.
 pub(crate) const APART: [fn(u32) -> Vec<u8>; 5] =
     [security, access_list, compaction, properties, restriction];
 
@@ -194,7 +194,7 @@ pub(crate) fn local_written(number: u32, id: &str) -> Vec<u8> {
     with_number(number, b'w', id.as_bytes())
 }
 
-/// How far a task of the server has come.
+/// The progress of a task of the server.
 pub(crate) fn task_state(number: u32, task: &str) -> Vec<u8> {
     with_number(number, b't', task.as_bytes())
 }

@@ -10,7 +10,7 @@ use quick_cache::sync::Cache;
 use crate::database::Database;
 use crate::error::Result;
 
-/// So many databases that are not open are read at once.
+/// At most this many databases that are not open are read at once.
 const LOADING: usize = 64;
 
 /// Databases by name.
@@ -26,7 +26,7 @@ pub(crate) struct Opened {
 /// Databases in use, and what is left of the names of those that were.
 struct Used {
     databases: HashMap<String, Weak<Database>>,
-    /// Names that are left over are removed when there are so many, which is twice as many as stayed the last time: so
+    /// Names that are left over are removed when there are this many, which is twice as many as stayed the last time: so
     /// each database that is opened costs two of them.
     sweep_at: usize,
     /// No fewer than these.
@@ -44,7 +44,7 @@ impl Used {
 }
 
 impl Opened {
-    /// Keeps so many ready.
+    /// Keeps this many ready.
     pub(crate) fn new(idle_databases: usize) -> Self {
         let sweep_at = 2 * idle_databases.max(1);
         let used = Used { databases: HashMap::new(), sweep_at, sweep_at_least: sweep_at };
@@ -93,7 +93,7 @@ impl Opened {
         self.used.lock().databases.get(name).and_then(Weak::upgrade)
     }
 
-    /// Has whoever opens a database from now on get this one.
+    /// Gives this one to all who open the database from now on.
     pub(crate) fn replace(&self, name: &str, database: &Arc<Database>) {
         let mut used = self.used.lock();
         used.insert(name, database);

@@ -26,7 +26,7 @@ use crate::view::{MangoIndexes, Patience, Reading as ViewReading, View};
 use examine::Examiner;
 use walk::{DocumentWalk, IndexWalk, Walk};
 
-/// So often a query is planned anew when design documents change meanwhile.
+/// So often a query is planned again when design documents change meanwhile.
 const PLANS: usize = 10;
 
 /// What was read for a query, as CouchDB's `execution_stats`.
@@ -254,7 +254,7 @@ impl Find {
         self.examiner.bookmark()
     }
 
-    /// What a client is told of an index that is missing, was not used, or serves badly.
+    /// What a client learns about an index that is missing, was not used, or serves badly.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         self.examiner.warning()

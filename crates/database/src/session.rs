@@ -232,7 +232,7 @@ impl DatabaseSession {
     /// As [`Database::set_properties`], for administrators of the server, with those of `wish` changed.
     ///
     /// # Errors
-    /// As there, and a wish that is none.
+    /// As there, and an invalid wish.
     pub fn change_properties(&self, wish: &Map<String, Value>) -> Result<Properties> {
         let database = self.require_administrator()?;
         let properties = database.properties().changed(wish)?;
@@ -256,7 +256,7 @@ impl DatabaseSession {
         self.require_administrator()?.purge_leaves(wanted)
     }
 
-    /// As [`Database::purged_documents`], for managers. What was purged may have been hidden, so that it is told to those
+    /// As [`Database::purged_documents`], for managers. What was purged may have been hidden, so it is shown to those
     /// who see all documents alone.
     ///
     /// # Errors

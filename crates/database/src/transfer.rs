@@ -15,7 +15,7 @@ use crate::keys::{self, Digest};
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_PART: usize = 4;
 
-/// So many bytes of contents are copied between two commits.
+/// This many bytes of contents are copied between two commits.
 const CONTENT_BYTES_AT_ONCE: u64 = 16 << 20;
 
 /// Contents that are held until their batch is stored.
@@ -158,7 +158,7 @@ impl<'a> Transfer<'a> {
         self.batch.put(Family::Meta, &keys::header(self.new), header);
     }
 
-    /// Has a content stored with the batch, if it is not there; false if its document is to be left out.
+    /// Stores a content with the batch, if it is not there; false if its document is to be left out.
     fn content(&mut self, digest: &Digest) -> Result<bool> {
         if self.in_haste && self.to.contents.asks_objects(self.from, digest)? {
             return Ok(false);
@@ -192,13 +192,13 @@ impl<'a> Transfer<'a> {
         BATCH_BYTES.min(self.to.store.batch_max_bytes() / BATCH_PART)
     }
 
-    /// Writes what has come together, where a value of so many bytes might be too much with it.
+    /// Writes what has gathered, where a value of this many bytes might be too much with it.
     fn make_room(&mut self, value_bytes: usize) -> Result<()> {
         let is_too_much = self.batch.len_bytes() + value_bytes > self.to.store.batch_max_bytes() / 2;
         if is_too_much && !self.batch.is_empty() { self.write() } else { Ok(()) }
     }
 
-    /// Has what has come together durable, while contents are held on.
+    /// Makes durable what has gathered, while contents are held on.
     fn write(&mut self) -> Result<()> {
         self.to.store.commit(std::mem::take(&mut self.batch))?;
         self.uncommitted_bytes = 0;
@@ -206,14 +206,14 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
-    /// Whether enough has come together to be committed.
+    /// Whether enough has gathered to be committed.
     pub(crate) fn is_full(&self) -> bool {
         self.batch.len_bytes() >= self.batch_bytes()
             || self.held.len() >= CONTENTS_AT_ONCE
             || self.uncommitted_bytes >= CONTENT_BYTES_AT_ONCE
     }
 
-    /// Has all of it durable.
+    /// Makes all of it durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.write()?;
         self.held.clear();

@@ -32,7 +32,7 @@ const EDITS_AT_ONCE: usize = 64;
 /// Design documents read at once.
 const DESIGNS_AT_ONCE: usize = 10;
 
-/// So often an update is validated while what it replaces goes on changing, and how long is waited in between for what is on
+/// So often an update is validated while what it replaces keeps changing, and how long is waited in between for what is on
 /// its way.
 pub(crate) const TRIES: usize = 10;
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
@@ -61,7 +61,7 @@ struct Function {
     validator: Validator,
 }
 
-/// The function of a design document, if it has one; the rest is not looked at. One that is none, or in a language that is
+/// The function of a design document, if it has one; the rest is not looked at. One that is invalid, or in a language that is
 /// none, is not obeyed and stops nobody.
 fn function_of(design: &JsonText) -> Option<String> {
     let members = design.members()?;
@@ -332,7 +332,7 @@ impl Json {
     }
 }
 
-/// An attachment as it is told.
+/// An attachment as it is shown.
 struct Stub<'a> {
     name: &'a str,
     content_type: &'a str,

@@ -1,5 +1,5 @@
 //! Logging in with a name and a password, for every protocol: guesses are counted, slowed and locked, passwords are
-//! hashed on threads of their own, and each attempt is told. Passwords that are set are hashed there too.
+//! hashed on dedicated threads, and each attempt is reported. Passwords that are set are hashed there too.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const DELAYED_AT_ONCE: usize = 8;
 const LOCKED_ANSWER_AFTER: Duration = Duration::from_secs(1);
 const BUSY_ANSWER_AFTER: Duration = Duration::from_millis(500);
 
-/// Who finds too many waiting is told to come back after this time.
+/// A caller who finds too many waiting may come back after this time.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// What became of an attempt.

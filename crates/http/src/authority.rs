@@ -86,7 +86,7 @@ pub trait Authenticator: Send + Sync + 'static {
     /// The session of a token, where it is genuine and not too old. Answers at once, from memory.
     fn session(&self, token: &str, from: IpAddr) -> Option<Session>;
 
-    /// Ends a session for good: its token opens nothing any more, also after a restart. An unknown token is none of
+    /// Ends a session for good: its token opens nothing any more, also after a restart. An unknown token is not one of
     /// anybody's business. Blocks.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ pub trait Authenticator: Send + Sync + 'static {
     }
 
     /// What changed of the people and groups in `database`, of one document or of all, and was not given yet: for the
-    /// record of whoever has changed it. Blocks.
+    /// record of the one who has changed it. Blocks.
     fn changed_people(&self, _database: &str, _id: Option<&str>, _by: &Identity) -> Vec<PersonChange> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! What must hold for the documents of the server's own databases, whoever writes them.
+//! What must hold for the documents of the server's own databases, no matter who writes them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -100,7 +100,7 @@ impl OwnDatabases {
 }
 
 impl Post {
-    /// Has a memo say who sends it: `From` is the sender, or `Sender` is, where somebody writes for another and may.
+    /// Makes a memo say who sends it: `From` is the sender, or `Sender` is, where somebody writes for another and may.
     /// An administrator may write for anybody.
     fn sign(&self, memo: &mut Map<String, Value>, identity: &Identity) -> Result<(), DatabaseError> {
         let Some(name) = identity.name() else { return Ok(()) };

@@ -115,7 +115,7 @@ impl People {
         };
         Audit::record(&self.log, &entry);
         let (revocations, now_s) = (Arc::clone(&self.revocations), self.clock.now_s());
-        // It waits for the disk, which whoever asks must not.
+        // It waits for the disk, which anyone who asks must not.
         let revoke = move || {
             if let Err(error) = revocations.add(&session, now_s) {
                 tracing::error!(%error, "a session that is over would be good again after a restart");

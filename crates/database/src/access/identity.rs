@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The role that CouchDB gives to server administrators.
 const ADMINISTRATOR_ROLE: &str = "_admin";
 
-/// So many groups of the directory are known of a person.
+/// At most this many groups of the directory are known of a person.
 pub const GROUPS_MAX: usize = 1000;
 
 /// Who asks: a name with roles and groups, or nobody. Clones are cheap.
@@ -65,7 +65,7 @@ impl Identity {
         }
     }
 
-    /// The same, with what whoever knows people keeps of why this one is believed.
+    /// The same, with what anyone who knows people keeps of why this one is believed.
     #[must_use]
     pub fn with_grant(self, grant: Arc<dyn Any + Send + Sync>) -> Self {
         Self { grant: Some(grant), ..self }

@@ -1,4 +1,4 @@
-//! Whether some document of a database is hidden from somebody who reads there, so that not everybody is told how many
+//! Whether some document of a database is hidden from somebody who reads there, so that not everybody learns how many
 //! there are.
 //!
 //! A number of documents tells of those that somebody may not read. As long as no leaf names anybody in `Readers`, all who
@@ -66,7 +66,7 @@ pub(crate) fn restricts(fields: &[u8]) -> Result<bool> {
 }
 
 impl Database {
-    /// Whether the one who asks sees all documents, and is told how many there are. Ask after counting: a document that
+    /// Whether the caller sees all documents, and may learn how many there are. Ask after counting: a document that
     /// was counted is known here.
     ///
     /// # Errors

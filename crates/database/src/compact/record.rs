@@ -10,7 +10,7 @@ use crate::keys;
 
 const VERSION: u8 = 1;
 
-/// So many purged documents are remembered, as CouchDB's `_purged_infos_limit` has it by default.
+/// At most this many purged documents are remembered, as CouchDB's `_purged_infos_limit` has it by default.
 pub(crate) const PURGED_REMEMBERED: u64 = 1000;
 
 /// What is remembered of the compactions of a database.

@@ -85,7 +85,7 @@ impl Database {
         batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
         let before = std::mem::replace(&mut writer.header, header);
         let submitted = self.submit(&writer, batch, (), |_| {});
-        // Held until it is stored: whoever comes next must build on what is left.
+        // Held until it is stored: anyone who comes next must build on what is left.
         submitted.inspect_err(|_| writer.header = before)?.wait()?;
         writer.forget_what_was_read_before(change_number);
         Ok(())

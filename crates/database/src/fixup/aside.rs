@@ -97,7 +97,7 @@ impl<'a> Aside<'a> {
         batch.delete(family, key);
     }
 
-    /// Keeps a copy of a record that is about to be written anew.
+    /// Keeps a copy of a record that is about to be rewritten.
     pub(super) fn keep(&mut self, batch: &mut Batch, family: Family, key: &[u8], value: &[u8], reason: &str) {
         let record = encode(self.at_ms, self.name, reason, (family, key, value));
         batch.put(Family::Scan, &keys::set_aside(self.number, self.next), &record);

@@ -14,10 +14,10 @@ use crate::folder::record::{FolderState, ReadCounts};
 use crate::header::Header;
 use crate::keys::Digest;
 
-/// The task is told how far it is after so many records.
+/// The task reports its progress after this many records.
 const TOLD_EVERY: u64 = 1000;
 
-/// So many things are mended in one round; what is left is found again by the next.
+/// At most this many things are mended in one round; what is left is found again by the next.
 const MENDS_MAX: usize = 100_000;
 
 /// How far a fixup is, and what it looked at.
@@ -63,7 +63,7 @@ pub(super) struct Note {
 /// What is to be mended.
 #[derive(Default, Debug)]
 pub(super) struct Mends {
-    /// Documents whose records are held against each other and written anew.
+    /// Documents whose records are held against each other and rewritten.
     pub(super) documents: BTreeSet<String>,
     /// Entries of the feed of changes that are looked at again, and removed if no document has them.
     pub(super) changes: BTreeSet<u64>,
@@ -91,7 +91,7 @@ pub(super) struct Mends {
 }
 
 impl Mends {
-    /// Whether records are to be mended, beside what is counted of them.
+    /// Whether records are to be mended, next to what is counted of them.
     pub(super) fn has_records(&self) -> bool {
         self.records_len() > 0
     }
@@ -210,7 +210,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// A walk through a range beside others.
+    /// A walk through a range next to others.
     pub(super) fn walk(&mut self, family: Family, (from, to): &(Vec<u8>, Vec<u8>)) -> Result<Walk<'a>> {
         let scan = self.snapshot.tolerant(family, KeyRange { from, to: Some(to) });
         let mut walk = Walk { scan, is_there: false, key: Vec::new(), value: Vec::new() };
@@ -270,7 +270,7 @@ impl Walk<'_> {
     /// Goes on to the first record at `key` or behind it; the next step is tried first, since it mostly is that.
     pub(super) fn reach(&mut self, check: &mut Check<'_>, key: &[u8]) -> Result<()> {
         if !self.is_there || self.key.as_slice() >= key {
-            // One that comes before where the walk stands is looked for anew.
+            // One that comes before where the walk stands is looked for again.
             if self.is_there && self.key.as_slice() == key {
                 return Ok(());
             }

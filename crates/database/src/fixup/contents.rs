@@ -102,7 +102,7 @@ pub(super) fn check_contents(check: &mut Check<'_>, bytes: bool) -> Result<()> {
     }
 }
 
-/// So many of the documents that refer to a damaged content are named.
+/// At most this many of the documents that refer to a damaged content are named.
 const TOLD_MAX: usize = 20;
 
 fn check_content(check: &mut Check<'_>, digest: &Digest, ids: &[String], bytes: bool) -> Result<()> {
@@ -269,7 +269,7 @@ pub(super) fn unused(snapshot: &Snapshot, watch: &mut Watch) -> Result<Vec<Diges
     Ok(unused)
 }
 
-/// So many are taken up by one fixup.
+/// At most this many are taken up by one fixup.
 const UNUSED_MAX: usize = 100_000;
 
 fn next_digest(references: &mut scrinium_store::Cursor<'_>) -> Result<Option<Digest>> {

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::head::{ChangeRecord, Head};
 use crate::keys::{self, Digest};
 
-/// Where the number of the last change is lost it goes on so far behind the highest that is found, since indexes and
+/// Where the number of the last change is lost it continues so far behind the highest that is found, since indexes and
 /// replicas may have seen changes of which nothing is left.
 pub(super) const LEAP: u64 = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! Making the record anew of what is known of a database as a whole, where it cannot be read.
+//! Making the record again of what is known of a database as a whole, where it cannot be read.
 
 use scrinium_contents::hex;
 use scrinium_store::{Batch, Direction, Family, KeyRange, Snapshot};
@@ -10,7 +10,7 @@ use crate::header::{DEFAULT_REVISION_LIMIT, Header};
 use crate::{Databases, keys};
 
 /// Writes a header that names the database and counts nothing; the check that follows counts. Its uuid is a new one, so
-/// that readers of changes begin anew. False: it cannot be done.
+/// that readers of changes start over. False: it cannot be done.
 pub(super) fn mend(databases: &Databases, name: &str) -> Result<bool> {
     let Ok((number, common)) = databases.place_of(name) else { return Ok(false) };
     let store = &common.store;

@@ -131,7 +131,7 @@ pub(super) fn mend_mark(
     Ok(())
 }
 
-/// Counts the marks on a document anew.
+/// Counts the marks on a document again.
 pub(super) fn count_marks(mending: &mut Mending<'_>, id: &str) -> Result<()> {
     let key = keys::marks(mending.number(), id);
     let to = keys::successor(&key);

@@ -16,7 +16,7 @@ use crate::header::Header;
 use crate::keys;
 use crate::writer::Writer;
 
-/// A batch is written once it has so many bytes.
+/// A batch is written once it has this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// So much is mended while writers wait.
@@ -62,7 +62,7 @@ impl Mending<'_> {
 }
 
 impl Database {
-    /// Has `work` add up a batch while nobody else writes and every earlier update is visible, and stores it.
+    /// Lets `work` compose a batch while nobody else writes and every earlier update is visible, and stores it.
     pub(super) fn mend_alone<T>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Mending<'_>) -> Result<T>,
@@ -81,7 +81,7 @@ impl Database {
         if batch.is_empty() && header == writer.header {
             return Ok(result);
         }
-        // Whoever has read ahead what is changed here must see that there was a change.
+        // Anyone who has read ahead what is changed here must see that there was a change.
         header.change_number = header.change_number.max(writer.header.change_number + 1);
         batch.put(Family::Meta, &keys::header(self.number()), &header.encode());
         let failures = writer.failures;
@@ -136,7 +136,7 @@ pub(super) fn mend(
     })?;
     in_steps(database, mends.contents.iter(), tick, super::membership::set_content_aside)?;
     if mends.has_records() {
-        // What is counted of them is counted anew first.
+        // What is counted of them is counted again first.
         return Ok(());
     }
     mend_counts(database, mends)
@@ -184,7 +184,7 @@ fn mend_change(mending: &mut Mending<'_>, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Makes the record of a folder anew whose counts and members are there.
+/// Makes the record of a folder again whose counts and members are there.
 fn recover_folder(mending: &mut Mending<'_>, folder: u32) -> Result<()> {
     let name = format!("Recovered {folder}");
     let key = keys::folder(mending.number(), &crate::folder::name::folded(&name));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// So many findings are told in full; more are counted.
+/// At most this many findings are told in full; more are counted.
 const FINDINGS_MAX: usize = 10_000;
 
 /// What can be found.
@@ -137,7 +137,7 @@ impl FindingKind {
 pub enum Outcome {
     /// It was put right from what is sound.
     Repaired,
-    /// What is damaged was put aside, where it can be listed and exported; the rest goes on without it.
+    /// What is damaged was put aside, where it can be listed and exported; the rest continues without it.
     SetAside,
     /// It was left as it is: nothing was to be changed, or what it says cannot be had from anything else.
     Left,

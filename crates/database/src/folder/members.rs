@@ -13,7 +13,7 @@ use crate::error::{DatabaseError, Result};
 use crate::head::Head;
 use crate::keys;
 
-/// So many documents or changes are given at once.
+/// At most this many documents or changes are given at once.
 pub const MAX_MEMBERS_AT_ONCE: usize = 10_000;
 
 /// A document in a folder.
@@ -42,7 +42,7 @@ pub struct FolderMembers {
     pub total: Option<u64>,
     /// The documents, without those that the one who asks may not read.
     pub members: Vec<FolderMember>,
-    /// The uid from which a reader goes on.
+    /// The uid from which a reader continues.
     pub last_uid: u64,
     /// Whether there are more.
     pub more: bool,
@@ -68,11 +68,11 @@ pub struct FolderChanges {
     pub uid_validity: u32,
     /// The changes.
     pub changes: Vec<FolderMemberChange>,
-    /// The number from which a reader goes on.
+    /// The number from which a reader continues.
     pub last: u64,
     /// Whether there are more already.
     pub more: bool,
-    /// Tombstones of changes after `since` have been purged, so what left is not all told: whoever asked lists what is
+    /// Tombstones of changes after `since` have been purged, so what left is not all told: anyone who asked lists what is
     /// in the folder, and what is not there has left.
     pub incomplete: bool,
 }

@@ -28,9 +28,9 @@ fn open(bytes: &[u8]) -> Option<Input<'_>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FolderRecord {
     pub(crate) number: u32,
-    /// As it was written by whoever made it.
+    /// As it was written by the one who made it.
     pub(crate) name: String,
-    /// Another one for a folder that is made anew under an old name, as IMAP wants it (RFC 3501 §2.3.1.1).
+    /// Another one for a folder that is made again under an old name, as IMAP wants it (RFC 3501 §2.3.1.1).
     pub(crate) uid_validity: u32,
     /// The columns as a view's definition has them: a JSON array.
     pub(crate) columns: String,

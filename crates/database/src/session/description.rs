@@ -1,4 +1,4 @@
-//! What is told of databases and folders as wholes, to those who may know it.
+//! Descriptions of databases and folders as wholes, for those who may see them.
 
 use serde_json::Value;
 

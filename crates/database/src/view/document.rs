@@ -15,7 +15,7 @@ use crate::error::{DatabaseError, Result};
 use crate::read::others::OtherLeaves;
 use crate::read::{ReadOptions, Renderer};
 
-/// Values of so many fields are kept for formulas that ask again.
+/// Values of this many fields are kept for formulas that ask again.
 const FIELDS_KEPT: usize = 16;
 
 /// A stored document, of which only those fields are parsed that are asked for.
@@ -74,7 +74,7 @@ impl<'a> Document<'a> {
         self.kept(value.ok_or_else(|| DatabaseError::damaged("field", self.leaf.id())))
     }
 
-    /// The leaves beside this one, as an index may tell them.
+    /// The leaves next to this one, as an index may tell them.
     fn other_leaves(&self) -> Option<OtherLeaves> {
         self.kept(self.database.other_leaves(self.leaf.id(), &self.leaf))
     }

@@ -260,7 +260,7 @@ pub(crate) fn encode_list(id: &str, entries: &[Entry]) -> Vec<u8> {
     out
 }
 
-/// Keys and totals of a document's entries in an index with so many totals. `None`: damaged.
+/// Keys and totals of a document's entries in an index with this many totals. `None`: damaged.
 pub(crate) fn decode_list(id: &str, totals: usize, bytes: &[u8]) -> Option<Vec<(Vec<u8>, Vec<f64>)>> {
     let mut input = Input::new(bytes);
     let mut streams: Vec<Vec<u8>> = Vec::new();

@@ -25,7 +25,7 @@ use crate::read::ReadOptions;
 use crate::read::others::OtherLeaves;
 use crate::read::render::Renderer;
 
-/// A document is under at most so many combinations of categories.
+/// A document is under at most this many combinations of categories.
 const MAX_ENTRIES: usize = 1000;
 
 /// So often a build tries functions that cannot be run now, and how long it waits in between.
@@ -115,7 +115,7 @@ impl<'a> Evaluator<'a> {
         Ok(all)
     }
 
-    /// A folder's collection has what is in the folder; whoever comes or leaves in this moment is looked at again
+    /// A folder's collection has what is in the folder; anyone who comes or leaves in this moment is looked at again
     /// for that.
     fn may_hold(&self, view: &View, id: &str) -> Result<bool> {
         if is_design(id) && !view.definition.includes_designs() {
@@ -216,7 +216,7 @@ fn engines(database: &Database, views: &[&View]) -> Vec<Scripts> {
     by_library.into_iter().map(engine).collect()
 }
 
-/// What functions give for documents. That they cannot be run now says nothing of the documents: whoever wanted them tries
+/// What functions give for documents. That they cannot be run now says nothing of the documents: anyone who wanted them tries
 /// again, and a build, which has much to lose, does so itself for a while.
 fn map_patiently(
     engine: &mut MapEngine,

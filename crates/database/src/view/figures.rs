@@ -33,7 +33,7 @@ struct UpdateCounts {
 }
 
 impl ViewCounts {
-    /// Indexes were built from all documents together, with so many bytes of sorted files.
+    /// Indexes were built from all documents together, with this many bytes of sorted files.
     pub(super) fn built(&self, took: Duration, spilled_bytes: u64) {
         add(&self.builds, 1);
         add(&self.build_us, micros(took));
@@ -45,7 +45,7 @@ impl ViewCounts {
         add(&self.read_again, 1);
     }
 
-    /// A view that depends on the time was evaluated anew, whole.
+    /// A view that depends on the time was evaluated again, whole.
     pub(super) fn refreshed(&self, took: Duration) {
         add(&self.refreshes, 1);
         add(&self.refresh_us, micros(took));
@@ -56,7 +56,7 @@ impl ViewCounts {
         add(&self.script_us, micros(took));
     }
 
-    /// Indexes that are updated together were so many changes behind, and that took so long. None were behind, and a
+    /// Indexes that are updated together were this many changes behind, and that took so long. None were behind, and a
     /// reader waited all the same, where another had begun to update them.
     pub(super) fn updated(&self, waiting: Waiting, changes: u64, took: Duration) {
         let counts = match waiting {

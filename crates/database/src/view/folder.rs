@@ -95,7 +95,7 @@ impl Database {
         self.update_chosen(&group, Waiting::Nobody, |_| true)
     }
 
-    /// Brings all folders up to date, or the one of this name; `rebuild` builds them anew. Returns how many there were.
+    /// Brings all folders up to date, or the one of this name; `rebuild` builds them again. Returns how many there were.
     pub(super) fn update_all_folders(self: &Arc<Self>, name: Option<&str>, rebuild: bool) -> Result<usize> {
         let mut found = 0;
         for folder in self.folders(None)? {

@@ -23,7 +23,7 @@ use crate::rows::RowQuery;
 /// Databases that may wait to be looked at. One that finds no place announces itself with its next change.
 const ANNOUNCED_MAX: usize = 100_000;
 
-/// A view that is to be brought up to date every N seconds is, as long as somebody has read it within so many times N,
+/// A view that is to be brought up to date every N seconds is, as long as somebody has read it within this many times N,
 /// or within ten minutes.
 const READ_WITHIN: u32 = 10;
 const READ_WITHIN_MIN: Duration = Duration::from_mins(10);
@@ -145,7 +145,7 @@ impl Databases {
 
     /// The databases in which views or folders are to be brought up to date in the background
     /// ([`Database::take_wanted_views`], [`Database::take_wanted_folders`], [`Database::update_followed_views`]), each once
-    /// however often something changed in it; at most so many, which are forgotten with this call.
+    /// however often something changed in it; at most this many, which are forgotten with this call.
     #[must_use]
     pub fn take_announced(&self, max: usize) -> Vec<Arc<Database>> {
         let mut announced = self.announced().0.lock();

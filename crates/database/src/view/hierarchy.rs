@@ -57,7 +57,7 @@ impl Hierarchy {
     /// `responses` of a view: `true`, or an object that may say how they are sorted.
     ///
     /// # Errors
-    /// `compilation_error`: it is none of these, or the formula does not compile.
+    /// `compilation_error`: it is not one of these, or the formula does not compile.
     pub(super) fn parse(name: &str, view: &Value, selection: &Formula) -> Result<Option<Self>> {
         let wrong_shape = || {
             wrong(format!(
@@ -201,7 +201,7 @@ fn value_of(level: u32, id: &str, id_start: usize, head: &[u8], columns: &[u8]) 
     value
 }
 
-/// What is stored of a document's columns beside the head, and its totals.
+/// What is stored of a document's columns next to the head, and its totals.
 pub(crate) fn columns_of(definition: &Definition, row: &[Value], is_main: bool) -> (Vec<u8>, Vec<f64>) {
     let (mut columns, mut totals) = (Vec::with_capacity(96), Vec::new());
     for (column, element) in definition.columns.iter().zip(row) {

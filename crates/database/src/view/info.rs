@@ -1,4 +1,4 @@
-//! What `_info` tells of the indexes of a design document beside how far they are: how long they will take, and how
+//! What `_info` tells of the indexes of a design document next to how far they are: how long they will take, and how
 //! large they are.
 
 use std::collections::BTreeSet;

@@ -34,9 +34,9 @@ use together::Changed;
 
 /// Changes taken into an index by one batch.
 const CHANGES_AT_ONCE: usize = 500;
-/// A thread that serves requests follows so many changes at most.
+/// A thread that serves requests follows this many changes at most.
 const SHORT_CHANGES: u64 = 200;
-/// A batch takes no more when the documents' records have so many bytes together.
+/// A batch takes no more when the documents' records have this many bytes together.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
 /// Who waits for an update. What readers wait for is counted by itself.
@@ -49,7 +49,7 @@ pub(super) enum Waiting {
 /// A new index of a database with more changes than this is built in bulk.
 pub(super) const BUILD_FROM_CHANGES: u64 = 2000;
 
-/// So many threads work on a build.
+/// At most this many threads work on a build.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -99,7 +99,7 @@ impl Database {
         };
         let (begun, wanted) = (self.begin_update(), asked.unwrap_or_else(|| self.visible_change_number()));
         let chosen: Vec<&View> = group.kept().filter(|view| is_chosen(view)).collect();
-        // Whoever has waited is not sent away again because time goes on.
+        // A caller that has waited is not sent away again because time passes.
         let is_behind = |view: &View| match asked {
             Some(wanted) => view.index.reached() < wanted,
             None => self.is_behind(view, wanted),
@@ -213,14 +213,14 @@ impl Database {
         result
     }
 
-    /// Builds views anew from all documents, whatever their indexes hold. Readers have the old entries meanwhile.
+    /// Builds views again from all documents, whatever their indexes hold. Readers have the old entries meanwhile.
     pub(super) fn rebuild_views(self: &Arc<Self>, mut views: Vec<&View>) -> Result<()> {
         views.sort_by_key(|view| view.index.id);
         views.dedup_by_key(|view| view.index.id);
         let updating: Vec<_> = views.iter().map(|view| view.index.updater.lock()).collect();
         let (last, snapshot) = (self.visible_change_number(), self.store().snapshot());
         for view in &views {
-            // From here to the end of the build, a crash leaves indexes that begin anew.
+            // From here to the end of the build, a crash leaves indexes that start over.
             note_leftovers(self.store(), view.index.id)?;
             view.index.usage.note_built();
             view.index.failures.begin_build();

@@ -27,7 +27,7 @@ const QUEUE_MAX: usize = 10_000;
 /// Readers that wait for views of one database.
 const READERS_OF_DATABASE: usize = 2000;
 
-/// Who is turned away is told to come back after this time.
+/// A refused caller may come back after this time.
 const RETRY_AFTER_S: u64 = 5;
 
 /// Threads that update views for readers, of all databases.
@@ -128,7 +128,7 @@ pub(crate) struct Updates {
 }
 
 impl Database {
-    /// Has views brought up to date that are behind change `wanted`.
+    /// Brings views up to date that are behind change `wanted`.
     ///
     /// # Errors
     /// [`DatabaseError::Busy`] if too many wait already.

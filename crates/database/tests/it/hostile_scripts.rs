@@ -135,7 +135,7 @@ fn a_function_that_is_stopped_three_times_in_a_row_is_switched_off_for_the_build
     let off = told["bad"]["off"].as_str().unwrap();
     assert!(off.contains("3 times in a row"), "{told}");
     assert_eq!((&told["bad"]["count"], told.get("good")), (&json!(90), None), "{told}");
-    // One chance in the next update; and all of them once the view is built anew.
+    // One chance in the next update; and all of them once the view is rebuilt.
     put(&database, &json!({"_id": "x", "word": "x", "n": 0})).unwrap();
     assert_eq!(rows(&database, "d", "bad").len(), 11);
     assert_eq!(errors(&database, "d")["bad"]["off"], Value::Null);
@@ -171,7 +171,7 @@ fn processes() -> BTreeSet<i32> {
     found
 }
 
-/// Whoever kills the processes in the middle of a build gets an error or all rows, and all rows the next time.
+/// Anyone who kills the processes in the middle of a build gets an error or all rows, and all rows the next time.
 #[test]
 fn a_build_whose_processes_are_killed_comes_to_the_same() {
     let server = Server::new();

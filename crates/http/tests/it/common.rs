@@ -243,7 +243,7 @@ impl Server {
         store_options.log_spare_extents = 0;
         let statistics = Registry::new();
         let store = Store::open(store_options, &statistics).unwrap();
-        // Closing takes RocksDB a second, which so many tests need not wait for: the process's end does it.
+        // Closing takes RocksDB a second, which the many tests need not wait for: the process's end does it.
         std::mem::forget(store.clone());
         let databases = Databases::open(&store, options).unwrap();
         let people = Arc::new(People::default());
@@ -302,7 +302,7 @@ impl Server {
         Answer { status: head.status, headers: head.headers, body }
     }
 
-    /// Asks, and gives the answer before its body has come.
+    /// Asks, and gives the answer before its body has arrived.
     pub(crate) async fn open_as(
         &self,
         name: &str,

@@ -7,7 +7,7 @@ use super::parameters::after_comment;
 use crate::address::format_address;
 use crate::notes::Notes;
 
-/// So many names without an address before `<` are parts of one name: `Lovelace, Ada, Countess <ada@acme.example>`.
+/// This many names without an address before `<` are parts of one name: `Lovelace, Ada, Countess <ada@acme.example>`.
 const MOST_COMMAS_IN_NAME: usize = 2;
 
 /// Reads at most `limit` addresses of an unfolded field, each as a memo shows it; 8-bit characters are of the set `raw`.
@@ -233,7 +233,7 @@ impl<'a> Scanner<'a> {
         self.is_apart = true;
     }
 
-    /// The end of an element without brackets: one address or several beside each other, or a name.
+    /// The end of an element without brackets: one address or several next to each other, or a name.
     fn end_of_element(&mut self, separator: u8) {
         let pieces = joined(std::mem::take(&mut self.pieces));
         let is_address = |piece: &Piece| !piece.is_quoted && is_address(&piece.text);
@@ -362,7 +362,7 @@ fn address_inside(inside: &[u8]) -> Vec<u8> {
     let is_address = address.iter().any(has_at);
     let mut text = Vec::new();
     for piece in &address {
-        // Blanks beside a dot or an at sign are no part of an address (§4.4); others are part of what stands there.
+        // Blanks next to a dot or an at sign are no part of an address (§4.4); others are part of what stands there.
         let touches = matches!(text.last(), None | Some(b'.' | b'@'))
             || matches!(piece.text.first(), Some(b'.' | b'@'));
         if piece.is_apart && !touches {

@@ -153,7 +153,7 @@ fn guessed(encoding: &'static Encoding, bytes: &[u8], is_cut: bool, notes: &mut 
     standard(encoding, bytes, is_cut, notes)
 }
 
-/// UTF-8; a byte that is none of it is taken for Windows-1252, and the beginning of a character for U+FFFD.
+/// UTF-8; a byte that does not belong to it is taken for Windows-1252, and the beginning of a character for U+FFFD.
 fn utf8(bytes: &[u8], is_cut: bool, notes: &mut Notes) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.to_owned();
@@ -187,7 +187,7 @@ fn utf8(bytes: &[u8], is_cut: bool, notes: &mut Notes) -> String {
 fn standard(encoding: &'static Encoding, bytes: &[u8], is_cut: bool, notes: &mut Notes) -> String {
     let is_utf16 = encoding == UTF_16LE || encoding == UTF_16BE;
     if is_utf16 && !bytes.contains(&0) && bytes.is_ascii() {
-        // Whoever converted the text left the old label on it.
+        // Anyone who converted the text left the old label on it.
         return undeclared(bytes, is_cut, notes);
     }
     let (encoding, bytes) = match Encoding::for_bom(bytes) {

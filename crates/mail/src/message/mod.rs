@@ -1,7 +1,7 @@
 //! An RFC 5322 message becomes the fields of a memo.
 //!
 //! Nothing is ever refused: whatever the bytes are, a memo comes out, and what was damaged or missing is said
-//! in its field `$ParseNotes`. The source itself is kept beside the memo, byte for byte, by whoever calls.
+//! in its field `$ParseNotes`. The source itself is kept next to the memo, byte for byte, by the one who calls.
 
 mod addresses;
 mod body;

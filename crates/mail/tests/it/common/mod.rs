@@ -13,7 +13,7 @@ use scrinium_statistics::Registry;
 use scrinium_store::{Store, StoreOptions};
 use serde_json::{Map, Value, json};
 
-/// Whoever tests may do everything.
+/// A test may do everything.
 pub static SERVER: Access = Access::of_the_server("a test");
 
 pub struct Server {

@@ -22,11 +22,11 @@ pub(super) const PIECE_BYTES_MAX: usize = 1 << 20;
 /// Fast, and a third of the bytes.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// So much (as a power of two) is looked back for what repeats. Whoever reads a file holds four times as much, beside
+/// So much (as a power of two) is looked back for what repeats. Anyone who reads a file holds four times as much, alongside
 /// what was read of it and is not decompressed yet, and many are merged.
 const WINDOW_BITS: u32 = 15;
 const READ_AT_ONCE_BYTES: usize = 32 << 10;
-/// What a file takes of memory while it is read, with what zstd has for each beside that.
+/// What a file takes of memory while it is read, with what zstd has for each next to that.
 pub(super) const READ_BYTES: usize = (4 << WINDOW_BITS) + READ_AT_ONCE_BYTES + (96 << 10);
 
 /// Where a record lies, with the bytes of its key that are compared next: those of the records are far apart.
@@ -37,7 +37,7 @@ struct Place {
     start: u32,
 }
 
-/// So many bytes of a key, zeros behind its end, as a number.
+/// This many bytes of a key, zeros behind its end, as a number.
 type Window = u64;
 
 const WINDOW_BYTES: usize = size_of::<Window>();
@@ -45,7 +45,7 @@ const WINDOW_BYTES: usize = size_of::<Window>();
 /// So few records are compared by what remains of their keys.
 const FEW: usize = 8;
 
-/// So many are looked at or sorted before others may have the processor.
+/// At most this many are looked at or sorted before others may have the processor.
 const MANY: usize = if cfg!(test) { 16 } else { 2048 };
 
 /// Entries in memory.
@@ -97,7 +97,7 @@ impl Run {
         let Self { pieces, places, .. } = self;
         let key = |place: &Place| record_at(pieces, *place, totals).map_or(&[][..], |(key, _, _)| key);
         let rest = |place: &Place, depth: usize| key(place).get(depth..).unwrap_or_default();
-        // Ranges of places whose keys agree in so many bytes.
+        // Ranges of places whose keys agree in this many bytes.
         let mut open = vec![(0..places.len(), 0)];
         while let Some((range, depth)) = open.pop() {
             courtesy::give_way();

@@ -163,7 +163,7 @@ impl Evaluation<'_> {
                 break;
             }
             let limits = &self.database.common.wide.io;
-            // Why it is not to go on is told next.
+            // Why it is not to continue comes next.
             let _goes_on =
                 limits.pace(IoClass::ViewUpdate, bytes as u64, took, || self.check_wanted().is_ok());
             self.check_wanted()?;

@@ -1,5 +1,5 @@
 //! The folder of a build whose entries do not fit into memory: sorted files, and a manifest that says how far it has
-//! come, so that it goes on there after a crash.
+//! come, so that it continues there after a crash.
 //!
 //! What was spilled holds the documents as they were at change `reached`; those of later segments may be newer.
 //! The views follow all changes since `reached` afterwards, and the lists say what to take out.
@@ -25,7 +25,7 @@ use crate::view::update::cores;
 const MANIFEST: &str = "manifest.json";
 const VERSION: u32 = 3;
 
-/// So many files of one view are merged into one, so that few are open at once; fewer in little memory, of which they take
+/// At most this many files of one view are merged into one, so that few are open at once; fewer in little memory, of which they take
 /// this part while as many views are merged as there are cores.
 const FILES_MAX: usize = 64;
 const FILES_MIN: usize = 8;
@@ -110,7 +110,7 @@ impl Workplace {
         Ok(())
     }
 
-    /// Has the folder, or if another server works in it one beside it, for this build alone.
+    /// Takes the folder, or one next to it if another server works in it, for this build alone.
     fn claim(&mut self) -> Result<()> {
         if self.claim.is_some() {
             return Ok(());
@@ -246,7 +246,7 @@ impl Workplace {
         self.claim()
     }
 
-    /// Where a view's entries are put for a while that come last; nothing of a build that is gone on with.
+    /// Where a view's entries are put for a while that come last; nothing of a build that is resumed.
     pub(super) fn aside(&self, view: usize) -> PathBuf {
         self.path.join(format!("{view}.aside"))
     }
@@ -321,7 +321,7 @@ pub(crate) fn unfinished_build(database: &Database) -> Result<Option<u64>> {
 }
 
 impl Databases {
-    /// Removes from the folder of builds what a killed server has left of builds that will not be gone on with. Whatever
+    /// Removes from the folder of builds what a killed server has left of builds that will not be resumed. Whatever
     /// another server works on stays, as does what is not this store's. Looks at each folder there.
     pub fn remove_left_builds(&self) {
         let dir = self.common().rebuild_dir();

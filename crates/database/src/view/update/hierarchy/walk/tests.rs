@@ -1,4 +1,4 @@
-//! Walks that are cut off between two batches, as by a crash, and what documents become before they are gone on with.
+//! Walks that are cut off between two batches, as by a crash, and what documents become before they are resumed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
