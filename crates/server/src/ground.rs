@@ -117,6 +117,7 @@ impl Ground {
         let running_since = clock.instant();
         let elapsed = clock.clone();
         machine::register(&statistics, &configuration);
+        statistics.count_of("Server.Faults", scrinium_assertion::faults);
         statistics.gauge("Server.ElapsedTime", move || elapsed.elapsed(running_since).as_secs_f64().floor());
         let backups = BackupFigures::register(&statistics);
         Self {

@@ -21,6 +21,8 @@ pub struct Registry {
 #[derive(Default)]
 struct Entries {
     counters: BTreeMap<String, Counter>,
+    /// Counters that others keep.
+    counted: BTreeMap<String, fn() -> u64>,
     gauges: BTreeMap<String, Gauge>,
     operations: BTreeMap<String, Operation>,
 }
@@ -48,6 +50,11 @@ impl Registry {
         self.entries.write().counters.entry(self.full(name)).or_default().clone()
     }
 
+    /// Registers a number that only grows and that is kept elsewhere; a later one of the same name replaces it.
+    pub fn count_of(&self, name: &str, read: fn() -> u64) {
+        self.entries.write().counted.insert(self.full(name), read);
+    }
+
     /// Registers a value that is read when somebody asks; a later one of the same name replaces it.
     pub fn gauge(&self, name: &str, read: impl Fn() -> f64 + Send + Sync + 'static) {
         self.entries.write().gauges.insert(self.full(name), Arc::new(read));
@@ -63,12 +70,15 @@ impl Registry {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         // Gauges may take locks of their owners, so they are read after ours is given back.
-        let (counters, gauges, operations) = {
+        let (counters, counted, gauges, operations) = {
             let entries = self.entries.read();
-            (entries.counters.clone(), entries.gauges.clone(), entries.operations.clone())
+            let (counters, counted) = (entries.counters.clone(), entries.counted.clone());
+            (counters, counted, entries.gauges.clone(), entries.operations.clone())
         };
+        let counters = counters.into_iter().map(|(name, counter)| (name, counter.value()));
+        let counted = counted.into_iter().map(|(name, read)| (name, read()));
         Snapshot {
-            counters: counters.into_iter().map(|(name, counter)| (name, counter.value())).collect(),
+            counters: counters.chain(counted).collect(),
             gauges: gauges.into_iter().map(|(name, read)| (name, read())).collect(),
             operations: operations.into_iter().map(|(name, operation)| (name, operation.summary())).collect(),
         }
