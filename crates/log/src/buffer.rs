@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
+use scrinium_assertion::{always, never};
+
 use crate::system::FileHandle;
 
 /// Writes begin and end on multiples of this, in the file and in memory.
@@ -33,11 +35,17 @@ impl AlignedBuffer {
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.get(self.start..self.start + self.capacity).unwrap_or_default()
+        self.memory.get(self.start..self.start + self.capacity).unwrap_or_else(|| {
+            never!("a buffer has the capacity that it was made with");
+            &[]
+        })
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.memory.get_mut(self.start..self.start + self.capacity).unwrap_or_default()
+        self.memory.get_mut(self.start..self.start + self.capacity).unwrap_or_else(|| {
+            never!("a buffer has the capacity that it was made with");
+            &mut []
+        })
     }
 }
 
@@ -47,7 +55,11 @@ pub(crate) fn write_all(file: &dyn FileHandle, mut bytes: &[u8], mut offset: u64
     while !bytes.is_empty() {
         // A direct write must go on at a block boundary; repeating part of a block is harmless.
         let written = match file.write_at(bytes, offset) {
-            Ok(written) => (written / BLOCK) * BLOCK,
+            Ok(written) => {
+                always!(written <= bytes.len(), "no more is written than was given")
+                    .map_err(io::Error::other)?;
+                (written / BLOCK) * BLOCK
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
@@ -90,17 +102,19 @@ impl<'a> BlockStream<'a> {
     /// Begins at `offset`, of whose block the first bytes are already in the buffer.
     pub(crate) fn new(file: &'a dyn FileHandle, buffer: &'a mut AlignedBuffer, offset: u64) -> Self {
         let within = offset % BLOCK_BYTES;
-        Self { file, buffer, filled: usize::try_from(within).unwrap_or(0), at: offset - within }
+        #[allow(clippy::cast_possible_truncation, reason = "it is less than a block")]
+        let filled = within as usize;
+        Self { file, buffer, filled, at: offset - within }
     }
 
     pub(crate) fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let free = self.buffer.bytes_mut().get_mut(self.filled..).unwrap_or_default();
+            let free = self.buffer.bytes_mut().get_mut(self.filled..).filter(|free| !free.is_empty());
+            let Some(free) = free else { return Err(no_room()) };
             let fits = free.len().min(bytes.len());
             let (now, later) = bytes.split_at(fits);
-            if let Some(target) = free.get_mut(..fits) {
-                target.copy_from_slice(now);
-            }
+            let Some(target) = free.get_mut(..fits) else { return Err(no_room()) };
+            target.copy_from_slice(now);
             self.filled += fits;
             bytes = later;
             if self.filled == self.buffer.capacity {
@@ -113,14 +127,17 @@ impl<'a> BlockStream<'a> {
     }
 
     /// Writes the rest, the last block filled up with zeros, and leaves that block's beginning in the buffer.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Returns where in the file the bytes that were put end.
+    pub(crate) fn finish(self) -> io::Result<u64> {
         let whole = self.filled.next_multiple_of(BLOCK);
-        if let Some(padding) = self.buffer.bytes_mut().get_mut(self.filled..whole) {
-            padding.fill(0);
-        }
-        write_all(self.file, self.buffer.bytes().get(..whole).unwrap_or_default(), self.at)?;
+        self.buffer.bytes_mut().get_mut(self.filled..whole).ok_or_else(no_room)?.fill(0);
+        write_all(self.file, self.buffer.bytes().get(..whole).ok_or_else(no_room)?, self.at)?;
         let unfinished = (self.filled / BLOCK) * BLOCK;
         self.buffer.bytes_mut().copy_within(unfinished..self.filled, 0);
-        Ok(())
+        Ok(self.at + self.filled as u64)
     }
+}
+
+fn no_room() -> io::Error {
+    io::Error::other(never!("a stream fills no more than its buffer"))
 }

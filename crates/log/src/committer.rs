@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
+use scrinium_assertion::never;
 use scrinium_statistics::Registry;
 
+use crate::apply::{Apply, ApplyAny, FailureEpoch};
+use crate::error::cause;
 use crate::frame::RECORD_OVERHEAD;
 use crate::group::Outcome;
 use crate::measures::Measures;
-use crate::{Archive, Commit, Log, LogError, Sequence};
+use crate::{Archive, Cause, Commit, Log, LogError, Sequence};
 
 /// A group is cut at this size, or at what an extent takes, so that one commit does not wait for a very
 /// large write. A larger record makes a group of its own.
@@ -32,33 +35,6 @@ const SCARCE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a waiting record costs beside its bytes, so that empty ones cannot pile up without bound.
 const WAITING_OVERHEAD: usize = RECORD_OVERHEAD + size_of::<Bytes>();
-
-/// Takes durable records, in order, before they are answered.
-pub trait Apply: Send + 'static {
-    /// Applies a group; `first` is the number of its first record.
-    ///
-    /// # Errors
-    /// A message; the committer then refuses everything until the log is opened anew.
-    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String>;
-
-    /// Makes everything that was applied durable without the log; answers with the last record of the log that is
-    /// thereby no longer needed.
-    ///
-    /// # Errors
-    /// Why it could not be done; nothing is lost then.
-    fn make_durable(&mut self) -> Result<Sequence, String> {
-        Err("nothing but the log makes records durable".to_owned())
-    }
-
-    /// Applies records that are in no log, in order, and makes them durable, with all that was applied before.
-    ///
-    /// # Errors
-    /// A message; the committer then refuses everything until the log is opened anew.
-    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), String> {
-        let _ = records;
-        Err("nothing but the log makes records durable".to_owned())
-    }
-}
 
 /// Owns a [`Log`] on its thread and joins all waiting records into one write and one sync.
 ///
@@ -154,7 +130,7 @@ impl Committer {
         };
         let thread = std::thread::Builder::new().name("log-committer".to_owned()).spawn(run);
         if let Err(error) = &thread {
-            shared.fail(format!("no thread for its commits: {error}").into());
+            shared.fail(cause(format!("no thread for its commits: {error}")));
         }
         Self { shared, engine, thread: thread.ok(), archive, log_key }
     }
@@ -174,16 +150,16 @@ impl Committer {
         self.hand_over(record, Line::Logged, None)
     }
 
-    /// As [`Committer::submit`], unless a record was refused since [`Committer::failures`] was `failures`: one that
-    /// builds on a record that failed must not be stored.
+    /// As [`Committer::submit`], unless a record was refused since [`Committer::failures`] answered with `epoch`: one
+    /// that builds on a record that failed must not be stored.
     ///
     /// # Errors
     /// As [`Committer::submit`], and why the last record was refused.
-    pub fn submit_after(&self, failures: u64, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Line::Logged, Some(failures))
+    pub fn submit_after(&self, epoch: FailureEpoch, record: Bytes) -> Result<Commit, LogError> {
+        self.hand_over(record, Line::Logged, Some(epoch))
     }
 
-    /// As [`Committer::submit_after`] (or [`Committer::submit`], without `failures`) for a record that stays out of
+    /// As [`Committer::submit_after`] (or [`Committer::submit`], without an `epoch`) for a record that stays out of
     /// the log: it is answered when it is durable where it was applied. Such records take effect in the order
     /// of calls among themselves, and so do those of the log; of two that are not of one kind the later takes effect
     /// after the earlier only if that was answered before. All that wait become durable together.
@@ -193,18 +169,18 @@ impl Committer {
     ///
     /// # Errors
     /// As [`Committer::submit_after`].
-    pub fn submit_unlogged(&self, failures: Option<u64>, record: Bytes) -> Result<Commit, LogError> {
-        self.hand_over(record, Line::Unlogged, failures)
+    pub fn submit_unlogged(&self, epoch: Option<FailureEpoch>, record: Bytes) -> Result<Commit, LogError> {
+        self.hand_over(record, Line::Unlogged, epoch)
     }
 
-    /// How often records were refused or failed after they were taken. When it changes, all that were taken before
-    /// are answered.
+    /// It changes when records are refused or fail after they were taken. All that were taken before are answered
+    /// then.
     #[must_use]
-    pub fn failures(&self) -> u64 {
-        self.shared.failures.load(Ordering::Acquire)
+    pub fn failures(&self) -> FailureEpoch {
+        FailureEpoch(self.shared.failures.load(Ordering::Acquire))
     }
 
-    fn hand_over(&self, record: Bytes, line: Line, failures: Option<u64>) -> Result<Commit, LogError> {
+    fn hand_over(&self, record: Bytes, line: Line, epoch: Option<FailureEpoch>) -> Result<Commit, LogError> {
         self.check_size(&record)?;
         let waiting = record.len() + WAITING_OVERHEAD;
         let mut queue = self.shared.queue.lock();
@@ -214,8 +190,9 @@ impl Committer {
         if let Some(failure) = &queue.failure {
             return Err(failure.clone());
         }
-        if failures.is_some_and(|failures| failures != queue.failures) {
-            return Err(queue.last_refusal.clone().unwrap_or(LogError::Stopped));
+        if epoch.is_some_and(|epoch| epoch.0 != queue.failures) {
+            let refusal = queue.last_refusal.clone();
+            return Err(refusal.unwrap_or_else(|| never!("an epoch ends by a refusal").into()));
         }
         let idle = queue.is_idle();
         let commit = queue.add(record, line, waiting, self.shared.group_bytes);
@@ -351,6 +328,14 @@ impl Queue {
         !self.is_idle() || self.release_before.is_some() || self.check
     }
 
+    /// So much less waits.
+    fn took(&mut self, bytes: usize) {
+        self.waiting_bytes = self.waiting_bytes.checked_sub(bytes).unwrap_or_else(|| {
+            never!("what is taken from the queue was counted when it came", "{bytes} bytes");
+            0
+        });
+    }
+
     fn add(&mut self, record: Bytes, line: Line, waiting: usize, group_bytes: usize) -> Commit {
         self.waiting_bytes += waiting;
         let groups = match line {
@@ -393,13 +378,13 @@ impl Shared {
         queue.unlogged_next = !unlogged;
         if unlogged {
             let groups = std::mem::take(&mut queue.unlogged);
-            queue.waiting_bytes -= groups.iter().map(|group| group.bytes).sum::<usize>();
+            queue.took(groups.iter().map(|group| group.bytes).sum());
             drop(queue);
             self.space.notify_all();
             return Work::Unlogged(groups);
         }
         if let Some(group) = queue.groups.pop_front() {
-            queue.waiting_bytes -= group.bytes;
+            queue.took(group.bytes);
             drop(queue);
             self.space.notify_all();
             return Work::Group(group);
@@ -408,8 +393,8 @@ impl Shared {
     }
 
     /// Refuses everything that waits and everything to come.
-    fn fail(&self, reason: Arc<str>) {
-        let failure = LogError::Failed { reason };
+    fn fail(&self, cause: Cause) {
+        let failure = LogError::Failed { cause };
         self.queue.lock().failure.get_or_insert_with(|| failure.clone());
         self.refuse_waiting(&failure);
     }
@@ -437,7 +422,7 @@ impl Shared {
 struct Engine {
     shared: Arc<Shared>,
     log: Log,
-    apply: Box<dyn Apply>,
+    apply: Box<dyn ApplyAny>,
     measures: Measures,
 }
 
@@ -450,11 +435,11 @@ struct Watch<'a> {
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let reason: Arc<str> = "a thread panicked while it committed".into();
+            let cause = cause("a thread panicked while it committed".to_owned());
             for group in self.current {
-                group.outcome.answer(Err(LogError::Failed { reason: reason.clone() }));
+                group.outcome.answer(Err(LogError::Failed { cause: cause.clone() }));
             }
-            self.shared.fail(reason);
+            self.shared.fail(cause);
         }
     }
 }
@@ -464,7 +449,10 @@ fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
     loop {
         shared.wait_for_work();
         let mut held = engine.lock();
-        let Some(engine) = held.as_mut() else { return };
+        let Some(engine) = held.as_mut() else {
+            never!("nobody but this thread takes the engine away");
+            return;
+        };
         // Taken only now, so that a lone writer that finds the queue empty and the engine free cannot
         // overtake it.
         match shared.next_work() {
@@ -476,7 +464,7 @@ fn run(shared: &Shared, engine: &Mutex<Option<Engine>>) {
             Work::Nothing => {}
             Work::Stop => {
                 if let Some(Err(error)) = held.take().map(|engine| engine.log.close()) {
-                    shared.fail(error.to_string().into());
+                    shared.fail(Arc::new(error));
                 }
                 shared.queue.lock().failure.get_or_insert(LogError::Stopped);
                 return;
@@ -512,10 +500,9 @@ impl Engine {
                 self.measures.unlogged(groups.iter().map(|group| group.records.len()).sum());
                 Ok(self.log.last())
             }
-            Err(reason) => {
-                let reason: Arc<str> = reason.into();
-                self.shared.fail(reason.clone());
-                Err(LogError::Failed { reason })
+            Err(cause) => {
+                self.shared.fail(cause.clone());
+                Err(LogError::Failed { cause })
             }
         };
         groups.iter().for_each(|group| group.outcome.answer(answer.clone()));
@@ -523,7 +510,7 @@ impl Engine {
 
     fn check_there(&mut self) {
         if let Err(error) = self.log.check_there() {
-            self.shared.fail(error.to_string().into());
+            self.shared.fail(Arc::new(error));
         }
     }
 
@@ -536,7 +523,7 @@ impl Engine {
         match &answer {
             Ok(_) => {}
             Err(passing) if passing.may_pass() => self.shared.refuse_waiting(passing),
-            Err(error) => self.shared.fail(error.to_string().into()),
+            Err(error) => self.shared.fail(Arc::new(error.clone())),
         }
         answer
     }
@@ -561,8 +548,10 @@ impl Engine {
                 // Those who commit wait for it, rather than be refused.
                 self.measures.waited();
                 let settled = self.apply.make_durable();
-                let settled =
-                    settled.map_err(|reason| LogError::AtLimit { dir, max_bytes, reason: reason.into() })?;
+                let settled = settled.map_err(|cause| {
+                    let reason = cause.to_string().into();
+                    LogError::AtLimit { dir, max_bytes, reason }
+                })?;
                 let settled = Sequence(settled.0.saturating_add(1));
                 self.log.wait_for_archive(settled, ARCHIVE_WITHIN);
                 self.log.release_before(settled)?;
@@ -573,9 +562,10 @@ impl Engine {
         drop(timer);
         self.measures.group(records);
         self.shared.last_synced.store(last.0, Ordering::Release);
-        let first = Sequence(last.0 + 1 - records.len() as u64);
-        let applied = self.apply.apply(first, records);
-        applied.map_err(|reason| LogError::Failed { reason: reason.into() })?;
+        let first = (last.0 + 1).checked_sub(records.len() as u64);
+        let first =
+            Sequence(first.ok_or_else(|| never!("the last record of a group has the highest number"))?);
+        self.apply.apply(first, records).map_err(|cause| LogError::Failed { cause })?;
         Ok(first)
     }
 }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::{Buf, BufMut};
+use scrinium_assertion::{Fault, always, never};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::LogError;
@@ -50,9 +51,31 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    fn encode(&self, block: &mut [u8]) {
+    /// Extents are named and let go of in their order, and nothing of this is taken back.
+    fn check_follows(&self, former: &Self) -> Result<(), Fault> {
+        always!(
+            self.first_extent >= former.first_extent
+                && self.last_extent >= former.last_extent
+                && self.base >= former.base,
+            "the control file moves forward",
+            "{self:?} after {former:?}"
+        )?;
+        always!(
+            self.first_extent <= self.last_extent.saturating_add(1),
+            "the control file names the extents from the first to the last",
+            "{self:?}"
+        )?;
+        always!(
+            (self.key, self.extent_bytes) == (former.key, former.extent_bytes),
+            "a log keeps its key and the size of its extents",
+            "{self:?} after {former:?}"
+        )
+    }
+
+    fn encode(&self, block: &mut [u8]) -> Result<(), Fault> {
         block.fill(0);
-        let Some(copy) = block.first_chunk_mut::<ENCODED>() else { return };
+        let copy = block.first_chunk_mut::<ENCODED>();
+        let copy = copy.ok_or_else(|| never!("the content of the control file fits into its block"))?;
         let mut fields = copy.as_mut_slice();
         fields.put_slice(&MAGIC);
         fields.put_u32_le(FORMAT);
@@ -71,6 +94,10 @@ impl Control {
         let checksum = copy.split_last_chunk::<8>().map_or(0, |(head, _)| xxh3_64(head));
         if let Some(field) = copy.last_chunk_mut::<8>() {
             *field = checksum.to_le_bytes();
+        }
+        match Self::decode(block) {
+            Some((FORMAT, Some(read))) if read == *self => Ok(()),
+            _ => Err(never!("the control file is read as it is written", "{self:?}")),
         }
     }
 
@@ -200,7 +227,8 @@ impl ControlFile {
         let former = self.content.clone();
         change(&mut self.content);
         self.content.generation = former.generation + 1;
-        let written = self.write_both();
+        let written = self.content.check_follows(&former).map_err(LogError::from);
+        let written = written.and_then(|()| self.write_both());
         if written.is_err() {
             self.content = Control { generation: self.content.generation, ..former };
         }
@@ -209,7 +237,7 @@ impl ControlFile {
 
     /// The second copy is touched only when the first is durable.
     fn write_both(&mut self) -> Result<(), LogError> {
-        self.content.encode(self.block.bytes_mut());
+        self.content.encode(self.block.bytes_mut())?;
         for offset in [0, BLOCK_BYTES] {
             write_all(&*self.file, self.block.bytes(), offset)
                 .map_err(|error| LogError::io("write", &self.path, error))?;

@@ -5,8 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use scrinium_assertion::Fault;
 
 use crate::Sequence;
+
+/// What made the log stop. Every commit that is refused afterwards shares it.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why the log could not do what it was asked. Clones share the cause, since every commit of a group
 /// is answered with it.
@@ -102,13 +106,15 @@ pub enum LogError {
         reason: Arc<str>,
     },
     /// An earlier write, sync or application failed; nothing is taken until the log is opened anew.
-    #[error(
-        "the transaction log stopped after a failure ({reason}); restart the server (docs/operate/logging.md)"
-    )]
+    #[error("the transaction log stopped after a failure ({cause}); restart the server (docs/operate/logging.md)")]
     Failed {
         /// The first failure.
-        reason: Arc<str>,
+        #[source]
+        cause: Cause,
     },
+    /// A mistake in the server. Nothing was written.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// A record is larger than the log takes.
     #[error("a record of {bytes} bytes exceeds the log's limit of {limit_bytes}; split the batch")]
     TooLarge {
@@ -171,4 +177,13 @@ impl LogError {
     pub(crate) fn io(action: &'static str, file: &Path, source: io::Error) -> Self {
         Self::Io { action, file: file.to_owned(), source: Arc::new(source) }
     }
+}
+
+/// A failure that no other part reports, as a sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Sentence(String);
+
+pub(crate) fn cause(sentence: String) -> Cause {
+    Arc::new(Sentence(sentence))
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::{Buf, BufMut};
+use scrinium_assertion::{Fault, never};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::buffer::BLOCK_BYTES;
@@ -28,9 +29,10 @@ pub(crate) struct ExtentHeader {
 
 impl ExtentHeader {
     /// Lays the header into the first bytes of `block`, the rest zero.
-    pub(crate) fn encode(&self, key: u64, block: &mut [u8]) {
+    pub(crate) fn encode(&self, key: u64, block: &mut [u8]) -> Result<(), Fault> {
         block.fill(0);
-        let Some(header) = block.first_chunk_mut::<ENCODED>() else { return };
+        let header = block.first_chunk_mut::<ENCODED>();
+        let header = header.ok_or_else(|| never!("the header of an extent fits into its block"))?;
         let mut fields = header.as_mut_slice();
         fields.put_slice(&MAGIC);
         fields.put_u32_le(FORMAT);
@@ -40,6 +42,10 @@ impl ExtentHeader {
         let checksum = header.split_last_chunk::<8>().map_or(0, |(head, _)| xxh3_64_with_seed(head, key));
         if let Some(field) = header.last_chunk_mut::<8>() {
             *field = checksum.to_le_bytes();
+        }
+        match Self::decode(key, block) {
+            Some(read) if read == *self => Ok(()),
+            _ => Err(never!("the header of an extent is read as it is written", "{self:?}")),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The frame: one group of records as it lies in an extent.
 
 use bytes::{Buf, BufMut, Bytes};
+use scrinium_assertion::{Fault, never};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// Bytes before the payload. Every frame is at least this long, also one of the first version.
@@ -69,7 +70,8 @@ impl FrameHeader {
         if self.time_ms.is_some() { HEADER_BYTES } else { FIRST_HEADER_BYTES }
     }
 
-    pub(crate) fn encode(&self, seed: Seed) -> [u8; HEADER_BYTES] {
+    /// The header's bytes, which are checked to be read again as what it says.
+    pub(crate) fn encode(&self, seed: Seed) -> Result<[u8; HEADER_BYTES], Fault> {
         let mut bytes = [0; HEADER_BYTES];
         let mut fields = bytes.as_mut_slice();
         fields.put_slice(&MAGIC);
@@ -84,7 +86,10 @@ impl FrameHeader {
         if let Some(field) = bytes.last_chunk_mut::<8>() {
             *field = checksum.to_le_bytes();
         }
-        bytes
+        match Self::decode(&bytes, seed) {
+            Some(read) if read == *self => Ok(bytes),
+            _ => Err(never!("the header of a frame is read as it is written", "{self:?}")),
+        }
     }
 
     /// Reads a header; `None` if it is not one that was written at this place.
@@ -148,7 +153,11 @@ pub(crate) fn payload_bytes(records: &[Bytes]) -> usize {
 
 /// The field that stands before a record. Records are far below 4 GiB.
 pub(crate) fn length_of(record: &Bytes) -> [u8; RECORD_OVERHEAD] {
-    u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes()
+    let length = u32::try_from(record.len()).unwrap_or_else(|_| {
+        never!("a record is shorter than 4 GiB", "{} bytes", record.len());
+        u32::MAX
+    });
+    length.to_le_bytes()
 }
 
 /// Takes the next record off a payload; `None` if its length exceeds what is there.

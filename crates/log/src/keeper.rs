@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use scrinium_assertion::{always, never};
 
 use crate::LogError;
 use crate::buffer::{AlignedBuffer, BLOCK, write_all};
@@ -236,7 +237,9 @@ impl Stock {
         let mut offset = 0;
         while offset < extent_bytes {
             let left = usize::try_from(extent_bytes - offset).unwrap_or(ZEROS_BYTES);
-            let piece = zeros.bytes().get(..left.min(ZEROS_BYTES)).unwrap_or_default();
+            let piece = zeros.bytes().get(..left.min(ZEROS_BYTES));
+            let piece =
+                piece.ok_or_else(|| io::Error::other(never!("the zeros are as many as were made")))?;
             write_all(&*file, piece, offset)?;
             offset += piece.len() as u64;
         }
@@ -245,7 +248,7 @@ impl Stock {
 
     fn write_header(&self, file: &dyn FileHandle, header: &ExtentHeader) -> io::Result<()> {
         let mut block = AlignedBuffer::new(BLOCK);
-        header.encode(self.control.content().key, block.bytes_mut());
+        header.encode(self.control.content().key, block.bytes_mut()).map_err(io::Error::other)?;
         write_all(file, block.bytes(), 0)?;
         file.sync_data()?;
         self.system.sync_dir(&self.dir)
@@ -257,6 +260,12 @@ impl Stock {
         if release.first_extent <= former {
             return Ok(());
         }
+        always!(
+            release.first_extent <= self.control.content().last_extent,
+            "the extent that is written is never let go of",
+            "{release:?}, {:?}",
+            self.control.content()
+        )?;
         self.control.change(|control| {
             control.first_extent = release.first_extent;
             control.base = release.base;

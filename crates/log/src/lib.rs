@@ -21,6 +21,7 @@
 //!
 //! `FORMAT.md` beside this crate's sources describes every byte on disk.
 
+mod apply;
 mod archive;
 mod buffer;
 mod committer;
@@ -40,11 +41,12 @@ pub mod system;
 mod walk;
 mod writer;
 
+pub use apply::{Apply, FailureEpoch};
 pub use archive::folder::{ArchivedGroup, ArchivedGroups, ArchivedLog, Segment, mark_break};
 pub use archive::{Archive, ArchiveStatus};
-pub use committer::{Apply, Committer};
+pub use committer::Committer;
 pub use control::format_of;
-pub use error::LogError;
+pub use error::{Cause, LogError};
 pub use group::Commit;
 pub use log::{Log, Recovery, Sequence, TornTail};
 pub use options::{DirectIo, LogOptions};

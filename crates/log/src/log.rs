@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use scrinium_assertion::{always, never};
 
 use crate::archive::segment::{Job, Source};
 use crate::archive::{Archive, Archiver};
@@ -16,7 +17,7 @@ use crate::keeper::{Keeper, Release};
 use crate::recovery::{self, Live, Opened};
 use crate::system::{OperatingSystem, System};
 use crate::writer::Writer;
-use crate::{LogError, LogOptions, Reader};
+use crate::{Cause, LogError, LogOptions, Reader};
 
 /// Its lock keeps a second process out of the directory.
 pub(crate) const LOCK: &str = "log.lock";
@@ -65,7 +66,7 @@ pub struct Log {
     released: u64,
     /// The last attempt to go on in a new extent found no space.
     full: bool,
-    failure: Option<Arc<str>>,
+    failure: Option<Cause>,
     closed: bool,
     extents: Arc<AtomicU64>,
     files: Arc<AtomicU64>,
@@ -102,7 +103,7 @@ impl Log {
         let (key, extent_bytes) = (stock.control.content().key, stock.control.content().extent_bytes);
         options.extent_bytes = extent_bytes;
         options.max_record_bytes = options.max_record_bytes.min(options.largest_record_bytes());
-        let writer = Writer::new(&options, key, active, offset, &unfinished);
+        let writer = Writer::new(&options, key, active, offset, &unfinished)?;
         stock.count_files();
         let files = stock.files.clone();
         if stock.control.content().closed_at != 0 {
@@ -136,7 +137,7 @@ impl Log {
     /// [`LogError::NotHeld`] if that record was released or is more than one past the last. Reading gives
     /// [`LogError::Damaged`] with the place, and [`LogError::Io`].
     pub fn read_from(&self, from: Sequence) -> Result<Reader<'_>, LogError> {
-        let first = self.live.front().map_or(self.next, |live| live.first);
+        let first = self.live.front().ok_or_else(|| never!("an extent is always written"))?.first;
         if from.0 < first || from.0 > self.next {
             let (first, next) = (Sequence(first), Sequence(self.next));
             return Err(LogError::NotHeld { sequence: from, first, next });
@@ -156,9 +157,7 @@ impl Log {
     /// group may or may not be there when the log is opened anew, and until then appends are
     /// [`LogError::Failed`].
     pub fn append(&mut self, records: &[Bytes]) -> Result<Sequence, LogError> {
-        if let Some(reason) = &self.failure {
-            return Err(LogError::Failed { reason: reason.clone() });
-        }
+        self.check_failure()?;
         self.check_size(records)?;
         if records.is_empty() {
             return Ok(self.last());
@@ -173,7 +172,7 @@ impl Log {
             Err(passing) if passing.may_pass() => return Err(passing),
             Err(error) => {
                 // What the disk holds now is unknown; only reading it anew can tell.
-                self.failure = Some(error.to_string().into());
+                self.failure = Some(Arc::new(error.clone()));
                 return Err(error);
             }
         }
@@ -186,9 +185,7 @@ impl Log {
     /// # Errors
     /// [`LogError::Failed`] after a failed write.
     pub fn release_before(&mut self, sequence: Sequence) -> Result<(), LogError> {
-        if let Some(reason) = &self.failure {
-            return Err(LogError::Failed { reason: reason.clone() });
-        }
+        self.check_failure()?;
         self.released = self.released.max(sequence.0);
         self.release();
         Ok(())
@@ -261,12 +258,10 @@ impl Log {
     /// [`LogError::Io`] if the directory or the extent that is written was deleted, moved or hidden;
     /// [`LogError::Failed`] after a failed write.
     pub fn check_there(&mut self) -> Result<(), LogError> {
-        if let Some(reason) = &self.failure {
-            return Err(LogError::Failed { reason: reason.clone() });
-        }
+        self.check_failure()?;
         let there = self.writer.check_there(&*self.system);
         if let Err(error) = &there {
-            self.failure = Some(error.to_string().into());
+            self.failure = Some(Arc::new(error.clone()));
         }
         there
     }
@@ -298,6 +293,10 @@ impl Log {
         self.files.clone()
     }
 
+    fn check_failure(&self) -> Result<(), LogError> {
+        self.failure.as_ref().map_or(Ok(()), |cause| Err(LogError::Failed { cause: cause.clone() }))
+    }
+
     fn check_size(&self, records: &[Bytes]) -> Result<(), LogError> {
         let limit_bytes = self.options.max_record_bytes;
         if let Some(record) = records.iter().find(|record| record.len() > limit_bytes) {
@@ -319,8 +318,16 @@ impl Log {
         }
         self.release();
         let prepared = self.keeper.take().map_err(|error| self.or_archive(error))?;
-        if let (Some(archiver), Some(complete)) = (&self.archiver, self.live.back()) {
-            archiver.copy(Job { live: *complete, next: self.next });
+        let complete = *self.live.back().ok_or_else(|| never!("an extent is always written"))?;
+        always!(
+            prepared.number == complete.number + 1 && complete.first < self.next,
+            "extents are written one after the other, and none is left without a record",
+            "{complete:?}, then {} at record {}",
+            prepared.number,
+            self.next
+        )?;
+        if let Some(archiver) = &self.archiver {
+            archiver.copy(Job { live: complete, next: self.next });
         }
         self.live.push_back(Live { number: prepared.number, first: self.next });
         self.extents.store(self.live.len() as u64, Ordering::Relaxed);
@@ -349,7 +356,7 @@ fn start_archiver(
     let source = Source { dir: options.dir.clone(), key, extent_bytes };
     let complete = live.iter().zip(live.iter().skip(1));
     let complete = complete.map(|(live, after)| Job { live: *live, next: after.first }).collect();
-    let active = live.back().map_or(1, |live| live.first);
+    let active = live.back().ok_or_else(|| never!("an extent is always written"))?.first;
     Archiver::start(system.clone(), source, archive_dir, complete, active).map(Some)
 }
 

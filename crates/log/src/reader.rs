@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_assertion::never;
 
 use crate::extent::{self, FIRST_FRAME};
 use crate::frame::take_record;
@@ -119,13 +120,17 @@ impl Place<'_> {
     }
 
     fn open(&self) -> Result<Walk, LogError> {
-        let number = self.extents.front().map_or(0, |live| live.number);
+        let live = self.extents.front();
+        let number = live.ok_or_else(|| never!("an extent holds the records that are left"))?.number;
         let path = extent::path(&self.dir, number);
         Walk::open(&*self.system, &path, self.key, number, self.extent_bytes)
     }
 
     fn damaged(&self, problem: &'static str) -> LogError {
-        let file = self.walk.as_ref().map(|walk| walk.path.clone()).unwrap_or_default();
+        let file = self.walk.as_ref().map(|walk| walk.path.clone()).unwrap_or_else(|| {
+            never!("what is damaged was read");
+            self.dir.clone()
+        });
         LogError::Damaged { file, offset: self.offset, problem }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_assertion::always;
 
 use crate::buffer::{AlignedBuffer, BLOCK, BLOCK_BYTES, BlockStream};
 use crate::control::{self, Control, ControlFile};
@@ -253,13 +254,21 @@ fn make_firm(stock: &Stock, newest: Live, walk: &mut Walk, end: &End) -> Result<
     if end.offset.is_multiple_of(BLOCK_BYTES) && end.offset < walk.extent_bytes() {
         stream.put(&[0; BLOCK]).map_err(write)?;
     }
-    stream.finish().map_err(write)?;
+    let written = stream.finish().map_err(write)?;
+    always!(written >= end.offset, "the end is written once more as a whole", "{written}, {end:?}")?;
     file.sync_data().map_err(|error| LogError::io("sync", &path, error))
 }
 
 /// The beginning of the unfinished block, which the writer carries on.
 fn unfinished_block(stock: &Stock, newest: Live, end: &End) -> Result<Bytes, LogError> {
-    let start = end.offset - end.offset % BLOCK_BYTES;
-    let length = usize::try_from(end.offset - start).unwrap_or(0);
-    open_extent(stock, newest.number)?.bytes(start, length)
+    let within = end.offset % BLOCK_BYTES;
+    #[allow(clippy::cast_possible_truncation, reason = "it is less than a block")]
+    let length = within as usize;
+    let mut walk = open_extent(stock, newest.number)?;
+    let bytes = walk.bytes(end.offset - within, length)?;
+    if bytes.len() < length {
+        let problem = "it became shorter while it was read";
+        return Err(LogError::Damaged { file: walk.path, offset: end.offset, problem });
+    }
+    Ok(bytes)
 }

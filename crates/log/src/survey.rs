@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use scrinium_assertion::never;
 
 use crate::buffer::BLOCK;
 use crate::control::{self, Control, ControlFile};
@@ -59,7 +60,11 @@ impl Frame {
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let mut payload = self.payload.clone();
         (self.first.0..self.next().0).map_while(move |number| {
-            Some(Record { sequence: Sequence(number), bytes: take_record(&mut payload)? })
+            let bytes = take_record(&mut payload).or_else(|| {
+                never!("a frame whose checksum is right holds the records that it counts", "record {number}");
+                None
+            })?;
+            Some(Record { sequence: Sequence(number), bytes })
         })
     }
 }
@@ -164,8 +169,10 @@ impl Survey {
             if self.walk.is_none() && !self.open_next()? {
                 continue;
             }
-            let Some(walk) = &mut self.walk else { continue };
-            let found = walk.frame(self.offset).unwrap_or(Found::Nothing(None));
+            let Some(walk) = &mut self.walk else {
+                return Err(never!("an extent that was opened is read").into());
+            };
+            let found = walk.frame(self.offset)?;
             match found {
                 Found::Frame(header, payload) if header.first >= self.expected => {
                     self.offset += header.frame_bytes();
@@ -206,7 +213,7 @@ impl Survey {
         };
         // A sector that cannot be read is damage like any other.
         walk.pass_over_unreadable();
-        let header = walk.bytes(0, BLOCK).ok().and_then(|block| ExtentHeader::decode(key, &block));
+        let header = ExtentHeader::decode(key, &walk.bytes(0, BLOCK)?);
         if header != Some(ExtentHeader { number: self.number, extent_bytes }) {
             let problem = "its header is unreadable, or of another extent or log";
             self.note(Damage { file: path, offset: 0, problem });
@@ -234,9 +241,11 @@ impl Survey {
 
     /// No frame begins here: the end of the extent's frames, unless one comes later.
     fn look_further(&mut self) -> Result<(), LogError> {
-        let Some(walk) = &mut self.walk else { return Ok(()) };
+        let Some(walk) = &mut self.walk else {
+            return Err(never!("an extent that is searched is open").into());
+        };
         let after = self.offset + FRAME_ALIGNMENT as u64;
-        match walk.find_frame_from(after, self.expected).unwrap_or(None) {
+        match walk.find_frame_from(after, self.expected)? {
             Some(place) => {
                 self.suspect("a frame is missing or its header is not what was written");
                 self.offset = place;

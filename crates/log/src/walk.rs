@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bytes::{Bytes, BytesMut};
+use scrinium_assertion::never;
 
 use crate::LogError;
 use crate::buffer::{BLOCK_BYTES, read_full};
@@ -108,7 +109,7 @@ impl Walk {
             return Ok(Found::BrokenPayload(header));
         }
         let mut payload = frame.split_off(header.header_bytes());
-        payload.truncate(usize::try_from(header.payload_bytes).unwrap_or(0));
+        payload.truncate(header.payload_bytes as usize);
         if header.matches(&payload, seed) {
             return Ok(Found::Frame(header, payload));
         }
@@ -164,7 +165,10 @@ fn read_around(
         let at = offset + read as u64;
         let within = usize::try_from(BLOCK_BYTES - at % BLOCK_BYTES).unwrap_or(rest.len());
         let length = within.min(rest.len());
-        let Some(piece) = rest.get_mut(..length) else { break };
+        let Some(piece) = rest.get_mut(..length) else {
+            never!("a piece of a block is no longer than what is left");
+            break;
+        };
         match read_full(file, piece, at) {
             Ok(found) if found < length => return read + found,
             Ok(_) => {}

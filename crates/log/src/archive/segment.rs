@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::{Buf, BufMut};
+use scrinium_assertion::{Fault, always, never};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::LogError;
@@ -57,9 +58,10 @@ pub(crate) struct Source {
 }
 
 impl SegmentHeader {
-    fn encode(&self, block: &mut [u8]) {
+    fn encode(&self, block: &mut [u8]) -> Result<(), Fault> {
         block.fill(0);
-        let Some(header) = block.first_chunk_mut::<ENCODED>() else { return };
+        let header = block.first_chunk_mut::<ENCODED>();
+        let header = header.ok_or_else(|| never!("the header of a segment fits into its block"))?;
         let mut fields = header.as_mut_slice();
         fields.put_slice(&MAGIC);
         fields.put_u32_le(FORMAT);
@@ -72,6 +74,7 @@ impl SegmentHeader {
         if let Some(field) = header.last_chunk_mut::<8>() {
             *field = checksum.to_le_bytes();
         }
+        Ok(())
     }
 
     /// Reads a segment's header.
@@ -177,9 +180,12 @@ fn write(system: &dyn System, source: &Source, job: Job, to: &Path) -> Result<Se
         let frame = walk.bytes(header.end - length, usize::try_from(length).unwrap_or(usize::MAX))?;
         stream.put(&frame).map_err(failed)?;
     }
-    stream.finish().map_err(failed)?;
-    header.encode(buffer.bytes_mut().get_mut(..BLOCK).unwrap_or_default());
-    write_all(&*file, buffer.bytes().get(..BLOCK).unwrap_or_default(), 0).map_err(failed)?;
+    let end = stream.finish().map_err(failed)?;
+    always!(end == header.end, "a segment ends where its header says", "at {end}: {header:?}")?;
+    always!(header.next == job.next, "an extent is copied up to the end of a group", "{header:?}, {job:?}")?;
+    let mut block = AlignedBuffer::new(BLOCK);
+    header.encode(block.bytes_mut())?;
+    write_all(&*file, block.bytes(), 0).map_err(failed)?;
     file.sync_data().map_err(|error| LogError::io("sync", to, error))?;
     Ok(header)
 }

@@ -23,14 +23,24 @@ struct Notes {
 }
 
 impl Apply for Notes {
-    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
+    type Error = std::io::Error;
+
+    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> std::io::Result<()> {
         if let Some(gate) = &self.gate {
             let word = gate.recv().unwrap_or(Ok(()));
             assert_ne!(word, Err("panic".to_owned()), "as the test asked");
-            word?;
+            word.map_err(std::io::Error::other)?;
         }
         self.applied.lock().unwrap().push((first.0, records.to_vec()));
         Ok(())
+    }
+
+    fn make_durable(&mut self) -> std::io::Result<Sequence> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
+    }
+
+    fn apply_unlogged(&mut self, _: &mut dyn Iterator<Item = &Bytes>) -> std::io::Result<()> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
     }
 }
 
@@ -222,11 +232,21 @@ fn a_failed_write_and_a_failed_or_panicking_application_end_all_commits() {
 struct Threads(Arc<Mutex<Vec<ThreadId>>>, Arc<Mutex<Option<&'static str>>>);
 
 impl Apply for Threads {
-    fn apply(&mut self, _: Sequence, _: &[Bytes]) -> Result<(), String> {
+    type Error = std::io::Error;
+
+    fn apply(&mut self, _: Sequence, _: &[Bytes]) -> std::io::Result<()> {
         let word = *self.1.lock().unwrap();
         assert_ne!(word, Some("panic"), "as the test asked");
         self.0.lock().unwrap().push(std::thread::current().id());
-        word.map_or(Ok(()), |word| Err(word.to_owned()))
+        word.map_or(Ok(()), |word| Err(std::io::Error::other(word)))
+    }
+
+    fn make_durable(&mut self) -> std::io::Result<Sequence> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
+    }
+
+    fn apply_unlogged(&mut self, _: &mut dyn Iterator<Item = &Bytes>) -> std::io::Result<()> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
     }
 }
 

@@ -21,8 +21,18 @@ fn options(dir: &Path, round: u64) -> LogOptions {
 struct Nothing;
 
 impl Apply for Nothing {
-    fn apply(&mut self, _first: Sequence, _records: &[Bytes]) -> Result<(), String> {
+    type Error = std::io::Error;
+
+    fn apply(&mut self, _first: Sequence, _records: &[Bytes]) -> std::io::Result<()> {
         Ok(())
+    }
+
+    fn make_durable(&mut self) -> std::io::Result<Sequence> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
+    }
+
+    fn apply_unlogged(&mut self, _: &mut dyn Iterator<Item = &Bytes>) -> std::io::Result<()> {
+        Err(std::io::Error::other("nothing but the log makes records durable"))
     }
 }
 

@@ -22,18 +22,24 @@ struct Notes {
 }
 
 impl Notes {
-    fn permitted(&self) -> Result<(), String> {
-        if self.refuses.load(Ordering::SeqCst) { Err("as the test asked".to_owned()) } else { Ok(()) }
+    fn permitted(&self) -> std::io::Result<()> {
+        if self.refuses.load(Ordering::SeqCst) {
+            Err(std::io::Error::other("as the test asked"))
+        } else {
+            Ok(())
+        }
     }
 }
 
 impl Apply for Notes {
-    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> Result<(), String> {
+    type Error = std::io::Error;
+
+    fn apply(&mut self, first: Sequence, records: &[Bytes]) -> std::io::Result<()> {
         self.done.lock().unwrap().push(Done::Logged(first.0, records.to_vec()));
         Ok(())
     }
 
-    fn make_durable(&mut self) -> Result<Sequence, String> {
+    fn make_durable(&mut self) -> std::io::Result<Sequence> {
         self.permitted()?;
         let done = self.done.lock().unwrap();
         let last = done.iter().rev().find_map(|done| match done {
@@ -43,7 +49,7 @@ impl Apply for Notes {
         Ok(Sequence(last.unwrap_or(0)))
     }
 
-    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> Result<(), String> {
+    fn apply_unlogged(&mut self, records: &mut dyn Iterator<Item = &Bytes>) -> std::io::Result<()> {
         self.permitted()?;
         self.done.lock().unwrap().push(Done::Unlogged(records.cloned().collect()));
         Ok(())
